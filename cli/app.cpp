@@ -39,11 +39,11 @@ std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verb
 }
 
 /// "; did you mean 'list'?" or "".
-std::string guess(const std::string& word, const std::vector<std::string>& known) {
+std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor an option's argument.
+/// The first word that is neither an option nor the argument of a common option.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -69,12 +69,12 @@ std::string quoted(const std::string& word) {
     return nlohmann::json(text::as_utf8(word)).dump();
 }
 
-bool wants_json(const std::vector<std::string>& words) {
+bool has_json_flag(const std::vector<std::string>& words) {
     const auto options_end = std::find(words.begin(), words.end(), "--");
     return std::find(words.begin(), options_end, "--json") != options_end;
 }
 
-/// Turns every failure into a message, a document and an exit status.
+/// Reports a failure: writes a message and, with --json, a document. Returns the exit status.
 int fail(const Streams& streams, bool is_json, const ServiceError& error,
          const std::string& hint = "") {
     streams.err << "vgpuctl: " << error.what() << "\n" << hint;
@@ -86,10 +86,10 @@ ServiceError wrong_use(const std::string& what) {
     return {"vgpuctl.WrongUsage", what};
 }
 
-/// The error text if a word is wrong for every verb; "" if none is. A shell variable that is not
-/// set leaves an empty word. CLI11 2.1 would treat that as an option that is not given, and after
-/// '=' it would take the next word.
-std::string complaint_about(const std::vector<std::string>& words) {
+/// The error text if a word is wrong for every verb; "" if none is. An empty word is wrong: it
+/// usually comes from a shell variable that is not set. CLI11 2.1 would ignore it, and after '='
+/// would take the next word as the value.
+std::string word_error(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
             return fmt::format("argument {} is not UTF-8 text", quoted(word));
@@ -125,7 +125,7 @@ CommandLine::CommandLine() {
     app.set_help_flag("-h,--help", "show how to use vgpuctl or a verb");
     app.add_option("--bus", bus, "system, session or an address (env VGPUCTL_BUS)");
     app.add_flag("--json", is_json, "print a JSON document with a schema id, also on errors");
-    app.add_option("--timeout", timeout_s, "time to wait for each answer of vgpud or a job")
+    app.add_option("--timeout", timeout_s, "longest wait for an answer of vgpud or for a job")
         ->type_name("SECONDS")
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");
@@ -150,13 +150,13 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
         if (line.timeout_s) service->limit_calls(std::chrono::seconds(*line.timeout_s));
         return service;
     };
-    const Setting setting{.connect = connected,
-                          .out = streams.out,
-                          .err = streams.err,
-                          .is_json = line.is_json,
-                          .is_terminal = streams.is_terminal,
-                          .uses_colour = streams.uses_colour,
-                          .columns = std::min(streams.columns, kColumns)};
+    const VerbContext setting{.connect = connected,
+                              .out = streams.out,
+                              .err = streams.err,
+                              .is_json = line.is_json,
+                              .is_terminal = streams.is_terminal,
+                              .uses_colour = streams.uses_colour,
+                              .columns = std::min(streams.columns, kColumns)};
     const CLI::App* command = line.app.get_subcommands().front();
     const auto verb =
         std::find_if(line.verbs.begin(), line.verbs.end(),
@@ -184,7 +184,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
         const std::string name = word.substr(0, word.find('='));
         if (!name.starts_with("--") || name.size() == 2) continue;
         if (std::find(known.begin(), known.end(), name) == known.end())
-            return fmt::format("there is no option '{}'{}", name, guess(name, known));
+            return fmt::format("there is no option '{}'{}", name, suggestion(name, known));
     }
     return "";
 }
@@ -196,11 +196,11 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
     if (what.empty())
         what =
             verb == nullptr && error.get_name() == "RequiredError" ? "name a verb" : error.what();
-    return fail(streams, wants_json(words), wrong_use(what),
+    return fail(streams, has_json_flag(words), wrong_use(what),
                 "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
-/// The document that hidden options of the build and the packages ask for.
+/// The document that a hidden option requests; the build and the packages use these options.
 std::optional<Document> desired_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
@@ -211,16 +211,17 @@ std::optional<Document> desired_document(const std::vector<std::string>& words) 
 /// Parses `words` into `line`. Returns the exit status if help or an error was printed.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
-    const bool is_json = wants_json(words);
-    if (const std::string complaint = complaint_about(words); !complaint.empty())
+    const bool is_json = has_json_flag(words);
+    if (const std::string complaint = word_error(words); !complaint.empty())
         return fail(streams, is_json, wrong_use(complaint));
     const std::vector<std::string> given = without_help_verb(std::move(words));
     const auto names = names_of(line.verbs);
     const std::string* word = verb_word(given);
     if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end())
-        return fail(streams, is_json,
-                    wrong_use(fmt::format("there is no verb '{}'{}", *word, guess(*word, names))),
-                    "See 'vgpuctl help'.\n");
+        return fail(
+            streams, is_json,
+            wrong_use(fmt::format("there is no verb '{}'{}", *word, suggestion(*word, names))),
+            "See 'vgpuctl help'.\n");
     // CLI11 expects reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());
     try {

@@ -20,20 +20,21 @@ enum class Document { BashCompletion, ZshCompletion, ManualPage };
 /// `bus`: value of --bus. Throws ServiceError if there is no such bus.
 using Connect = std::function<std::unique_ptr<Service>(const std::string& bus)>;
 
-/// Only results are written to `out`, so that it can be piped. Both streams must outlive the call.
+/// `out` gets results and, with --json, errors as documents, so that it can be piped; on a terminal
+/// also progress. `err` gets warnings and errors as text. Both streams must outlive the call.
 struct Streams {
     std::ostream& out;
     std::ostream& err;
-    /// `out` is a terminal: verbs may draw progress and clear the screen.
+    /// True if `out` is a terminal: verbs may then draw progress and clear the screen.
     bool is_terminal = false;
-    bool uses_colour = false;        ///< for `out`; wants_colour() decides
-    std::size_t columns = kColumns;  ///< width for progress: the terminal's, at most kColumns
+    bool uses_colour = false;        ///< true if `out` gets colours (may_use_colour())
+    std::size_t columns = kColumns;  ///< of the terminal; progress uses at most kColumns
 };
 
-/// Makes a document from the table of verbs and options, so that it cannot be out of date.
+/// Makes a document from the verbs and options of this build.
 std::string make_document(Document document);
 
-/// The error text for wrong usage; "" if `words` would run a verb or show help.
+/// The error text for wrong usage; "" if `words` would run a verb, show help or print a Document.
 std::string wrong_usage(std::vector<std::string> words);
 
 /// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:

@@ -20,11 +20,12 @@ using ArchiveEntry = std::pair<std::string, std::string>;
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries);
 
-/// The entries of an archive by write_archive(), with `top` in their names; empty for other files.
+/// The entries of a tar file, with gzip or uncompressed (those of write_archive() have `top` in
+/// their names); empty for other files.
 [[nodiscard]] std::vector<ArchiveEntry> read_archive(const std::string& path);
 
-/// The content, as gzip -d writes it, cut at 256 MiB. None if the file is unreadable or not
-/// compressed.
+/// The content, as gzip -dcf writes it, cut at 256 MiB: a file that is not compressed is returned
+/// as it is. None if the file is empty or unreadable.
 [[nodiscard]] std::optional<std::string> read_compressed(const std::string& path);
 
 }  // namespace vgpu::cli

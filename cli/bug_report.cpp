@@ -132,7 +132,8 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// Calls list_gpus() outside add(): if that fails, the report leaves out all data of vgpud.
+/// Calls list_gpus() outside add(): if list_gpus() fails, the report leaves out all further data of
+/// vgpud.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add("list.json", [&] {
@@ -155,17 +156,19 @@ void BugReport::add_gpu(Service& service, const Properties& gpu) {
     add(fmt::format("run-table/{}.json", id), [&] {
         return document_text("vgpuctl-report-run-table-1", table_json(service.run_table(path)));
     });
-    keep(fmt::format("trace/{}.trace", id),
-         [&] { return trace_without_names(service.read_trace(path, 0).items, sources_.identity); });
+    add_piece(fmt::format("trace/{}.trace", id), [&] {
+        return trace_without_names(service.read_trace(path, 0).items, sources_.identity);
+    });
     add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
 }
 
 void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
-    keep(name, [&] { return without_names(make(), sources_.identity); });
+    add_piece(name, [&] { return without_names(make(), sources_.identity); });
 }
 
-/// All pieces enter the archive through keep(). `make` must have replaced names.
-void BugReport::keep(const std::string& name, const std::function<std::string()>& make) {
+/// All pieces enter the archive through add_piece(). The text of `make` must not contain names of
+/// host and users.
+void BugReport::add_piece(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, make());
     } catch (const ServiceError& error) {

@@ -18,8 +18,9 @@ namespace vgpu::cli {
 
 /// Sources of a report, which must outlive the BugReport.
 struct ReportSources {
-    /// Called once. BugReport limits each call to kServiceTimeout.
-    std::function<std::unique_ptr<Service>()> connect;  ///< throws ServiceError
+    /// Called once. Throws ServiceError. BugReport limits each call of the service to
+    /// kServiceTimeout.
+    std::function<std::unique_ptr<Service>()> connect;
     HostFacts facts;
     Identity identity;
     /// If the file is not JSON, it is missing in the report, because it cannot be redacted.
@@ -43,7 +44,7 @@ public:
 
 private:
     void add(const std::string& name, const std::function<std::string()>& make);
-    void keep(const std::string& name, const std::function<std::string()>& make);
+    void add_piece(const std::string& name, const std::function<std::string()>& make);
     void leave_out(const std::string& name, const ServiceError& error);
     void add_service(Service& service);
     void add_gpu(Service& service, const Properties& gpu);

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kService = "org.vgpu1";
 constexpr const char* kBus = "org.freedesktop.DBus";
 
-/// Names of a timeout, in sd-bus and in the bus.
+/// True if `name` is an error name by which sd-bus or the bus reports a timeout.
 bool is_timeout(const std::string& name) {
     constexpr std::array kNames{"org.freedesktop.DBus.Error.Timeout",
                                 "org.freedesktop.DBus.Error.TimedOut",
@@ -36,7 +36,8 @@ std::chrono::milliseconds BusCall::duration_of(Limit limit) {
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// sd-bus answers in vgpud's main loop, which never waits for a GPU. Starting vgpud takes longer.
+/// Pings vgpud. sd-bus answers in vgpud's main loop, which waits for GPUs for 20 ms at most, so the
+/// limit is short, unless the bus must first start vgpud.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

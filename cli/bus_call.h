@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusCall: calls vgpud with a time limit per call. Converts errors of sdbus-c++ to ServiceErrors,
-// which name the process that does not answer. One thread.
+// BusCall: calls vgpud with a time limit per call. Converts errors of sdbus-c++ to ServiceErrors;
+// the error of a timeout names vgpud's process. Runs in one thread.
 #pragma once
 
 #include "cli/service.h"
@@ -30,8 +30,8 @@ public:
     void cap(std::chrono::milliseconds max) { max_ = std::min(max, max_.value_or(max)); }
     [[nodiscard]] std::optional<std::chrono::milliseconds> max() const { return max_; }
 
-    /// Runs `work`, which calls vgpud. If that may take long, pings vgpud first, to find a frozen
-    /// vgpud early.
+    /// Runs `work`, which calls vgpud. If the call may take long, pings vgpud first, so that a
+    /// frozen vgpud is noticed early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);
@@ -52,7 +52,7 @@ private:
 
     void ping();
     [[noreturn]] void fail(const sdbus::Error& error, std::chrono::milliseconds limit);
-    /// The pid, as the bus reports it; none if the name has no owner.
+    /// The pid, as the bus reports it; none if vgpud does not run or the bus does not answer.
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusService: implements Service with the generated proxies. Converts to plain values and
-// ServiceErrors.
+// BusService: implements Service with the generated proxies. Converts answers to plain values, and
+// errors to ServiceErrors.
 #include "cli/service.h"
 
 #include "cli/bus_call.h"
@@ -51,7 +51,7 @@ public:
     }
     ~ManagerProxy() { unregisterProxy(); }
 
-    /// Whether an event came since the last call.
+    /// True if an event came since the last call.
     bool take_event() { return std::exchange(has_event_, false); }
 
 private:
@@ -102,9 +102,9 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`. An sdbus::Error means that the bus is gone; the message then ends with `then`,
-/// which says what happens to the result.
-template <typename Work> auto until_the_bus_goes(Work work, const std::string& then) {
+/// Runs `work`. An sdbus::Error means that the bus is gone. `then`: the part of the error text that
+/// says what happens to the job; may be empty.
+template <typename Work> auto with_bus_errors(Work work, const std::string& then) {
     try {
         return work();
     } catch (const sdbus::Error& error) {
@@ -113,7 +113,7 @@ template <typename Work> auto until_the_bus_goes(Work work, const std::string& t
     }
 }
 
-Dict only(const std::string& names, std::uint32_t max_age_ms) {
+Dict list_options(const std::string& names, std::uint32_t max_age_ms) {
     Dict options;
     if (!names.empty()) options["properties"] = sdbus::Variant{names};
     if (max_age_ms > 0) options["max_age_ms"] = sdbus::Variant{max_age_ms};
@@ -133,13 +133,14 @@ public:
     }
     std::vector<Properties> list_gpus_with(const std::string& names,
                                            std::uint32_t max_age_ms) override {
-        return call_(Limit::Read,
-                     [&] { return properties_of(manager_.ListGpus(only(names, max_age_ms))); });
+        return call_(Limit::Read, [&] {
+            return properties_of(manager_.ListGpus(list_options(names, max_age_ms)));
+        });
     }
     std::vector<Properties> list_vfs_with(const std::string& names,
                                           std::uint32_t max_age_ms) override {
         return call_(Limit::Read,
-                     [&] { return rows_of(manager_.ListVfs(only(names, max_age_ms))); });
+                     [&] { return rows_of(manager_.ListVfs(list_options(names, max_age_ms))); });
     }
     std::vector<Properties> capacity() override {
         return call_(Limit::Read, [&] { return properties_of(manager_.Capacity({})); });
@@ -236,7 +237,7 @@ public:
         });
     }
     BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
-        return until_the_bus_goes(
+        return with_bus_errors(
             [&] {
                 watch_owner();
                 return next_change(stop_on);
@@ -263,7 +264,7 @@ public:
                                         const std::vector<pollfd>& stop_on) override {
         constexpr int kRetryMs = 100;  // a signal may have been processed before the wait
         const auto begin = std::chrono::steady_clock::now();
-        return until_the_bus_goes(
+        return with_bus_errors(
             [&]() -> std::optional<Properties> {
                 for (;;) {
                     Properties now = job_at(path);
@@ -354,23 +355,23 @@ private:
     /// Throws if vgpud has ended, because the next vgpud reuses job numbers.
     Properties job_at(const std::string& path) {
         std::optional<Properties> found;
-        std::optional<ServiceError> condition;
+        std::optional<ServiceError> failure;
         try {
             found = call_(Limit::Read, [&] {
                 return all_properties(*bus_, kService, path, org::vgpu1::Job_proxy::INTERFACE_NAME);
             });
         } catch (const ServiceError& error) {
-            condition = error;
+            failure = error;
         }
         // checked after the call, because another vgpud may have answered it
         while (bus_->processPendingRequest()) {
         }
         if (owner_changes_)
             throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
-                               "vgpud ended before the job; the next one finishes an apply or "
+                               "vgpud ended before the job; the next vgpud finishes an apply or "
                                "rolls it back, and the device finishes what it has begun: see "
                                "'vgpuctl jobs' and 'vgpuctl events'");
-        if (condition) throw ServiceError(*condition);
+        if (failure) throw ServiceError(*failure);
         return *found;
     }
 

@@ -6,7 +6,7 @@
 
 namespace vgpu::cli {
 
-bool wants_colour(bool is_terminal, const char* no_color, const char* term) {
+bool may_use_colour(bool is_terminal, const char* no_color, const char* term) {
     if (!is_terminal || (no_color != nullptr && *no_color != '\0')) return false;
     return term != nullptr && std::string_view(term) != "dumb";
 }

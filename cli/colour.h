@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Colours on terminals. main.cpp decides once whether to use them. Pure.
+// Colours on terminals. main.cpp decides once whether to use them. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace vgpu::cli {
 
 enum class Colour { Plain, Green, Yellow, Red, Blue };
 
-/// Whether to use colour. No if `no_color` is set (https://no-color.org), or `term` is "dumb" or
-/// null.
-[[nodiscard]] bool wants_colour(bool is_terminal, const char* no_color, const char* term);
+/// True if output may use colour: on a terminal, if `no_color` is null or empty
+/// (https://no-color.org), and `term` is neither null nor "dumb".
+[[nodiscard]] bool may_use_colour(bool is_terminal, const char* no_color, const char* term);
 
 /// The text, in colour if `is_enabled`. Pad the text first, because escapes have no width.
 [[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_enabled);

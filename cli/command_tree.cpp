@@ -31,8 +31,8 @@ std::vector<std::string> choices_in(const std::string& type) {
     return choices;
 }
 
-/// The label of an option's value: its choices, the verb's type ("SIZE"), or the last word of the
-/// option's name, such as "MS" for --timeout-ms.
+/// The label of an option's value: the name of a positional; otherwise the choices, the type name
+/// ("SIZE"), or the last word of the option's name, such as "MS" for --timeout-ms.
 std::string label_of(const CLI::Option& option, const std::vector<std::string>& choices) {
     std::string name = option.get_single_name();
     if (option.get_positional()) return name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // CommandTree: vgpuctl's verbs and options as values, taken from the CLI11 application, so that
-// completion and manual page agree with --help. Pure.
+// completion and manual page agree with --help. Pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ struct TreeOption {
     bool is_repeatable = false;
 };
 
-/// A verb, or vgpuctl itself. Has no hidden options, and no --help of a verb.
+/// A verb, or vgpuctl itself. Leaves out hidden options and the --help of a verb.
 struct TreeVerb {
     std::string name;
     std::string group;        ///< section of the help
@@ -38,9 +38,10 @@ struct CommandTree {
     std::vector<TreeVerb> verbs;
 };
 
-/// The tree of `app`. Defaults are the current values of its options.
+/// The tree of `app`. Defaults are those that the options captured
+/// (CLI::Option::capture_default_str()).
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
-/// The values of one verb, which may be hidden.
+/// One verb, also a hidden one, or vgpuctl itself.
 [[nodiscard]] TreeVerb verb_of(const CLI::App& app);
 /// The usage line: "vgpuctl claim TARGET --owner OWNER [OPTIONS]".
 [[nodiscard]] std::string usage_of(const TreeVerb& verb);

@@ -18,8 +18,8 @@ std::string option_words(const TreeVerb& verb) {
 
 // --- bash
 
-/// The script decides in a single `case`: first the generated rows "VERB PREVIOUS-WORD", then one
-/// row per verb.
+/// The outer `case` has the generated rows "VERB PREVIOUS-WORD". Its last row, for all other words,
+/// has an inner `case` with one row per verb.
 constexpr std::string_view kBashHead =
     R"(# bash completion for vgpuctl                          -*- shell-script -*-
 # SPDX-License-Identifier: MIT
@@ -113,7 +113,7 @@ std::string bash_verb(const TreeVerb& verb, const std::string& common) {
 std::string bash_script(const CommandTree& tree) {
     const std::string common = option_words(tree.root);
     std::string text(kBashHead), verbs = "help";
-    // a pattern cannot match all verbs, so each verb has separate rows
+    // the patterns are quoted and so match one verb each: every verb repeats the common rows
     text += bash_values(tree.root, "");
     for (const TreeVerb& verb : tree.verbs) {
         text += bash_values(verb, verb.name);

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// A change that is longer than this is also printed below the table.
+/// A change whose text is longer than this is also printed below the table.
 constexpr std::size_t kLongChange = 36;
 
 std::string member(const PlanJson& json, const char* key) {
@@ -32,7 +32,7 @@ std::string label_of(const std::string& key) {
     return label;
 }
 
-/// A value with its unit and the meaning of 0, as in docs/profiles.md.
+/// A value as text: sizes with their unit, and 0 by its meaning, as in docs/profiles.md.
 std::string value_of(const std::string& key, const PlanJson& value) {
     constexpr std::uint32_t kOff = UINT32_MAX;
     if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -87,7 +87,8 @@ std::string subject_of(const PlanJson& step) {
                         : fmt::format("{} '{}'", member(step, "target"), name);
 }
 
-/// A remark on a step that disturbs; else "". For a VF out of service that is the only remark.
+/// A remark on a step with a disruption, on a step for a VF in use, or on a step that requires all
+/// VFs to be idle; else "". For a VF out of service, the remark says only why it is out of service.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string condition = step.value("condition", "");
@@ -98,12 +99,12 @@ std::string remark_of(const PlanJson& step) {
     if (step.at("disruption") == "none" && in_use.empty() && !is_for_all) return "";
     return wrapped(
         fmt::format("{}: {}{}", subject_of(step), member(step, "why"),
-                    !blocked.empty() ? fmt::format("; not done now, also with --force: {}", blocked)
+                    !blocked.empty() ? fmt::format("; not done now, even with --force: {}", blocked)
                     : in_use.empty() ? ""
                                      : fmt::format("; {}: apply requires --force", in_use)));
 }
 
-/// "gpu0/vf2 'web': min_pct approximated": what the driver does not keep in all cases.
+/// "gpu0/vf2 'web': min_pct approximated": the settings that the driver does not keep in all cases.
 std::string contract_text(const PlanJson& step) {
     Words words;
     const PlanJson contract = step.value("contract", PlanJson::object());
@@ -125,15 +126,15 @@ std::string quanta_text(const PlanJson& room) {
     return wrapped(fmt::format("{}: quanta: {}", member(room, "gpu"), fmt::join(quanta, ", ")));
 }
 
-/// The VRAM of each GPU that has VRAM to give. Empty from an older vgpud.
+/// The quanta of each GPU, and its VRAM unless vgpud reports none.
 std::string room_text(const PlanJson& plan) {
     std::string text;
-    for (const PlanJson& room : plan.value("gpus", PlanJson::array())) {
+    for (const PlanJson& room : plan.at("gpus")) {
         const auto bytes = [&room](const char* key) {
-            return size_text(room.value(key, std::uint64_t{0}));
+            return size_text(room.at(key).get<std::uint64_t>());
         };
         text += quanta_text(room);
-        if (room.value("vram_bytes", std::uint64_t{0}) == 0) continue;
+        if (room.at("vram_bytes") == 0) continue;
         text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
                                     member(room, "gpu"), bytes("planned_vram_bytes"),
                                     bytes("vram_bytes"), bytes("pf_vram_bytes")));
@@ -141,7 +142,8 @@ std::string room_text(const PlanJson& plan) {
     return text;
 }
 
-/// Checks the text, because the bus would close the connection for invalid UTF-8.
+/// Refuses invalid UTF-8, for which the bus would close the connection, and JSON that is nested too
+/// deeply.
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
@@ -174,17 +176,17 @@ std::string content_of(const std::string& file) {
 void DesiredDocument::describe(CLI::App& command) {
     auto* positional =
         command.add_option("FILE", file_, "configuration (JSON), '-': standard input");
-    auto* file = command.add_option("-f,--file", file_, "FILE, as an option")
+    auto* file = command.add_option("-f,--file", file_, "the same as FILE")
                      ->type_name("FILE")
                      ->excludes(positional);
-    command.add_option("--label", label_, "which of its configs (default: the only one)");
+    command.add_option("--label", label_, "label of the config in FILE (default: the only one)");
     auto* automatic =
         command.add_option("--auto", auto_vfs_, "instead of FILE: this many equal VFs on each GPU")
             ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
     automatic->excludes(positional)->excludes(file);
-    command.add_flag("--even", is_even_, "with --auto: parts of all VRAM, not powers of two")
+    command.add_flag("--even", is_even_, "with --auto: multiples of 16 MiB, not powers of two")
         ->needs(automatic);
-    command.add_option("--gpu", gpu_, "with --auto: this GPU alone")->needs(automatic);
+    command.add_option("--gpu", gpu_, "with --auto: only this GPU")->needs(automatic);
 }
 
 /// Reads the document. For --auto, vgpud makes the document, and vgpuctl sends it back to vgpud.

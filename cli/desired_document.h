@@ -16,7 +16,7 @@ namespace vgpu::cli {
 /// unreadable.
 std::string content_of(const std::string& file);
 
-/// The document is not parsed here; vgpud parses it.
+/// Reads the document as text. vgpud checks its content.
 class DesiredDocument {
 public:
     /// Adds FILE, -f and --auto, which exclude each other, and --label, --even, --gpu.
@@ -38,16 +38,17 @@ using PlanJson = nlohmann::ordered_json;
 
 /// Parses a plan. VersionMismatch for other text. The functions below trust its members.
 PlanJson parse_plan(const std::string& text);
-/// Whether nothing changes. VFs may still be out of service.
+/// True if nothing changes. VFs may still be out of service.
 bool is_empty_plan(const PlanJson& plan);
-/// Whether all VFs are in service, and none is only defined.
+/// True if all VFs are in service, and none is only defined.
 bool is_in_service(const PlanJson& plan);
 /// Number of steps that change something.
 std::size_t step_count(const PlanJson& plan);
 /// The disruption of the plan: "none", "vf-restart" or "vf-loss".
 std::string disruption_of(const PlanJson& plan);
 std::vector<Column> plan_columns();
-/// A table of the steps, remarks on conditions and disruption, VRAM of each GPU, and a count.
+/// A table of the steps, remarks on them, quanta and VRAM of each GPU, and a count. Only the table
+/// if `table` is plain.
 std::string plan_text(const PlanJson& plan, const TableOptions& table = {});
 /// The members of the document for --json, for plan and assert.
 nlohmann::ordered_json plan_members(const PlanJson& plan);

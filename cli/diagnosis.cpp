@@ -86,9 +86,11 @@ void check_state(const HostFacts& facts, Findings& found) {
                              "make sure that vgpud's state_dir has free space and is writable"});
         return;
     }
-    found.push_back({"state", Level::Problem, "vgpud is read-only: " + message,
-                     "VFs keep running, but the GPU of this file cannot be changed",
-                     "'systemctl stop vgpud'; 'vgpud --recover-state'; 'systemctl start vgpud'"});
+    found.push_back(
+        {"state", Level::Problem, "vgpud is read-only: " + message,
+         "VFs keep running, but the GPU of this state file, or every GPU if it is the file of "
+         "an apply, cannot be changed",
+         "'systemctl stop vgpud'; 'vgpud --recover-state'; 'systemctl start vgpud'"});
 }
 
 void check_gpus(const HostFacts& facts, Findings& found) {
@@ -147,18 +149,20 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// Whether vgpu_pf would drive a GPU of this host.
+/// True if vgpu_pf would drive a GPU of this host.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
-/// Whether the host has a GPU with real VFs. If not, missing requirements of such VFs are no fault.
+/// True if the host has a GPU with real VFs. If not, a missing requirement of such VFs is not a
+/// fault.
 [[nodiscard]] bool has_real_vfs(const HostFacts& facts) {
     return has_sriov_gpu(facts) || !facts.vendor_pfs.empty();
 }
 
-/// Whether the function is judged as one that can have VFs. AMD's all are, with SR-IOV or without.
+/// True if the function is judged as one that can have VFs. All GPUs of AMD are, with SR-IOV or
+/// without.
 [[nodiscard]] bool is_shared_gpu(const HostFacts& facts, const PciFunction& one) {
     return is_amd_gpu(one) || std::ranges::any_of(facts.vendor_pfs, [&one](const VendorPf& pf) {
                return pf.address == one.address;
@@ -195,7 +199,7 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
 }
 
-/// Needed only for GPUs with SR-IOV, because softgpu's PF core is a process.
+/// vgpu_pf is needed only for AMD GPUs with SR-IOV, because softgpu's PF core is a process.
 void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_loaded) {
         found.push_back(
@@ -270,7 +274,8 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
                      "pci=realloc,assign-busses"});
 }
 
-/// VFs beyond function 7 require ARI on the whole path.
+/// VFs beyond function 7 of the PF's bus require ARI in the GPU, and ARI forwarding in the port
+/// above.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctions = 8;
@@ -300,9 +305,11 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                          : "use a slot whose root port forwards ARI"});
 }
 
-/// ACS decides whether requests between functions below a port pass the IOMMU (PCIe).
+/// ACS decides whether requests between functions below a port go through the IOMMU (PCIe).
 void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
-    constexpr unsigned kRedirect = 0x1 | 0x4 | 0x8 | 0x10;  // SV, RR, CR, UF
+    // PCIe, ACS Control Register: source validation, P2P request redirect, P2P completion redirect,
+    // upstream forwarding
+    constexpr unsigned kRedirect = 0x1 | 0x4 | 0x8 | 0x10;
     const PciFunction* port = port_above(facts.pci.functions, gpu);
     if (port == nullptr) {
         found.push_back({"pci-acs", Level::Ok, gpu.address + ": is part of the root complex"});
@@ -325,11 +332,11 @@ void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                      fmt::format("{}: ACS of the port above ({}) is not enabled ({:#06x})",
                                  gpu.address, port->address, *port->acs_control),
                      "VFs could reach each other past the IOMMU",
-                     "enable the IOMMU and ACS in the firmware; the kernel then switches it on"});
+                     "enable the IOMMU and ACS in the firmware; the kernel then enables ACS"});
 }
 
-/// Finds strangers in the GPU's IOMMU group. Bridges and functions of the same card do not count:
-/// they stay, or are passed together.
+/// Finds other devices in the GPU's IOMMU group. Bridges do not count, because they stay on the
+/// host; neither do functions of the same card, because they are passed to a VM together.
 void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const auto at = facts.group_members.find(gpu.address);
     if (at == facts.group_members.end()) return;
@@ -395,7 +402,7 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
-/// Reads the release anywhere in the line, because distributions add words around it.
+/// Finds the release anywhere in the line, because distributions add words around it.
 void check_qemu(const HostFacts& facts, Findings& found) {
     constexpr unsigned kFirst = 10, kSecond = 1;
     const std::string why =
@@ -403,7 +410,8 @@ void check_qemu(const HostFacts& facts, Findings& found) {
         "of softgpu";
     const std::string fix = "install QEMU 10.1 or newer";
     if (!facts.qemu_version) {
-        found.push_back({"qemu", Level::Note, "no qemu-system-x86_64 that answers", why, fix});
+        found.push_back(
+            {"qemu", Level::Note, "qemu-system-x86_64 does not answer --version", why, fix});
         return;
     }
     const auto release = release_in(*facts.qemu_version);
@@ -422,10 +430,10 @@ void check_files(const HostFacts& facts, Findings& found) {
     if (!dir.exists && facts.service.is_there)
         found.push_back({"run-dir", Level::Note, dir.path + " is missing",
                          "vgpud of this bus has another run_dir, or this is another machine", ""});
-    if (dir.exists && !dir.is_expected_kind)
+    if (dir.exists && !dir.has_expected_type)
         found.push_back({"run-dir", Level::Problem, dir.path + " is not a directory",
                          "vgpud cannot create its sockets there", "remove it and start vgpud"});
-    if (dir.exists && dir.is_expected_kind) {
+    if (dir.exists && dir.has_expected_type) {
         const bool is_open = (dir.mode & kOthersWrite) != 0;
         if (is_open)
             found.push_back({"run-dir", Level::Problem,
@@ -436,7 +444,7 @@ void check_files(const HostFacts& facts, Findings& found) {
             found.push_back({"run-dir", Level::Ok, fmt::format("{} ({:04o})", dir.path, dir.mode)});
     }
     for (const FileFacts& socket : facts.vf_sockets) {
-        if (!socket.exists || !socket.is_expected_kind)
+        if (!socket.exists || !socket.has_expected_type)
             found.push_back(
                 {"vf-socket", Level::Warning,
                  fmt::format("{} is {}", socket.path, socket.exists ? "not a socket" : "missing"),

@@ -29,8 +29,8 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
-/// Makes all checks. Missing facts give a Note. Checks of VFs, GPUs and versions require an answer
-/// of vgpud.
+/// Makes all checks. A fact of the host that cannot be read gives at most a Note. Checks of
+/// versions, state, GPUs and VFs require an answer of vgpud.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
 /// The worst level; Ok if there are no findings.

@@ -47,8 +47,8 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// Adds a UUID if there is none. Paths contain the UUID, and libvirt would set it too late. It must
-/// follow <name> (schema).
+/// Adds a UUID if there is none. Paths contain the UUID, and libvirt would set it too late. In
+/// libvirt's schema, <uuid> follows <name>.
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -96,31 +96,40 @@ void share_memory(xmlNode* domain) {
 
 // --- devices that libvirt has no elements for
 
-/// Whether a path is that of a VF's socket, with any run_dir and any UUID.
+/// True if a path looks like that of a VF's socket, with any run_dir and any UUID.
 bool is_our_path(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// Whether a device is ours: VFs are recognised by their path, other devices by their id.
+/// A text member of an object; empty if it is absent or no text.
+std::string text_in(const Json& json, const char* key) {
+    const auto at = json.find(key);
+    return at != json.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+/// True if a device is ours: VFs are recognised by the path of their socket, other devices by the
+/// names that attach-xml gives them.
 bool is_our_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
-    if (json.value("node-name", "") == kMigrationBlocker) return true;
-    const std::string driver = json.value("driver", "");
-    if (driver == "virtio-serial-pci") return json.value("id", "") == kAgentSerial;
-    if (driver == "virtserialport") return json.value("chardev", "") == kAgentChardev;
-    const bool has_socket = json.contains("socket") && json["socket"].is_object();
-    return driver == "vfio-user-pci" && has_socket && is_our_path(json["socket"].value("path", ""));
+    if (text_in(json, "node-name") == kMigrationBlocker) return true;
+    const std::string driver = text_in(json, "driver");
+    if (driver == "virtio-serial-pci") return text_in(json, "id") == kAgentSerial;
+    if (driver == "virtserialport") return text_in(json, "chardev") == kAgentChardev;
+    const auto socket = json.find("socket");
+    return driver == "vfio-user-pci" && socket != json.end() && socket->is_object() &&
+           is_our_path(text_in(*socket, "path"));
 }
 
-/// Whether an argument is ours. Other arguments are the administrator's and keep their order.
+/// True if an argument is ours. Other arguments are the administrator's and keep their order.
 bool is_ours(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
     return (option == "-device" || option == "-blockdev") && is_our_device(value);
 }
 
-/// Removes our options. Option and value are separate <arg> elements. Another argument is passed
-/// over alone, not with the next one, because it may be a flag without a value.
+/// Removes our options. Option and value are separate <arg> elements. If two arguments are not
+/// ours, the second may itself be one of our options, because the first may be a flag without a
+/// value.
 void remove_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -135,7 +144,7 @@ void remove_options(xmlNode* commandline) {
     }
 }
 
-/// Whether the machine is a q35. libvirt writes "pc-q35-9.2" for "q35".
+/// True if the machine is a q35. libvirt writes "pc-q35-9.2" for "q35".
 bool is_q35(const xmlNode* domain) {
     return attribute_of(child_of(child_of(domain, "os"), "type"), "machine").find("q35") !=
            std::string::npos;
@@ -157,7 +166,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
 }
 
 /// The lowest free slot, so that the result is repeatable.
-std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
+std::uint32_t allocate_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
     throw XmlError(fmt::format("line {}: no slot from {:#x} to {:#x} of the root bus is free",
@@ -165,8 +174,8 @@ std::uint32_t take_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
 }
 
 /// Our part of QEMU's command line. The constructor removes our earlier options, and the destructor
-/// removes the element if it is empty. Has a separate range of slots, because libvirt does not know
-/// these devices.
+/// removes the element if it is empty. Uses a separate range of slots, because libvirt does not
+/// know these devices.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
@@ -190,7 +199,7 @@ public:
     void add_device(const Json& device) { add("-device", device.dump()); }
     void add_pci_device(Json device) {
         device["bus"] = is_q35(domain_) ? "pcie.0" : "pci.0";
-        device["addr"] = fmt::format("{:#x}", take_slot(slots_, domain_));
+        device["addr"] = fmt::format("{:#x}", allocate_slot(slots_, domain_));
         add_device(device);
     }
 
@@ -201,7 +210,8 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
-/// Adds the VFs. `n` counts all VFs of the domain, in the order of the metadata.
+/// Adds the VFs. The number in id and path counts all VFs of the domain, in the order of the
+/// metadata.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -212,8 +222,8 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds the guest's only port for an agent, on the path of the first VF. It is not a <channel>,
-/// because libvirt 9 reconnects by an option that QEMU 10 removed.
+/// Adds the guest's only port for an agent, on the path of the first VF. The port is not a
+/// <channel>, because libvirt 9 reconnects by an option that QEMU 10 removed.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));

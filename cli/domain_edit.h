@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Adds VFs to the XML of a libvirt domain (`vgpuctl attach-xml`). Writes the requested VFs
-// (metadata), and the way in which QEMU reaches them: shared memory, a vfio-user-pci device per VF
-// on a path that does not depend on the VF, and a port for the agent; or a hostdev for a PCI
-// function of this host. Other elements stay.
+// (metadata), and the elements by which QEMU reaches them. For VFs of softgpu these elements are
+// shared memory, a vfio-user-pci device per VF on a path that does not depend on the VF, a block
+// node that blocks migration, and a port for the agent; for a PCI function of this host, a
+// <hostdev>. Other elements stay.
 #pragma once
 
 #include "cli/domain_xml.h"
@@ -27,18 +28,19 @@ struct PciAddress {
 struct AttachedVf {
     VfSelector selector;
     std::optional<PciAddress> host_device;  ///< a PCI function of this host; none: vfio-user
-    /// vgpud gives the function its driver, so libvirt must not (managed='no').
+    /// True if vgpud binds the function to its driver, so that libvirt must not (managed='no').
     bool is_bound = false;
 };
 
-/// Path of the socket of a domain's N-th VF, or of its other file `what`. vgpud makes the files
-/// when the domain is prepared, so the XML does not depend on the chosen VF.
+/// Path of a file that belongs to VF `n` of the domain, counted from 0: its socket, or its file
+/// with the suffix `what`. vgpud creates the files when libvirt prepares the domain, so the XML
+/// does not depend on the chosen VF.
 [[nodiscard]] std::string vm_path(const std::string& run_dir, const std::string& uuid,
                                   std::size_t n, const std::string& what = "sock");
 
 /// Returns `xml` with exactly `vfs`. Adds a UUID if there is none. First removes our earlier
-/// elements (by namespace, ids, aliases, paths). Memory stays shared, because the administrator may
-/// want that. XmlError, also for an invalid UUID or if no slot is free.
+/// elements (by namespace, ids, aliases, paths). Never ends the sharing of memory, because the
+/// administrator may have requested it. XmlError, also for an invalid UUID or if no slot is free.
 [[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                                    const std::string& run_dir);
 

@@ -21,7 +21,8 @@ constexpr std::size_t kMaxValue = 63;
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
                                                     kHostDeviceAlias, "/run/vgpu/vm/"};
 
-/// Throws with the line. In a hook that is a line of libvirt's text and not of the user's file.
+/// Throws with the line number. In a hook, the number counts lines of the XML that libvirt passes,
+/// not of the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }

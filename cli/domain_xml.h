@@ -17,13 +17,13 @@ namespace vgpu::cli {
 /// Namespace of <vgpu:vf> and <vgpu:vfs>. libvirt keeps one element per namespace.
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
-/// Name of the block node that attach-xml adds and QEMU names when it refuses to save. At most 31
-/// characters. Only attach-xml writes this name and kHostDeviceAlias.
+/// Name of the block node that attach-xml adds. QEMU prints it when it refuses to save the VM. At
+/// most 31 characters. Only attach-xml writes this name and kHostDeviceAlias.
 inline constexpr const char* kMigrationBlocker = "vgpu-vf-is-never-saved";
 /// Alias of host devices. libvirt requires that users' aliases begin with "ua-".
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
 
-/// "name" or "profile", and a value of 1 to 63 bytes. No such VF need exist.
+/// "name" or "profile", and a value of 1 to 63 bytes. The VF or profile need not exist.
 using VfSelector = std::pair<std::string, std::string>;
 
 struct DomainFacts {
@@ -40,7 +40,7 @@ struct DomainFacts {
 /// be removed from a running domain.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
-/// Whether the domain may have PCI functions of this host.
+/// True if the domain may have PCI functions of this host.
 [[nodiscard]] bool mentions_functions(std::string_view xml);
 
 /// Reads a domain. XmlError with the line. Refuses unknown elements of our namespace, so that a VM
@@ -50,7 +50,7 @@ struct DomainFacts {
 /// Reads only name and UUID. XmlError.
 [[nodiscard]] DomainFacts read_identity(const std::string& xml);
 
-/// Whether a VF or profile can have this name. VFs: 1 to 63 letters, digits, '-', '_', '.'; the
+/// True if a VF or profile can have this name. VFs: 1 to 63 letters, digits, '-', '_', '.'; the
 /// first is a letter; not a UUID. Profiles: may begin with a digit; at most 62.
 [[nodiscard]] bool is_valid_selector(const VfSelector& selector);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Formats values for all verbs: sizes, shares, durations, wrapped text, JSON with a schema id.
-// Pure.
+// Formats values for all verbs: sizes, shares, durations, wrapped text, JSON with a schema id. Pure
+// functions.
 #pragma once
 
 #include "cli/service.h"
@@ -22,7 +22,7 @@ using text::printable;
 using text::size_text;
 using text::wrong_in_utf8;
 
-/// A fixed width, so that outputs can be compared.
+/// Width of wrapped text and tables, in characters. Fixed, so that outputs can be compared.
 inline constexpr std::size_t kColumns = 80;
 
 /// The property as text; "-" if missing or empty. Booleans are yes and no, lists are joined by ",
@@ -35,8 +35,8 @@ double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
 using Formatter = std::string (*)(const Properties& properties, const std::string& name);
-/// Formats a property; "-" if it is missing, because vgpud does not know it. `name`: the property,
-/// then other properties that `format` uses, separated by commas.
+/// Formats a property; "-" if it is missing, as from a vgpud of another release. `name`: the
+/// property, then other properties that `format` uses, separated by commas.
 std::string value_of(const Properties& properties, std::string_view name, Formatter format);
 /// A size; "-" if missing.
 std::string size_of(const Properties& properties, const std::string& name);
@@ -45,7 +45,7 @@ std::string percent_text(double share);
 std::string percent_of(const Properties& properties, const std::string& name);
 /// "+0.31". Positive: the VF received less than its share (docs/scheduling.md).
 std::string lag_text(double quanta);
-/// "812 us", "1.25 ms"
+/// "812.0 us", "1.25 ms"
 std::string duration_text(std::uint64_t ns);
 /// A duration; "-" if missing.
 std::string duration_of(const Properties& properties, const std::string& name);
@@ -53,7 +53,7 @@ std::string duration_of(const Properties& properties, const std::string& name);
 std::string measured_of(const Properties& properties, const std::string& name);
 
 /// Wraps a text into lines of at most kColumns, broken at blanks, with newlines. The first line
-/// continues after `used` letters; the others are indented.
+/// continues after `used` columns; later lines are indented.
 std::string wrapped_text(std::string_view text, std::size_t indent, std::size_t used = 0);
 
 /// Names become snake_case, and "Agent.Connected" becomes a member of "agent". Values keep their

@@ -12,7 +12,8 @@ namespace vgpu::cli {
 /// Uses SIGALRM and alarm(2), so at most one may exist. Destroy it after the wait.
 class HardLimit {
 public:
-    /// Writes `words` (at most 511 bytes) to standard error and calls _exit(): no destructor runs.
+    /// After `limit`, writes `words` (at most 511 bytes) to standard error and calls _exit(), so no
+    /// destructor runs.
     HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
     ~HardLimit();
     HardLimit(const HardLimit&) = delete;

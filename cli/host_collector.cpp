@@ -44,7 +44,7 @@ FileFacts file_facts(const std::string& path, unsigned kind) {
     struct stat file {};
     facts.exists = ::stat(path.c_str(), &file) == 0;
     if (!facts.exists) return facts;
-    facts.is_expected_kind = (file.st_mode & S_IFMT) == kind;
+    facts.has_expected_type = (file.st_mode & S_IFMT) == kind;
     facts.mode = file.st_mode & kPermissions;
     return facts;
 }
@@ -75,14 +75,14 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     facts.vgpuctl_version = VGPU_VERSION;
     facts.is_root = ::geteuid() == 0;
     read_kernel(facts);
-    facts.pci = read_pci(places_.pci_dump);
+    facts.pci = read_pci(sources_.pci_dump);
     read_sysfs_of_gpus(facts);
     read_vendor_pfs(facts);
     const text::Finished qemu =
-        text::run_child({places_.qemu, "--version"}, kQemuLimit, kMaxVersion);
+        text::run_child({sources_.qemu, "--version"}, kQemuLimit, kMaxVersion);
     if (qemu.status == 0) facts.qemu_version = qemu.out.substr(0, qemu.out.find('\n'));
     ask_service(connect, facts.service);
-    facts.run_dir = file_facts(places_.run_dir, S_IFDIR);
+    facts.run_dir = file_facts(sources_.run_dir, S_IFDIR);
     for (const Properties& vf : facts.service.vfs) {
         const bool is_withheld = text_of(vf, "AssignmentMode") == "none";
         if (const std::string socket = text_of(vf, "Socket"); socket != "-" && !is_withheld)
@@ -111,18 +111,18 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     utsname name{};
     ::uname(&name);
     facts.kernel_release = name.release;
-    facts.kernel_command_line = text_of_file(place("/proc/cmdline")).value_or("");
+    facts.kernel_command_line = text_of_file(below_root("/proc/cmdline")).value_or("");
     facts.kernel_config = read_config(facts.kernel_release);
     facts.module = read_module(facts.kernel_release);
-    facts.iommu_groups = names_in(place("/sys/kernel/iommu_groups")).size();
+    facts.iommu_groups = names_in(below_root("/sys/kernel/iommu_groups")).size();
 }
 
 /// Reads the kernel's configuration in /boot, or the one built into the kernel
 /// (CONFIG_IKCONFIG_PROC).
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
-    std::optional<std::string> text = text_of_file(place("/boot/config-" + release));
-    if (!text) text = read_compressed(place("/proc/config.gz"));
+    std::optional<std::string> text = text_of_file(below_root("/boot/config-" + release));
+    if (!text) text = read_compressed(below_root("/proc/config.gz"));
     if (!text) return {};
     return parse_kernel_config(*text);
 }
@@ -131,19 +131,19 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
-    facts.is_loaded = fs::is_directory(place("/sys/module/vgpu_pf"), error);
-    const auto known = text_of_file(place("/lib/modules/" + release + "/modules.dep"));
+    facts.is_loaded = fs::is_directory(below_root("/sys/module/vgpu_pf"), error);
+    const auto known = text_of_file(below_root("/lib/modules/" + release + "/modules.dep"));
     facts.is_available = known && known->find("/vgpu_pf.ko") != std::string::npos;
-    for (const std::string& name : names_in(place("/dev")))
+    for (const std::string& name : names_in(below_root("/dev")))
         if (name.starts_with("vgpu-pf")) facts.pf_devices.push_back("/dev/" + name);
     return facts;
 }
 
-/// Reads the IOMMU groups of GPUs only.
+/// Fills in is_vf and the IOMMU groups, both for GPUs only.
 void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     for (PciFunction& one : facts.pci.functions) {
         if (!is_gpu(one)) continue;
-        const std::string node = place("/sys/bus/pci/devices/" + one.address);
+        const std::string node = below_root("/sys/bus/pci/devices/" + one.address);
         std::error_code error;
         one.is_vf = fs::exists(node + "/physfn", error);
         const auto members = names_in(node + "/iommu_group/devices");
@@ -151,13 +151,13 @@ void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     }
 }
 
-/// None if the function is no SR-IOV PF, no GPU, or a PF of vgpu_pf.
+/// None if the function has no SR-IOV, is not a GPU, or is a PF of vgpu_pf.
 std::optional<VendorPf> HostCollector::read_vendor_pf(const std::string& address) const {
     // PCI Code and ID Assignment Specification: display controllers, processing accelerators
     constexpr std::uint64_t kDisplay = 0x03, kAccelerator = 0x12;
     constexpr unsigned kClassShift = 16;
-    const std::string node = place("/sys/bus/pci/devices/" + address);
-    const std::string drivers = place("/sys/bus/pci/drivers/");
+    const std::string node = below_root("/sys/bus/pci/devices/" + address);
+    const std::string drivers = below_root("/sys/bus/pci/drivers/");
     std::error_code error;
     const std::uint64_t base = number_in_file(node + "/class") >> kClassShift;
     if (!fs::exists(node + "/sriov_totalvfs", error)) return {};
@@ -189,45 +189,47 @@ void HostCollector::read_vfs(const std::string& node, VendorPf& pf) const {
     }
 }
 
-/// Files by which other programs set up VFs at boot, or by which their installation shows.
+/// Files by which other programs set up VFs at boot, and files that show that such a program is
+/// installed.
 std::vector<std::string> HostCollector::find_other_managers() const {
     constexpr std::string_view kFile = "sriov_numvfs";
     std::vector<std::string> found;
     std::error_code error;
-    const auto look = [&](const std::string& path) {
-        const auto text = text_of_file(place(path));
+    const auto check_file = [&](const std::string& path) {
+        const auto text = text_of_file(below_root(path));
         if (text && text->find(kFile) != std::string::npos) found.push_back(path);
     };
     for (const char* folder : {"/etc/udev/rules.d", "/etc/tmpfiles.d", "/etc/systemd/system"})
-        for (const std::string& name : names_in(place(folder)))
-            look(std::string(folder) + "/" + name);
-    look("/etc/rc.local");
+        for (const std::string& name : names_in(below_root(folder)))
+            check_file(std::string(folder) + "/" + name);
+    check_file("/etc/rc.local");
     for (const char* path : {"/etc/sriov-operator", "/usr/bin/xpumd", "/usr/bin/nvidia-vgpu-dm"})
-        if (fs::exists(place(path), error)) found.emplace_back(path);
-    for (const std::string& name : names_in(place("/var/lib/kubelet/device-plugins")))
+        if (fs::exists(below_root(path), error)) found.emplace_back(path);
+    for (const std::string& name : names_in(below_root("/var/lib/kubelet/device-plugins")))
         if (name.find("gpu.intel") != std::string::npos || name.find("sriov") != std::string::npos)
             found.push_back("/var/lib/kubelet/device-plugins/" + name);
     return found;
 }
 
 VendorFacts HostCollector::read_vendor_facts() const {
-    // Intel VT-d, Capability Register: MGAW in bits 21 to 16 is the width less 1
+    // Intel VT-d, Capability Register: bits 21 to 16 have the maximum guest address width less 1
     constexpr unsigned kWidthShift = 16, kWidthMask = 0x3f;
     constexpr int kHex = 16;
     constexpr std::string_view kSizes = "address sizes";
     VendorFacts facts;
     std::error_code error;
-    facts.has_xe = fs::exists(place("/sys/module/xe"), error);
-    const std::string max_vfs = place("/sys/module/xe/parameters/max_vfs");
+    facts.has_xe = fs::exists(below_root("/sys/module/xe"), error);
+    const std::string max_vfs = below_root("/sys/module/xe/parameters/max_vfs");
     // readable by root only
     if (text_of_file(max_vfs)) facts.xe_max_vfs = static_cast<unsigned>(number_in_file(max_vfs));
-    facts.has_gim_config = fs::exists(place("/etc/gim_config"), error);
-    facts.has_sriov_manage = fs::exists(place("/usr/lib/nvidia/sriov-manage"), error);
-    for (const std::string& unit : names_in(place("/sys/class/iommu")))
-        if (const auto cap = text_of_file(place("/sys/class/iommu/" + unit + "/intel-iommu/cap")))
+    facts.has_gim_config = fs::exists(below_root("/etc/gim_config"), error);
+    facts.has_sriov_manage = fs::exists(below_root("/usr/lib/nvidia/sriov-manage"), error);
+    for (const std::string& unit : names_in(below_root("/sys/class/iommu")))
+        if (const auto cap =
+                text_of_file(below_root("/sys/class/iommu/" + unit + "/intel-iommu/cap")))
             facts.iommu_bits = static_cast<unsigned>(
                 ((std::strtoull(cap->c_str(), nullptr, kHex) >> kWidthShift) & kWidthMask) + 1);
-    const std::string cpus = text_of_file(place("/proc/cpuinfo")).value_or("");
+    const std::string cpus = text_of_file(below_root("/proc/cpuinfo")).value_or("");
     if (const std::size_t at = cpus.find(kSizes); at != std::string::npos)
         facts.cpu_bits =
             static_cast<unsigned>(std::strtoul(cpus.c_str() + cpus.find(':', at) + 1, nullptr, 10));
@@ -236,7 +238,7 @@ VendorFacts HostCollector::read_vendor_facts() const {
 }
 
 void HostCollector::read_vendor_pfs(HostFacts& facts) const {
-    for (const std::string& address : names_in(place("/sys/bus/pci/devices")))
+    for (const std::string& address : names_in(below_root("/sys/bus/pci/devices")))
         if (auto pf = read_vendor_pf(address)) facts.vendor_pfs.push_back(*std::move(pf));
     if (!facts.vendor_pfs.empty()) facts.vendor = read_vendor_facts();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostCollector: fills HostFacts from a machine: files, libpci, `qemu --version`. Does not judge
-// them. Paths are arguments, so that tests can use a directory.
+// HostCollector: fills HostFacts from files, libpci, `qemu --version` and vgpud. Does not judge the
+// facts. Paths are arguments, so that tests can use a directory.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -11,10 +11,10 @@
 
 namespace vgpu::cli {
 
-/// Sources of facts. `root` applies to files. It does not apply to PCI (without a dump), QEMU and
-/// vgpud.
-struct HostPlaces {
-    std::string root;                     ///< prefix of /proc, /sys, /boot, /lib/modules, /dev
+/// Sources of facts. PCI functions are read from `pci_dump` if it is set, otherwise from this host.
+/// QEMU and vgpud are always those of this host.
+struct HostSources {
+    std::string root;                     ///< prefix of the files below /proc, /sys, /etc …
     std::optional<std::string> pci_dump;  ///< lspci -xxxx dump, for PCI
     std::string run_dir = "/run/vgpu";
     std::string qemu = "qemu-system-x86_64";
@@ -22,15 +22,17 @@ struct HostPlaces {
 
 class HostCollector {
 public:
-    explicit HostCollector(HostPlaces places) : places_(std::move(places)) {}
+    explicit HostCollector(HostSources sources) : sources_(std::move(sources)) {}
 
     /// Collects the facts. `connect` throws ServiceError if there is no bus. A missing fact is not
     /// an error. Waits up to 5 s for QEMU and kServiceTimeout for each of three calls.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
-    /// Places an absolute path below the root.
-    [[nodiscard]] std::string place(const std::string& path) const { return places_.root + path; }
+    /// The absolute `path` below the root.
+    [[nodiscard]] std::string below_root(const std::string& path) const {
+        return sources_.root + path;
+    }
     void ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                      ServiceFacts& facts) const;
     void read_kernel(HostFacts& facts) const;
@@ -44,7 +46,7 @@ private:
         const std::string& release) const;
     [[nodiscard]] ModuleFacts read_module(const std::string& release) const;
 
-    HostPlaces places_;
+    HostSources sources_;
 };
 
 /// Parses lines: "CONFIG_X=y" becomes {"CONFIG_X", "y"}. Omits options that are not set.

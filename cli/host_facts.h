@@ -19,8 +19,8 @@ namespace vgpu::cli {
 struct FileFacts {
     std::string path;
     bool exists = false;
-    bool is_expected_kind = false;  ///< a directory, a socket
-    unsigned mode = 0;              ///< 07777
+    bool has_expected_type = false;  ///< true if it is a directory or a socket, as required
+    unsigned mode = 0;               ///< permission bits (07777)
 };
 
 /// An SR-IOV GPU or accelerator whose PF driver is not ours.
@@ -28,53 +28,54 @@ struct VendorPf {
     std::string address;
     std::string driver;  ///< empty: none
     std::uint64_t total_vfs = 0;
-    bool has_profiles = false;     ///< xe: quanta of each VF
-    bool has_vram_quota = false;   ///< xe: VRAM of each VF
-    bool has_vfio_driver = false;  ///< vfio-pci or the variant is loaded
-    bool has_variant = false;      ///< xe: xe-vfio-pci is loaded
-    /// Drivers of the host that have VFs of it, such as "igbvf", one for each such VF.
+    bool has_profiles = false;     ///< xe: true if each VF can have its own quantum
+    bool has_vram_quota = false;   ///< xe: true if each VF can have its own amount of VRAM
+    bool has_vfio_driver = false;  ///< true if vfio-pci or the variant is loaded
+    bool has_variant = false;      ///< xe: true if the variant xe-vfio-pci is loaded
+    /// Host drivers that are bound to VFs of this PF, such as "igbvf"; one entry per VF.
     std::vector<std::string> host_drivers{};
     unsigned vfs_without_type = 0;  ///< nvidia: VFs that are enabled and have no vGPU type
 };
 
-/// What else on the host concerns GPUs of vendors' drivers.
+/// Other facts of the host that concern GPUs with vendors' drivers.
 struct VendorFacts {
-    bool has_xe = false;                      ///< the module is loaded
-    std::optional<unsigned> xe_max_vfs{};     ///< its parameter; none: unknown, or without limit
-    bool has_gim_config = false;              ///< /etc/gim_config
-    bool has_sriov_manage = false;            ///< NVIDIA's program that enables VFs
+    bool has_xe = false;                      ///< true if the module xe is loaded
+    std::optional<unsigned> xe_max_vfs{};     ///< xe's parameter; none: not readable
+    bool has_gim_config = false;              ///< true if /etc/gim_config exists
+    bool has_sriov_manage = false;            ///< true if NVIDIA's program that enables VFs exists
     unsigned iommu_bits = 0;                  ///< address width of the IOMMU; 0: unknown
     unsigned cpu_bits = 0;                    ///< physical address width of the CPU; 0: unknown
     std::vector<std::string> other_managers;  ///< files of other programs that set up VFs
 };
 
+/// The kernel module vgpu_pf.
 struct ModuleFacts {
     bool is_loaded = false;
-    bool is_available = false;            ///< in modules.dep of the running kernel
+    bool is_available = false;            ///< true if modules.dep of the running kernel lists it
     std::vector<std::string> pf_devices;  ///< /dev/vgpu-pfN
 };
 
-/// Lists are empty unless is_there. After a failed call, earlier results stay.
+/// Answers of vgpud. After a failed call, no further calls are made, and earlier results stay.
 struct ServiceFacts {
     bool has_bus = false;
-    bool is_there = false;
-    std::string error;  ///< error text; may be set although is_there
+    bool is_there = false;  ///< true if `manager` was read; else the lists are empty
+    std::string error;      ///< of the failed call, which may be a later one; else empty
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };
 
-/// vgpuctl reads the facts one after the other, without a lock, so they may not fit together.
+/// vgpuctl reads the facts one after the other, without a lock, so they may contradict each other.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;
     std::string kernel_command_line;
     bool is_root = false;
-    /// 0: no IOMMU.
+    /// Number of IOMMU groups; 0: no IOMMU.
     std::size_t iommu_groups = 0;
     /// Options CONFIG_…; none if unreadable.
     std::optional<std::map<std::string, std::string>> kernel_config;
     PciReading pci;
-    /// By the address of each GPU.
+    /// Members of the IOMMU group of each GPU, by the GPU's address.
     std::map<std::string, std::vector<std::string>> group_members;
     std::vector<VendorPf> vendor_pfs{};
     VendorFacts vendor{};

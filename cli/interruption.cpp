@@ -23,7 +23,7 @@ Interruption::Interruption() {
 }
 
 Interruption::~Interruption() {
-    // pending signals would end the process when the mask is restored
+    // consume pending signals, which would end the process when the mask is restored
     signalfd_siginfo signal{};
     while (::read(fd_, &signal, sizeof signal) > 0) {
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption: ends an endless verb on SIGINT or SIGTERM, or when the reader of the output is gone
-// (SIGPIPE is ignored; the write fails). While it exists, the signals have no other effect. One
-// thread.
+// Interruption: reports SIGINT, SIGTERM, and that the reader of the output is gone, so that a verb
+// can end its waits. While it exists, the signals have no other effect, and SIGPIPE is ignored: the
+// write fails. Runs in one thread.
 #pragma once
 
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 namespace vgpu::cli {
 
-/// Whether the reader of standard output is gone, so that a failed write is not an error.
+/// True if the reader of standard output is gone, so that a failed write is not an error.
 [[nodiscard]] bool is_reader_gone();
 
 /// Changes the process's signal mask and SIGPIPE. Only one may exist; make it before any thread.

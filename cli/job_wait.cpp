@@ -32,7 +32,7 @@ Properties wait_for_job(Invocation& invocation, const std::string& path, Until u
     const auto begin = std::chrono::steady_clock::now();
     const Interruption interruption;
     Properties last;
-    ProgressLine line{Canvas(invocation)};
+    ProgressLine line{ProgressOutput(invocation)};
     const auto on_progress = [&](const Properties& now) {
         const auto passed = std::chrono::steady_clock::now() - begin;
         line.draw(fmt::format("{} {}, {} s", bar_text(real_of(now, "Progress")),
@@ -41,7 +41,7 @@ Properties wait_for_job(Invocation& invocation, const std::string& path, Until u
         last = now;
         return until == Until::Accepted && text_of(now, "State") != "waiting";
     };
-    // only signals: a reader of the output that is gone does not end the wait
+    // signals only: the wait continues if the reader of the output is gone
     if (const auto end =
             invocation.service.await_job(path, on_progress, {interruption.fds().front()}))
         return *end;

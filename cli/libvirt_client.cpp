@@ -26,7 +26,7 @@ struct LibvirtClient::Library {
 
 private:
     template <typename Function>
-    static void take(void* library, const char* name, Function& function) {
+    static void load(void* library, const char* name, Function& function) {
         function = std::bit_cast<Function>(::dlsym(library, name));
         if (function == nullptr)
             throw LibvirtError(fmt::format("libvirt.so.0 has no function {}", name));
@@ -40,7 +40,7 @@ void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
-/// Loads libvirt. It is never unloaded, because libvirt runs threads.
+/// Loads libvirt, and never unloads it, because libvirt runs threads.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -49,15 +49,15 @@ const LibvirtClient::Library& LibvirtClient::Library::get() {
                 "libvirt is not installed (no libvirt.so.0; Debian: libvirt0); give "
                 "the domain's XML as a file instead of its name");
         Library one;
-        take(library, "virConnectOpen", one.open);
-        take(library, "virConnectClose", one.close);
-        take(library, "virDomainLookupByName", one.by_name);
-        take(library, "virDomainLookupByUUIDString", one.by_uuid);
-        take(library, "virDomainGetXMLDesc", one.xml_of);
-        take(library, "virDomainDefineXML", one.define);
-        take(library, "virDomainFree", one.free);
-        take(library, "virGetLastErrorMessage", one.last_error);
-        take(library, "virSetErrorFunc", one.set_error_func);
+        load(library, "virConnectOpen", one.open);
+        load(library, "virConnectClose", one.close);
+        load(library, "virDomainLookupByName", one.by_name);
+        load(library, "virDomainLookupByUUIDString", one.by_uuid);
+        load(library, "virDomainGetXMLDesc", one.xml_of);
+        load(library, "virDomainDefineXML", one.define);
+        load(library, "virDomainFree", one.free);
+        load(library, "virGetLastErrorMessage", one.last_error);
+        load(library, "virSetErrorFunc", one.set_error_func);
         return one;
     }();
     return loaded;
@@ -80,8 +80,8 @@ std::string LibvirtClient::definition(const std::string& domain) {
     // names first, because a name may equal another domain's UUID
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
-        throw LibvirtError(fmt::format("there is no domain '{}'; 'virsh list --all' shows them",
-                                       domain.substr(0, 64)));
+        throw LibvirtError(fmt::format(
+            "there is no domain '{}'; 'virsh list --all' lists all domains", domain.substr(0, 64)));
     char* xml = library_.xml_of(found, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE);
     library_.free(found);
     if (xml == nullptr)

@@ -14,7 +14,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// Synchronous, one thread. Silences libvirt's messages in this process.
+/// All calls block; one thread makes them. Silences libvirt's messages in this process.
 class LibvirtClient {
 public:
     /// `uri`: for example "qemu:///system". Throws LibvirtError.

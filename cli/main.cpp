@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
                            {.out = std::cout,
                             .err = std::cerr,
                             .is_terminal = is_terminal,
-                            .uses_colour = vgpu::cli::wants_colour(
+                            .uses_colour = vgpu::cli::may_use_colour(
                                 is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
                             .columns = terminal_columns()});
     // if vgpuctl ends by SIGINT, the shell also ends a loop around it

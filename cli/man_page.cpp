@@ -70,9 +70,9 @@ std::string exit_status() {
 constexpr std::string_view kTail = R"(.SH ENVIRONMENT
 .TP
 .B VGPUCTL_BUS
-The bus, where
+The bus, unless
 .B \-\-bus
-is not given.
+is given.
 .TP
 .B NO_COLOR
 If it is set and not empty, nothing is coloured. Only output to a terminal is coloured.
@@ -99,7 +99,8 @@ std::string man_page(const CLI::App& app) {
     text += fmt::format(
         ".SH DESCRIPTION\n"
         "{}\n"
-        "It speaks to {} on the system bus. Every {} is a GPU (gpu0), a VF of a GPU (gpu0/vf3), or "
+        "It calls {}, by default on the system bus. Every {} is a GPU (gpu0), a VF of a GPU "
+        "(gpu0/vf3), or "
         "a VF's name or UUID.\n",
         roff(tree.root.description), "\\fBvgpud\\fR(8)", italic("TARGET"));
     text += ".SH OPTIONS\n";

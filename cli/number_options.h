@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Number options. A value that is not a number is refused and quoted. Numbers for vgpud are passed
-// on, even negative ones, because vgpud knows the ranges. Numbers for vgpuctl use whole_within().
+// Number options. A value that is not a number is refused and quoted. A number whose range vgpud
+// checks is passed on, even if it is negative. Ranges that vgpuctl checks use whole_within().
 #pragma once
 
 #include "cli/service.h"
@@ -16,8 +16,8 @@ namespace vgpu::cli {
 /// Adds an option for a whole number, decimal or 0x…. `to` must outlive the parsing.
 CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
                        const std::string& help);
-/// Adds an option for a number with or without a fraction. A number without a fraction is
-/// stored as a whole number, which vgpud accepts for both.
+/// Adds an option for a number with or without a fraction. A number without a fraction is stored as
+/// a whole number, which vgpud accepts as well.
 CLI::Option* add_real(CLI::App& command, const std::string& name, std::optional<Value>& to,
                       const std::string& help);
 /// Adds an option for a number of bytes, with or without a unit (text/size.h).

@@ -70,7 +70,7 @@ std::optional<SriovFacts> read_sriov(pci_dev* device) {
     return facts;
 }
 
-/// Whether ARI forwarding is enabled; none if the port does not support it.
+/// True if ARI forwarding is enabled; none if the port does not support it.
 std::optional<bool> read_ari_forwarding(pci_dev* device) {
     // PCIe Base Specification, PCI Express Capability Structure
     constexpr unsigned kDeviceCapabilities2 = 0x24, kDeviceControl2 = 0x28;

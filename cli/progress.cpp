@@ -12,8 +12,8 @@ constexpr std::string_view kToLineStart = "\r\x1b[K";
 
 }  // namespace
 
-Canvas::Canvas(const Setting& setting)
-    : Canvas(setting.out, setting.is_terminal && !setting.is_json, setting.columns) {}
+ProgressOutput::ProgressOutput(const VerbContext& setting)
+    : ProgressOutput(setting.out, setting.is_terminal && !setting.is_json, setting.columns) {}
 
 std::string bar_text(double progress) {
     constexpr std::size_t kWidth = 20;
@@ -24,23 +24,23 @@ std::string bar_text(double progress) {
 }
 
 ProgressLine::~ProgressLine() {
-    if (is_dirty_) canvas_.out << kToLineStart << std::flush;
+    if (is_dirty_) output_.out << kToLineStart << std::flush;
 }
 
 void ProgressLine::draw(std::string_view text) {
-    if (!canvas_.is_drawn || canvas_.columns < 2) return;
-    canvas_.out << kToLineStart << text.substr(0, canvas_.columns - 1) << std::flush;
+    if (!output_.is_drawn || output_.columns < 2) return;
+    output_.out << kToLineStart << text.substr(0, output_.columns - 1) << std::flush;
     is_dirty_ = true;
 }
 
-Waiting::Waiting(const Canvas& canvas, std::string what, std::chrono::milliseconds pace)
-    : what_(std::move(what)), pace_(pace), line_(canvas) {
-    if (!canvas.is_drawn) return;
+Spinner::Spinner(const ProgressOutput& output, std::string what, std::chrono::milliseconds pace)
+    : what_(std::move(what)), pace_(pace), line_(output) {
+    if (!output.is_drawn) return;
     draw();
-    thread_.emplace([this] { go_on(); });
+    thread_.emplace([this] { run(); });
 }
 
-Waiting::~Waiting() {
+Spinner::~Spinner() {
     if (!thread_) return;
     {
         const std::lock_guard lock(mutex_);
@@ -50,12 +50,12 @@ Waiting::~Waiting() {
     thread_->join();
 }
 
-void Waiting::go_on() {
+void Spinner::run() {
     std::unique_lock lock(mutex_);
     while (!over_.wait_for(lock, pace_, [this] { return is_over_; })) draw();
 }
 
-void Waiting::draw() {
+void Spinner::draw() {
     constexpr std::string_view kHands = "|/-\\";
     const auto passed = std::chrono::steady_clock::now() - since_;
     line_.draw(fmt::format("{} {}: {} s", kHands[frames_++ % kHands.size()], what_,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress on a terminal. ProgressLine redraws one line and wipes it at the end. Waiting draws from
-// a thread during a call. Neither draws without a terminal or with --json.
+// Progress on a terminal. ProgressLine redraws one line and wipes it at the end. Spinner draws from
+// a separate thread during a call. Neither draws without a terminal or with --json.
 #pragma once
 
 #include "cli/verbs.h"
@@ -16,9 +16,9 @@
 
 namespace vgpu::cli {
 
-struct Canvas {
-    Canvas(const Setting& setting);
-    Canvas(std::ostream& stream, bool is_watched, std::size_t width)
+struct ProgressOutput {
+    ProgressOutput(const VerbContext& setting);
+    ProgressOutput(std::ostream& stream, bool is_watched, std::size_t width)
         : out(stream), is_drawn(is_watched), columns(width) {}
 
     std::ostream& out;
@@ -32,7 +32,7 @@ std::string bar_text(double progress);
 /// While it exists, nothing else may write to the stream.
 class ProgressLine {
 public:
-    explicit ProgressLine(const Canvas& canvas) : canvas_(canvas) {}
+    explicit ProgressLine(const ProgressOutput& output) : output_(output) {}
     ~ProgressLine();
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
@@ -41,22 +41,22 @@ public:
     void draw(std::string_view text);
 
 private:
-    Canvas canvas_;
+    ProgressOutput output_;
     bool is_dirty_ = false;
 };
 
-/// Draws "| destroy train: 3 s" every `pace`. While it exists, nothing else may write.
-class Waiting {
+/// Draws "| collect the report: 3 s" every `pace`. While it exists, nothing else may write.
+class Spinner {
 public:
     static constexpr std::chrono::milliseconds kPace{200};
 
-    Waiting(const Canvas& canvas, std::string what, std::chrono::milliseconds pace = kPace);
-    ~Waiting();
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
+    Spinner(const ProgressOutput& output, std::string what, std::chrono::milliseconds pace = kPace);
+    ~Spinner();
+    Spinner(const Spinner&) = delete;
+    Spinner& operator=(const Spinner&) = delete;
 
 private:
-    void go_on();
+    void run();
     void draw();
 
     const std::string what_;

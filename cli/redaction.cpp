@@ -64,8 +64,8 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// Whether an address is "http", "https" or "git+https". Other addresses have a user before '@'
-/// (qemu+ssh://root@h).
+/// True if the text before "://" ends with "http" or "https", as "git+https" does. Addresses with
+/// other schemes have a user before '@' (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
@@ -106,7 +106,7 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// Removes the rest of a text after a secret's name: "--token=x", "--header=Authorization: x",
+/// Removes the rest of a text after the name of a secret: "--token=x", "--header=Authorization: x",
 /// "X-Api-Key: x". The rest may contain blanks and signs.
 std::string without_assigned(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
@@ -122,7 +122,8 @@ std::string redacted(const std::string& text) {
     return without_assigned(without_credentials(without_passwords(text)));
 }
 
-/// Whether a word is a secret's option: "--token", or a usual short option for password or user.
+/// True if a word is an option for a secret: "--token", or a usual short option for password or
+/// user.
 bool is_secret_option(const std::string& word) {
     constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
     return word.find_first_of("=:") == std::string::npos &&
@@ -132,8 +133,8 @@ bool is_secret_option(const std::string& word) {
 /// Redacts at any depth. A secret object or list is removed completely.
 void redact(Json& json);
 
-/// Removes the word after "--token", even if that option has no value: better too much than too
-/// little.
+/// Removes the word after "--token", even if that option may have no value: rather too much than
+/// too little.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {

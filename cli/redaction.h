@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Removes secrets and names of host and users from a bug report; if in doubt, removes too much.
-// Pure.
+// Pure functions.
 #pragma once
 
 #include <optional>
@@ -18,18 +18,18 @@ struct Identity {
     std::vector<std::string> users;
 };
 
-/// Whether a value with this name may be secret: password, token, key, … Finds these words also
+/// True if a value with this name may be secret: password, token, key, … Finds these words also
 /// within a name.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-/// Replaces the host by HOST, and users and homes by USER.
+/// Replaces the host by HOST, and names of users, also any NAME in "/home/NAME", by USER.
 [[nodiscard]] std::string without_names(const std::string& text, const Identity& identity);
 
 /// A configuration (JSON with comments) without comments and with "(removed)" for possible secrets;
-/// none if it is not JSON. Numbers, names and order stay. In texts it removes passwords in
-/// addresses (scheme://user:password@, https://token@), the word after Bearer and Basic, and text
-/// after '=' or ':' next to a secret's name; in lists of arguments, the word after a secret's
-/// option.
+/// none if it is not JSON. Member names, numbers that are not secret, and the order stay. In texts,
+/// removes passwords in addresses (scheme://user:password@, https://token@), the word after Bearer
+/// and Basic, and text after '=' or ':' next to the name of a secret. In lists of arguments,
+/// removes the word after an option for a secret.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

@@ -13,7 +13,7 @@ namespace vgpu::cli {
 namespace {
 
 /// The options for a claimed VF, which can be changed only on behalf of its owner.
-std::string in_owners_name(const Properties& vf) {
+std::string owner_option(const Properties& vf) {
     if (number_of(vf, "OwnerGeneration") == 0) return "";
     return " --owner " + shell_word(text_of(vf, "Owner"));
 }
@@ -23,17 +23,17 @@ std::string in_owners_name(const Properties& vf) {
 std::string recovery_command(const Properties& vf) {
     const std::string state = text_of(vf, "State"), target = text_of(vf, "Target");
     if (state == "quarantined") return fmt::format("vgpuctl resume {} --clear-quarantine", target);
-    if (state == "mismatch") return fmt::format("vgpuctl reset {}{}", target, in_owners_name(vf));
+    if (state == "mismatch") return fmt::format("vgpuctl reset {}{}", target, owner_option(vf));
     return "";
 }
 
 std::string drop_command(const Properties& vf) {
-    return fmt::format("vgpuctl destroy {}{}", text_of(vf, "Target"), in_owners_name(vf));
+    return fmt::format("vgpuctl destroy {}{}", text_of(vf, "Target"), owner_option(vf));
 }
 
 std::string end_claim_command(const Properties& vf) {
     return fmt::format("vgpuctl release {}{} --generation {} --scrub", text_of(vf, "Target"),
-                       in_owners_name(vf), number_of(vf, "OwnerGeneration"));
+                       owner_option(vf), number_of(vf, "OwnerGeneration"));
 }
 
 std::string shell_word(const std::string& word) {

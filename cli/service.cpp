@@ -24,8 +24,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// Names that scripts may distinguish. Other names are Failed. A name with a dot at the end is a
-/// prefix.
+/// The error names that have a separate exit code or an added meaning. All other names mean Failed.
+/// A name that ends with a dot is a prefix.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"vgpuctl.Interrupted", ExitCode::Interrupted},
@@ -85,7 +85,7 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 
 }  // namespace
 
-/// Paths escape letters: "_2d" means "-".
+/// Paths escape characters other than letters and digits: "_2d" means "-".
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Service: the interface org.vgpu1 in plain values, for the verbs. Implemented by BusService and
-// tests. Failures are ServiceErrors. One thread.
+// Service: the interface org.vgpu1 in plain values, for the verbs. Implemented by BusService and by
+// fakes in tests. Failures are ServiceErrors. Runs in one thread.
 #pragma once
 
 #include "daemon/exporter/values.h"
@@ -27,8 +27,9 @@ using Options = std::map<std::string, Value>;
 
 /// See docs/dbus-api.md. Usage: the command line is wrong; nothing was done. NotFound: no such GPU,
 /// VF or label. Unreachable: no bus, no vgpud or no answer (vgpud may still act). NoCapacity: no
-/// free or matching VF, VRAM or schedule. Lost: the GPU or PF core is gone. ReadOnly: the durable
-/// state is not trusted or not writable.
+/// free or matching VF, or too little VRAM, doorbells, compute units or engine time, or a change
+/// that the driver does not offer. Lost: the GPU or PF core is gone. ReadOnly: the durable state is
+/// not trusted or not writable.
 enum class ExitCode : int {
     Ok = 0,
     Failed = 1,
@@ -39,7 +40,7 @@ enum class ExitCode : int {
     NoCapacity = 6,
     Lost = 7,
     ReadOnly = 8,
-    Interrupted = 130,  ///< the wait for a job; as shells report SIGINT
+    Interrupted = 130,  ///< the wait for a job; also a shell's code for SIGINT
 };
 
 /// Thrown by all calls and by verbs. Its name determines the exit code. what(): the message and,
@@ -66,18 +67,19 @@ struct RunTable {
     std::uint64_t generation = 0;
 };
 
-/// The result of Gpu.ReadTrace. `next`: place to continue from. `is_late`: earlier items were
-/// dropped.
+/// The result of Gpu.ReadTrace. `next`: position to continue from. `is_late`: true if earlier items
+/// were dropped.
 struct TracePiece {
     std::string items;  ///< a CBOR sequence
     std::uint64_t next = 0;
     bool is_late = false;
 };
 
-/// Limit for limit_calls() in doctor and report, which run when vgpud may be the problem.
+/// Limit for limit_calls() in doctor and report, which are often run while vgpud has a fault.
 inline constexpr std::chrono::seconds kServiceTimeout{10};
 
-/// Gone, Back: the bus name org.vgpu1 has lost or got an owner. Back may be another vgpud.
+/// Event: vgpud has a new event. Gone: vgpud has left the bus. Back: a vgpud, perhaps a new
+/// process, owns the name org.vgpu1. Stopped: a descriptor of `stop_on` is ready.
 enum class BusChange { Event, Gone, Back, Stopped };
 
 /// The methods of org.vgpu1.Vf with the same names.
@@ -94,7 +96,7 @@ class Service {
 public:
     virtual ~Service() = default;
 
-    /// Version, ApiVersion, ReadOnly, StateMessage, StateGeneration.
+    /// The properties of org.vgpu1.Manager: Version, ApiVersion, ReadOnly, StateMessage …
     virtual Properties manager() = 0;
     /// One element per object, with "Path" and "Target". `names`: read only these properties
     /// (separated by commas; "": all). `max_age_ms`: allowed age of values; 0: read them now.
@@ -106,7 +108,7 @@ public:
     virtual std::vector<Properties> capacity() = 0;
     std::vector<Properties> list_gpus() { return list_gpus_with({}, 0); }
     std::vector<Properties> list_vfs() { return list_vfs_with({}, 0); }
-    /// The object as vgpud last saw it, with Path and Target. NotFound.
+    /// The properties of a GPU or VF, with Path and Target. NotFound.
     virtual Properties object(const std::string& path) = 0;
     /// `target`: "gpu0", "gpu0/vf3", a VF's name or UUID. NotFound.
     virtual std::string resolve(const std::string& target) = 0;
@@ -128,7 +130,8 @@ public:
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) = 0;
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// Releases all VFs of `owner`, scrubbed, and returns their number. Persistent claims stay.
+    /// Scrubs all VFs of `owner`, ends their claims except persistent ones, and returns the number
+    /// of VFs.
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
     /// For a running VM: restores lost claims, and returns its number of VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
@@ -140,17 +143,18 @@ public:
     /// Returns the path of the job. A VF that is open or claimed may require "force".
     virtual std::string start_job(const std::string& path, VfJob job, const Options& options) = 0;
 
-    /// The newest `limit` kept events with Seq > `after`: Seq, TimeUs, Gpu, Vf, Kind, Text.
+    /// Of the events that vgpud keeps, the newest `limit` with Seq > `after`: Seq, TimeUs, Gpu, Vf,
+    /// Kind, Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
-    /// Waits for events, for the end or start of vgpud, or for `stop_on`. May combine several
-    /// events.
+    /// Waits for events, for the end or start of vgpud, or for `stop_on`. One result may stand for
+    /// several events.
     virtual BusChange wait_for_change(const std::vector<pollfd>& stop_on) = 0;
     /// The JSON of Manager.Plan for the text of a configuration. Changes nothing.
     virtual std::string plan(const std::string& config, const Options& options) = 0;
     /// Returns the path of the accepted job, which continues without its caller.
     virtual std::string apply(const std::string& config, const Options& options) = 0;
-    /// The configuration of the present VFs as JSON. auto_config(): a label for each equal split.
-    /// Change nothing.
+    /// The configuration of the present VFs as JSON. auto_config(): a configuration with a label
+    /// for each equal split. Neither changes anything.
     virtual std::string export_config(const Options& options) = 0;
     virtual std::string auto_config(const Options& options) = 0;
     /// Waits until a job has ended or `is_enough` returns true, and returns the last properties.
@@ -161,15 +165,15 @@ public:
         const std::vector<pollfd>& stop_on) = 0;
     /// All jobs by number: Path and all properties except Plan.
     virtual std::vector<Properties> list_jobs() = 0;
-    /// The job ends after its current step. WrongState (Failed) if it is over or cannot be
-    /// cancelled.
+    /// Requests that the job end after its current step. WrongState (Failed) if it is over or
+    /// cannot be cancelled.
     virtual void cancel_job(const std::string& path) = 0;
 
     /// OpenMetrics text.
     virtual std::string metrics() = 0;
     virtual RunTable run_table(const std::string& gpu_path) = 0;
-    /// Reads from the place `after` on; 0: from the start. OutOfRange if `after` is of an earlier
-    /// vgpud.
+    /// Reads the recorded schedule from the position `after` on; 0: from the start. OutOfRange if
+    /// `after` comes from an earlier vgpud.
     virtual TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) = 0;
     /// The PF core's bug report, cut at 16 MiB. Requires the right to control VFs.
     virtual std::string dump(const std::string& gpu_path) = 0;

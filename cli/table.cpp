@@ -40,12 +40,12 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const Tab
 }
 
 /// Omits the next column. False if no column may be omitted.
-bool give_way(std::vector<Column>& columns, TableRows& rows) {
+bool omit_column(std::vector<Column>& columns, TableRows& rows) {
     const auto first =
         std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
-            return a.gives_way != 0 && (b.gives_way == 0 || a.gives_way < b.gives_way);
+            return a.omit_order != 0 && (b.omit_order == 0 || a.omit_order < b.omit_order);
         });
-    if (columns.size() < 2 || first->gives_way == 0) return false;
+    if (columns.size() < 2 || first->omit_order == 0) return false;
     const auto at = first - columns.begin();
     for (auto& row : rows) row.erase(row.begin() + at);
     columns.erase(first);
@@ -105,7 +105,7 @@ std::string table_text(std::vector<Column> columns, TableRows rows) {
         for (std::string& cell : row)
             if (cell.empty()) cell = "-";
     std::vector<std::size_t> widths = widths_of(columns, rows);
-    while (total_of(widths) > kColumns && give_way(columns, rows))
+    while (total_of(widths) > kColumns && omit_column(columns, rows))
         widths = widths_of(columns, rows);
     std::string text;
     for (const auto& row : rows) {

@@ -18,17 +18,17 @@ const Properties* gpu_at(const HostFacts& facts, const std::string& address) {
     return at == facts.service.gpus.end() ? nullptr : &*at;
 }
 
-/// False if the PF cannot have VFs now.
+/// True if the PF can have VFs now. Otherwise adds a finding with the reason.
 bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.driver.empty())
         found.push_back({"pf-driver", Level::Warning, pf.address + " has no driver",
                          "only the driver of the PF can enable VFs",
-                         "load it; 'dmesg' shows why it does not take the GPU"});
+                         "load the driver; 'dmesg' shows why it does not bind to the GPU"});
     else if (pf.driver == "vfio-pci")
         found.push_back({"pf-driver", Level::Warning,
                          pf.address + " itself is assigned to a VM (vfio-pci)",
-                         "its VFs cannot be shared meanwhile",
-                         "take it out of the VM and give it its own driver back"});
+                         "VMs cannot get its VFs as long as one VM has the whole GPU",
+                         "detach it from the VM and bind its own driver again"});
     else if (pf.total_vfs == 0 && pf.driver == "xe" && facts.vendor.xe_max_vfs == 0u)
         found.push_back({"pf-vfs", Level::Warning, pf.address + " (driver xe) offers no VFs",
                          "the parameter max_vfs of the module xe is 0",
@@ -64,7 +64,7 @@ void check_vfio(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>
     const Properties* gpu = gpu_at(facts, pf.address);
     if (gpu == nullptr || text_of(*gpu, "Manage") != "full" || pf.has_vfio_driver) return;
     found.push_back({"pf-vfio", Level::Warning,
-                     pf.address + ": no driver through which a VM gets a VF is loaded",
+                     pf.address + ": no vfio driver is loaded, so no VM can get a VF",
                      "the assignment mode vfio-pci fails, and vgpud loads no modules",
                      "'modprobe vfio-pci'; for each boot: 'echo vfio-pci > "
                      "/etc/modules-load.d/vfio.conf'"});
@@ -86,15 +86,16 @@ void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
     if (!pf.has_variant)
         found.push_back({"xe-variant", Level::Note, pf.address + ": xe-vfio-pci is not loaded",
                          "plain vfio-pci does not wait until the PF has finished the reset of a VF",
-                         "load xe-vfio-pci where the kernel has it"});
+                         "load xe-vfio-pci if the kernel has it"});
 }
 
-/// VFs that a driver of the host has are in nobody's VM, and no other number of VFs is possible.
+/// While the host's own driver is bound to VFs, no VM can get these VFs, and the number of VFs
+/// cannot be changed.
 void check_host_drivers(const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.host_drivers.empty()) return;
     found.push_back(
         {"pf-autoprobe", Level::Warning,
-         fmt::format("{}: the host's driver {} has {} of its VFs", pf.address,
+         fmt::format("{}: the host's driver {} is bound to {} of its VFs", pf.address,
                      pf.host_drivers.front(), pf.host_drivers.size()),
          "no VM can get these VFs, and the number of VFs cannot be changed",
          fmt::format(
@@ -107,8 +108,8 @@ void check_i915(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>
     if (pf.driver != "i915" || !facts.vendor.has_xe) return;
     found.push_back({"i915-xe", Level::Note,
                      pf.address + " has the driver i915, and xe is loaded, too",
-                     "after an update or a reboot either of them may take the GPU",
-                     "let one of them go without this GPU: boot with xe.force_probe=!ID or "
+                     "after an update or a reboot either driver may bind to the GPU",
+                     "exclude the GPU from one of the drivers: boot with xe.force_probe=!ID or "
                      "i915.force_probe=!ID, where ID is the GPU's device id of 'lspci -n'"});
 }
 
@@ -119,7 +120,7 @@ void check_amd(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>&
                          "amdgpu cannot enable VFs", "for VFs, use AMD's driver gim instead"});
     if (pf.driver == "gim" && !facts.vendor.has_gim_config)
         found.push_back({"gim-config", Level::Note, pf.address + ": there is no /etc/gim_config",
-                         "gim then takes the number of VFs from its parameter vf_num, and vgpud "
+                         "gim then reads the number of VFs from its parameter vf_num, and vgpud "
                          "cannot change it",
                          "to keep a number of VFs over reboots, set vf_num in /etc/gim_config and "
                          "load gim again"});
@@ -141,7 +142,8 @@ void check_nvidia(const HostFacts& facts, const VendorPf& pf, std::vector<Findin
              "nvidia/current_vgpu_type"});
 }
 
-/// A guest that uses all physical address bits of the CPU places BARs beyond the IOMMU's reach.
+/// A guest that uses all physical address bits of the CPU may place BARs at addresses that the
+/// IOMMU cannot map.
 void check_iommu_width(const VendorFacts& facts, std::vector<Finding>& found) {
     if (facts.iommu_bits == 0 || facts.iommu_bits >= facts.cpu_bits) return;
     found.push_back(
@@ -159,18 +161,19 @@ void check_other_managers(const VendorFacts& facts, std::vector<Finding>& found)
     found.push_back(
         {"pf-other-manager", Level::Note,
          fmt::format("other programs may set up VFs: {}", fmt::join(facts.other_managers, ", ")),
-         "two managers of one GPU change each other's VFs; vgpud reports that and "
-         "does not compete",
-         "leave the GPUs of vgpud out of theirs, or let vgpud only observe"});
+         "two managers of one GPU change each other's VFs; vgpud reports such a "
+         "change and does not undo it",
+         "exclude the GPUs of vgpud from the configuration of these programs, or let "
+         "vgpud only observe them"});
 }
 
-/// A function that is limited by no quantum or no time-out can keep the engine.
+/// A function without a quantum or without a preempt time-out can keep the engine for ever.
 void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
     for (const Properties& vf : facts.service.vfs) {
         if (!vf.contains("DriverQuantumUs") || vf.contains("WorstWaitUs")) continue;
         found.push_back({"xe-quanta", Level::Warning,
                          text_of(vf, "Target") + ": another function of its GPU has no limit",
-                         "with a quantum or time-out of 0 it can keep the engine for ever",
+                         "a function with a quantum or time-out of 0 can keep the engine for ever",
                          "let vgpud manage the GPU (\"manage\": \"full\"); it writes both"});
     }
 }

@@ -5,7 +5,7 @@
 //   vgpuctl destroy TARGET   scrubs the VRAM and releases the resources
 //   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
 //   vgpuctl pause TARGET     takes the VF off the engine; registers still answer the guest
-//   vgpuctl stop TARGET      as pause, with gates shut
+//   vgpuctl stop TARGET      as pause, and shuts the VF's gates, until a reset
 #include "cli/job_wait.h"
 
 #include <variant>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The verbs that ask a guest's agent, one row each:
-//   vgpuctl self-test TARGET   tests the VF from inside
+//   vgpuctl self-test TARGET   tests the VF from inside the guest
 //   vgpuctl quiesce TARGET     stops the processes that use it
 //   vgpuctl thaw TARGET        resumes them
 #include "cli/job_wait.h"
@@ -16,7 +16,7 @@ namespace {
 struct AgentRow {
     About about;
     VfJob job;
-    bool takes_time;  ///< has --timeout-ms
+    bool takes_time;  ///< true if the verb has --timeout-ms
 };
 
 constexpr AgentRow kSelfTest{
@@ -30,7 +30,7 @@ constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's process
 constexpr AgentRow kThaw{
     {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, VfJob::Thaw, false};
 
-/// Prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)". Ends with 1 if the agent
+/// Prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)". Exits with 1 if the agent
 /// reports a failure. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing, in a job of
-// vgpud. Steps that empty VRAM require --yes.
+// vgpud. A plan with a disruption requires --yes.
 #include "cli/desired_document.h"
 #include "cli/job_wait.h"
 
@@ -11,9 +11,9 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The plan that is shown decides whether --yes is required. vgpud plans again, and does nothing
-/// that is more disruptive. Ends with 1 if --yes is missing, else with the job's exit code. --json:
-/// vgpuctl-apply-1.
+/// The plan that vgpuctl shows decides whether --yes is required. vgpud plans again, and refuses a
+/// plan with more disruption. Exits with 1 if --yes is missing, else with the job's exit code.
+/// --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     ApplyVerb()

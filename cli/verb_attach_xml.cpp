@@ -23,14 +23,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
-/// Whether `domain` is a file. Names of domains have no '/', so "./name" is a file here without
-/// ".xml".
+/// True if `domain` is a file. Names of domains have no '/', so a file whose name does not end with
+/// ".xml" can be given as "./name".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
 }
 
-/// The content of a file. An unreadable file ends with 1 here, and not with 2 as in other verbs.
+/// The content of a file. For an unreadable file this verb exits with 1, and not with 2 as other
+/// verbs do.
 std::string content_of_file(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     auto content = text::whole_file(file);
@@ -39,8 +40,9 @@ std::string content_of_file(const std::string& file) {
     return *std::move(content);
 }
 
-/// Ends with 1 for bad XML or an error of libvirt, and with 2 for --write with a file. vgpud knows
-/// the kinds of VFs, but need not run. Prints XML even with --json.
+/// Exits with 1 for bad XML or an error of libvirt, and with 2 for --write with a file. Asks vgpud
+/// which VFs are PCI functions of this host, but also works without vgpud. --json:
+/// vgpuctl-attach-xml-1.
 class AttachXmlVerb final : public Verb {
 public:
     AttachXmlVerb()
@@ -54,8 +56,9 @@ public:
             ->required();
         command.add_option("--vf", names_, "this VF; may be repeated")->allow_extra_args(false);
         command
-            .add_option("--profile", profiles_,
-                        "any free VF of this profile; may be repeated, comes after --vf")
+            .add_option(
+                "--profile", profiles_,
+                "any free VF of this profile; may be repeated; these VFs follow those of --vf")
             ->allow_extra_args(false);
         command.add_flag("--none", is_removing_, "remove all VFs from the domain")
             ->excludes("--vf")
@@ -69,7 +72,7 @@ public:
         command.footer("Without --vf, --profile and --none, the domain's metadata names the VFs.");
     }
 
-    ExitCode start(const Setting& setting) override {
+    ExitCode start(const VerbContext& setting) override {
         if (is_writing_ && is_file(domain_))
             throw ServiceError("vgpuctl.WrongUsage",
                                "--write needs the name of a libvirt domain, not a file");
@@ -100,7 +103,8 @@ private:
         for (const std::string& one : profiles_) all.emplace_back("profile", one);
         if (all.empty()) all = read_domain(xml).vfs;
         if (all.empty())
-            throw XmlError("which VF? Name one with --vf or --profile; its metadata names none");
+            throw XmlError(
+                "which VF? Name one with --vf or --profile; the domain's metadata names none");
         return all;
     }
 
@@ -111,7 +115,7 @@ private:
     /// The VFs to attach. vgpud knows which are functions of this host; without vgpud all count as
     /// softgpu's.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
-                                                   const Setting& setting) const {
+                                                   const VerbContext& setting) const {
         // checked first, so that broken metadata can be removed
         if (is_removing_) return {};
         std::vector<VfSelector> all = selectors(xml);
@@ -133,8 +137,9 @@ private:
         return vfs;
     }
 
-    /// GPUs and VFs. None if vgpud does not answer: a path of softgpu does not require it.
-    [[nodiscard]] static std::optional<Known> known_of(const Setting& setting) {
+    /// GPUs and VFs. None if vgpud does not answer, because VFs of softgpu can be attached without
+    /// it.
+    [[nodiscard]] static std::optional<Known> known_of(const VerbContext& setting) {
         try {
             const auto service = setting.connect();
             return Known{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
@@ -156,14 +161,14 @@ private:
         return nullptr;
     }
 
-    /// Whether a VF of a vendor's driver has the driver through which VMs get it. Only such a VF
-    /// has an address in vgpud.
+    /// True if vgpud has bound the VF to the driver through which VMs get it. Only VFs of vendors'
+    /// drivers have an address in vgpud.
     [[nodiscard]] static bool is_bound_by_vgpud(const Properties& vf) {
         return parse_pci_address(text_of(vf, "Address")).has_value() &&
                text_of(vf, "AssignmentMode") == "vfio-pci";
     }
 
-    /// Whether the VFs of a GPU are PCI functions of this host.
+    /// True if the VFs of a GPU are PCI functions of this host.
     [[nodiscard]] static bool has_functions(const Properties& gpu) {
         return text_of(gpu, "Platform") == "kernel" ||
                parse_pci_address(text_of(gpu, "Address")).has_value();
@@ -174,7 +179,7 @@ private:
     [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
-                                                        const Setting& setting) const {
+                                                        const VerbContext& setting) const {
         if (vf == nullptr) {
             if (selector.first == "name")
                 setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", selector.second);
@@ -190,8 +195,8 @@ private:
         return {};
     }
 
-    /// Refuses a profile if all GPUs are real: a <hostdev> names its function, so the hook cannot
-    /// choose.
+    /// Refuses a profile if the VFs of all GPUs are PCI functions of this host: the <hostdev> must
+    /// name one function, so the hook cannot choose a VF.
     static void refuse_profile_of_host(const VfSelector& selector,
                                        const std::vector<Properties>& gpus) {
         if (selector.first != "profile" || gpus.empty()) return;
@@ -199,7 +204,7 @@ private:
             if (!has_functions(gpu)) return;
         throw XmlError(
             fmt::format("profile '{}': the VFs of this host are PCI functions, and a "
-                        "domain names its function; name a VF with --vf",
+                        "domain must name one function; name a VF with --vf",
                         selector.second));
     }
 

@@ -22,7 +22,8 @@ public:
         add_vf(command, target_);
         command.add_option("--owner", owner_, "libvirt:UUID, pid:N, slurm:JOB, or any other word")
             ->required();
-        add_whole(command, "--lease", lease_s_, "time until the claim ends (default: no end)")
+        add_whole(command, "--lease", lease_s_,
+                  "time after which others may claim the VF (default: never)")
             ->type_name("SECONDS");
         add_whole(command, "--generation", generation_,
                   "only if this claim is in force (0: only if no claim is)");
@@ -46,7 +47,7 @@ public:
 
 private:
     std::string target_, owner_;
-    /// Not sent if not given, because 0 is a value.
+    /// Empty, and not sent, if the option is not given, because 0 has a meaning.
     std::optional<Value> lease_s_, generation_;
     bool is_persistent_ = false;
 };

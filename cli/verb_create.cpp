@@ -13,7 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Manager.CreateVf. Ends with 6 if there is no VF, VRAM or schedule. --json:
+/// Calls Manager.CreateVf. Exits with 6 if there is no VF, VRAM or schedule. --json:
 /// vgpuctl-create-1.
 class CreateVerb final : public Verb {
 public:
@@ -26,7 +26,8 @@ public:
         add_size(command, "--vram", vram_bytes_, "VRAM, such as 256M (default: a fair part)");
         vf_.describe(command);
         add_whole(command, "--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
-        add_whole(command, "--doorbell-pages", doorbell_pages_, "default: all a VF can have");
+        add_whole(command, "--doorbell-pages", doorbell_pages_,
+                  "doorbell pages (default: all that a VF can have)");
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -50,8 +51,8 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// The properties of the new VF. If the VF or vgpud is gone meanwhile, the requested
-    /// properties, because the VF was created.
+    /// The properties of the new VF, or the requested ones if the VF or vgpud has vanished
+    /// meanwhile: the VF was created.
     static Properties made(Service& service, const std::string& path, const Options& options) {
         try {
             return service.object(path);

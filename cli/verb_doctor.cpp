@@ -9,30 +9,33 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Ends with 1 if there is a problem, and with 0 for warnings and notes. --json: vgpuctl-doctor-1.
+/// Exits with 1 if there is a problem, and with 0 for warnings and notes. --json: vgpuctl-doctor-1.
 class DoctorVerb final : public Verb {
 public:
     DoctorVerb()
         : Verb({Group::Diagnose, "doctor", "find what is wrong with this host", "doctor"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
-        command.add_option("--qemu", places_.qemu, "the QEMU to check")->capture_default_str();
+        command.add_option("--run-dir", host_sources_.run_dir, "run_dir of vgpud")
+            ->capture_default_str();
+        command.add_option("--qemu", host_sources_.qemu, "the QEMU to check")
+            ->capture_default_str();
         command
-            .add_option("--root", places_.root, "read a copy of /proc, /sys … below this directory")
+            .add_option("--root", host_sources_.root,
+                        "read a copy of /proc, /sys … below this directory")
             ->group("");
         command.add_option("--pci-dump", pci_dump_, "read an lspci -xxxx dump")->group("");
     }
 
-    ExitCode start(const Setting& setting) override {
-        if (!pci_dump_.empty()) places_.pci_dump = pci_dump_;
-        const auto findings = diagnose(HostCollector(places_).collect(setting.connect));
+    ExitCode start(const VerbContext& setting) override {
+        if (!pci_dump_.empty()) host_sources_.pci_dump = pci_dump_;
+        const auto findings = diagnose(HostCollector(host_sources_).collect(setting.connect));
         setting.print("vgpuctl-doctor-1", findings_json(findings),
                       findings_text(findings, setting.uses_colour));
         return worst_of(findings) == Level::Problem ? ExitCode::Failed : ExitCode::Ok;
     }
 
 private:
-    HostPlaces places_;
+    HostSources host_sources_;
     std::string pci_dump_;
 };
 

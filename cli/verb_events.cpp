@@ -39,7 +39,7 @@ std::string time_of(const Properties& event, const std::string& name) {
     return time_text(number_of(event, name));
 }
 
-/// The columns for -o. Without -o each event is a line.
+/// The columns for -o and --noheadings. Without both, each event is a line (words_of()).
 constexpr std::array kEventColumns{
     PropertyColumn{{"TIME"}, "TimeUs", time_of},  PropertyColumn{{"TARGET"}, "Gpu", target_of},
     PropertyColumn{{"KIND"}, "Kind", text_of},    PropertyColumn{{"TEXT"}, "Text", text_of},
@@ -76,7 +76,7 @@ std::string words_of(const Properties& event, const Invocation& invocation) {
     return words;
 }
 
-/// Ends with 0 when interrupted. --json: a document per line (vgpuctl-event-1).
+/// Exits with 0 when interrupted. --json: a document per line (vgpuctl-event-1).
 class EventsVerb final : public Verb {
 public:
     EventsVerb()
@@ -112,7 +112,8 @@ public:
     }
 
 private:
-    /// GPU and index, as in events. A VF that is gone has events as well.
+    /// The target as events name it ("gpu0/vf3"). A VF that no longer exists may have events as
+    /// well.
     [[nodiscard]] std::string selected_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
@@ -122,7 +123,7 @@ private:
         }
     }
 
-    /// Whether the target is a possible VF number on an existing GPU.
+    /// True if the target is a possible VF number on an existing GPU.
     [[nodiscard]] bool may_be_gone(Service& service) const {
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);

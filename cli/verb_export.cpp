@@ -15,7 +15,7 @@ public:
         : Verb({Group::Configurations, "export", "print the present VFs as a configuration",
                 "export"}) {}
     void describe(CLI::App& command) override {
-        command.add_option("--gpu", gpu_, "this GPU alone");
+        command.add_option("--gpu", gpu_, "only this GPU");
         auto* label = command.add_option("--label", label_, "name of the config (default current)");
         command.add_flag("--auto", is_automatic_, "the fair splits into 1 to 16 VFs instead")
             ->excludes(label);

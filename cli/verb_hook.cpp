@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl hook GUEST OP SUBOP EXTRA: called by libvirt's hook script (daemon/libvirt/50-vgpu), with
-// the domain's XML as input. virsh shows its errors. It must not call libvirt, which waits for it.
+// the domain's XML as input. virsh shows the hook's errors. The hook must not call libvirt, which
+// waits for the hook.
 #include "cli/domain_xml.h"
 #include "cli/hard_limit.h"
 #include "cli/remedies.h"
@@ -19,9 +20,9 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// Limit, because libvirt holds the domain's lock during the hook.
+/// Time limit of the hook, because libvirt holds the domain's lock meanwhile.
 constexpr std::chrono::seconds kHardLimit = 10s;
-/// Limit of calls, which leaves time to report an error.
+/// Limit of each call to vgpud. Leaves time to report that a call was late.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
 /// Limit of waits for VFs being scrubbed. Less than kCallLimit, because vgpud claims VFs
 /// afterwards.
@@ -88,37 +89,40 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// Continue: the failure is printed, but libvirt continues.
+/// Refuse: libvirt must not start the domain. Continue: the failure is printed, and libvirt
+/// continues.
 enum class OnFailure { Refuse, Continue };
 
-/// Which domains a row applies to. Requests: those with VFs in their metadata. Uuid: all, by their
-/// UUID, because metadata may change while a domain runs ('virsh metadata --live'), but its claims
-/// do not.
-enum class GoesBy { Requests, Uuid };
+/// The domains to which a row applies, among those that mention VFs (mentions_vfs). WithRequests:
+/// those with VFs in their metadata. All: vgpud finds the claims of the domain by its UUID, because
+/// the metadata may have changed since the domain started ('virsh metadata --live').
+enum class AppliesTo { WithRequests, All };
 
-/// One operation of libvirt. Only a failed "prepare", "start", "restore" or "migrate" stops libvirt
-/// (libvirt.org/hooks.html).
+/// One operation of libvirt. Of those in kRows, libvirt stops only if "prepare", "start", "restore"
+/// or "migrate" fails (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
     void (*run)(const Call&);
-    GoesBy goes_by;
+    AppliesTo applies_to;
     OnFailure on_failure;
     std::string_view words;  ///< the part of the message that names the failure
 };
 
 /// The operations that require an action.
 constexpr std::array kRows{
-    HookRow{"prepare", assign, GoesBy::Requests, OnFailure::Refuse, "no VF can be assigned"},
-    HookRow{"start", grant, GoesBy::Requests, OnFailure::Refuse, "QEMU gets no access to its VF"},
-    HookRow{"release", unassign, GoesBy::Uuid, OnFailure::Continue, "its VF was not released"},
-    HookRow{"reconnect", adopt, GoesBy::Uuid, OnFailure::Continue, "its VF was not checked"},
-    HookRow{"restore", refuse_state, GoesBy::Requests, OnFailure::Refuse, "it cannot be restored"},
-    HookRow{"migrate", refuse_state, GoesBy::Requests, OnFailure::Refuse,
+    HookRow{"prepare", assign, AppliesTo::WithRequests, OnFailure::Refuse, "no VF can be assigned"},
+    HookRow{"start", grant, AppliesTo::WithRequests, OnFailure::Refuse,
+            "QEMU gets no access to its VF"},
+    HookRow{"release", unassign, AppliesTo::All, OnFailure::Continue, "its VF was not released"},
+    HookRow{"reconnect", adopt, AppliesTo::All, OnFailure::Continue, "its VF was not checked"},
+    HookRow{"restore", refuse_state, AppliesTo::WithRequests, OnFailure::Refuse,
+            "it cannot be restored"},
+    HookRow{"migrate", refuse_state, AppliesTo::WithRequests, OnFailure::Refuse,
             "it cannot be migrated here"},
 };
 
-/// Reads all input first, because libvirt is writing it. For a domain without VFs it ends with 0 at
-/// once.
+/// Reads all input first, because libvirt is writing it. Exits with 0 at once for a domain without
+/// VFs and, in "prepare", without PCI functions of this host.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -132,9 +136,9 @@ public:
         command.footer("The domain's XML comes on standard input; see docs/libvirt.md.");
     }
 
-    ExitCode start(const Setting& setting) override {
+    ExitCode start(const VerbContext& setting) override {
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
-        const ExitCode ended = heed(xml, setting);
+        const ExitCode ended = dispatch(xml, setting);
         if (complaint_.empty())
             setting.print("vgpuctl-done-1", {{"target", guest_}, {"done", operation_}}, "");
         else if (setting.is_json)
@@ -143,10 +147,11 @@ public:
     }
 
 private:
-    ExitCode heed(const std::string& xml, const Setting& setting) {
+    ExitCode dispatch(const std::string& xml, const VerbContext& setting) {
         if (!mentions_vfs(xml))
-            return operation_ == "prepare" && mentions_functions(xml) ? guard(xml, setting)
-                                                                      : ExitCode::Ok;
+            return operation_ == "prepare" && mentions_functions(xml)
+                       ? check_functions(xml, setting)
+                       : ExitCode::Ok;
         for (const HookRow& row : kRows)
             if (row.operation == operation_) return carry_out(row, xml, setting);
         return ExitCode::Ok;
@@ -154,7 +159,7 @@ private:
 
     /// For a domain that has a <hostdev>, but no VF from attach-xml: refuses it if the <hostdev> is
     /// a VF with another owner. The domain must also start without vgpud.
-    ExitCode guard(const std::string& xml, const Setting& setting) {
+    ExitCode check_functions(const std::string& xml, const VerbContext& setting) {
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
         try {
             const DomainFacts domain = read_domain(xml);
@@ -173,7 +178,7 @@ private:
         return ExitCode::Failed;
     }
 
-    ExitCode carry_out(const HookRow& row, const std::string& xml, const Setting& setting) {
+    ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& setting) {
         const bool must = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
         // before the first call that may block; connecting may block, too
@@ -181,7 +186,7 @@ private:
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
         try {
-            const bool by_requests = row.goes_by == GoesBy::Requests;
+            const bool by_requests = row.applies_to == AppliesTo::WithRequests;
             const DomainFacts domain = by_requests ? read_domain(xml) : read_identity(xml);
             if (by_requests && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");

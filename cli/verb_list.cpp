@@ -11,7 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// FREE is VRAM that no VF has. It does not include VRAM that guests leave unused.
+/// FREE: VRAM that belongs to no VF. VRAM that a guest does not use is not free.
 constexpr std::array kGpuColumns{
     PropertyColumn{{"GPU"}, "Id", text_of},
     PropertyColumn{{"STATE"}, "State", text_of},
@@ -67,6 +67,7 @@ constexpr std::array kCapacityColumns{
     PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
+/// Accepted age in the second list of --json, so that both lists show values of one read.
 constexpr std::uint32_t kOneReadMs = 100;
 /// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
@@ -94,15 +95,15 @@ public:
         const bool with_vfs = !only_gpus_ && tables_.fits(columns_of(kVfColumns));
         if (!with_gpus && !with_vfs) throw no_such_columns();
         // reading all properties of 256 VFs takes long
-        const bool wants_all = invocation.is_json && !only_targets_;
+        const bool lists_all = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
-                wants_all ? "" : tables_.properties(kGpuColumns), wants_all ? 0 : kTableAgeMs);
+                lists_all ? "" : tables_.properties(kGpuColumns), lists_all ? 0 : kTableAgeMs);
         // for JSON, the first list has already read the GPUs
         if (with_vfs)
-            vfs = invocation.service.list_vfs_with(wants_all ? "" : tables_.properties(kVfColumns),
-                                                   wants_all && with_gpus ? kOneReadMs : 0);
+            vfs = invocation.service.list_vfs_with(lists_all ? "" : tables_.properties(kVfColumns),
+                                                   lists_all && with_gpus ? kOneReadMs : 0);
         if (only_targets_)
             print_targets(invocation, gpus, vfs);
         else

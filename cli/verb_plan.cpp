@@ -2,7 +2,7 @@
 //
 // The verbs that compare the VFs with a configuration and change nothing:
 //   vgpuctl plan FILE     prints the steps to the configuration
-//   vgpuctl assert FILE   checks that there are no steps
+//   vgpuctl assert FILE   checks that there are no steps, and that all VFs are in service
 #include "cli/desired_document.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ protected:
     TableOptions table_;
 };
 
-/// Ends with 1 if there are steps or a VF is out of service. --json: vgpuctl-assert-1, with
+/// Exits with 1 if there are steps or a VF is out of service. --json: vgpuctl-assert-1, with
 /// "holds".
 class AssertVerb final : public PlanVerb {
 public:
@@ -47,7 +47,8 @@ public:
                     "check whether the VFs are those of a configuration", "assert vgpu.json"}) {}
     void describe(CLI::App& command) override {
         PlanVerb::describe(command);
-        command.footer("Exit code 0: they are; 1: they differ, and the differences are printed.");
+        command.footer(
+            "Prints the differences and exits with 1 if there are any, else exits with 0.");
     }
 
 private:

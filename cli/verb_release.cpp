@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
-// late release does nothing. --orphans ends all claims that look forgotten, with a scrub.
+// late release never ends a newer claim. --orphans ends all claims that look forgotten, with a
+// scrub.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -13,7 +14,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Release. --generation protects the next owner's claim.
+/// Calls Vf.Release. With --orphans, exits with the code of the last failure. --json:
+/// vgpuctl-done-1; with --orphans vgpuctl-released-1.
 class ReleaseVerb final : public Verb {
 public:
     ReleaseVerb()
@@ -26,7 +28,7 @@ public:
             .add_option("--generation", generation_,
                         "the claim's generation, from 'claim' or 'show'")
             ->transform(whole_within(0, UINT64_MAX).description(""));
-        command.add_flag("--scrub", is_scrubbing_, "empty the VF before the next claim");
+        command.add_flag("--scrub", is_scrubbing_, "scrub the VF before the next claim");
         command
             .add_flag("--orphans", are_orphans_,
                       "end all claims that look forgotten ('list', 'show') and scrub their VFs")
@@ -50,7 +52,8 @@ public:
     }
 
 private:
-    /// vgpud refuses the release if a VF was claimed again meanwhile.
+    /// Releases each VF with the generation that was read, so that vgpud refuses if the VF was
+    /// claimed again meanwhile.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
         std::vector<std::string> released;

@@ -18,8 +18,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// This host and the users who run vgpuctl. Includes SUDO_USER, because that user's home is in
-/// paths.
+/// The names that the report must hide: this host, and the user who runs vgpuctl. With sudo also
+/// the calling user, whose home is in paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -38,7 +38,7 @@ std::string default_name() {
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
 }
 
-/// Ends with 0 even if pieces are missing. --json: vgpuctl-report-1.
+/// Exits with 0 even if pieces are missing. --json: vgpuctl-report-1.
 class ReportVerb final : public Verb {
 public:
     ReportVerb()
@@ -50,17 +50,18 @@ public:
         command.add_option("--config", configuration_, "configuration of vgpud")
             ->type_name("FILE")
             ->capture_default_str();
-        command.add_option("--run-dir", places_.run_dir, "run_dir of vgpud")->capture_default_str();
+        command.add_option("--run-dir", host_sources_.run_dir, "run_dir of vgpud")
+            ->capture_default_str();
     }
 
-    ExitCode start(const Setting& setting) override {
+    ExitCode start(const VerbContext& setting) override {
         const std::string file = file_.empty() ? default_name() : file_;
         const ReportSources sources{.connect = setting.connect,
-                                    .facts = HostCollector(places_).collect(setting.connect),
+                                    .facts = HostCollector(host_sources_).collect(setting.connect),
                                     .identity = identity_here(),
                                     .configuration = configuration_};
         const BugReport report = [&] {
-            const Waiting waiting(setting, "collect the report");
+            const Spinner spinner(setting, "collect the report");
             return BugReport(sources);
         }();
         write_archive(file, "vgpu-report", report.entries());
@@ -69,7 +70,8 @@ public:
     }
 
 private:
-    static void print(const Setting& setting, const std::string& file, const BugReport& report) {
+    static void print(const VerbContext& setting, const std::string& file,
+                      const BugReport& report) {
         nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
         nlohmann::ordered_json missing = nlohmann::ordered_json::array();
         std::string text = fmt::format("{}: {} pieces, {} missing\n", file, report.pieces().size(),
@@ -85,7 +87,7 @@ private:
             text + "Review it before you send it; README.txt describes its content.\n");
     }
 
-    HostPlaces places_;
+    HostSources host_sources_;
     std::string file_;
     std::string configuration_ = "/etc/vgpu/vgpud.json";
 };

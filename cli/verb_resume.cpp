@@ -7,8 +7,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Resume or Vf.ClearQuarantine, which also resets the VF. Returns when the VF is in
-/// service.
+/// Calls Vf.Resume or, with --clear-quarantine for a VF in quarantine, Vf.ClearQuarantine, which
+/// also resets the VF. Returns when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
     ResumeVerb()
@@ -21,9 +21,9 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         const std::string path = resolve_vf(invocation.service, target_, name());
-        const bool is_forgiven =
+        const bool clears_quarantine =
             clear_ && text_of(invocation.service.object(path), "State") == "quarantined";
-        carry_out(invocation, path, is_forgiven ? VfJob::ClearQuarantine : VfJob::Resume, {});
+        carry_out(invocation, path, clears_quarantine ? VfJob::ClearQuarantine : VfJob::Resume, {});
         print_done(invocation, target_, "resumed");
         return ExitCode::Ok;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl set TARGET: changes a VF's name or contract, or a GPU's quantum or longest gap.
+// vgpuctl set TARGET: changes the name or other settings of a VF, or a GPU's quantum or longest
+// gap.
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl show TARGET: prints all properties of one GPU or VF.
+// vgpuctl show TARGET: prints the properties of one GPU or VF, one a line; --json prints all of
+// them.
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
 
@@ -61,7 +62,7 @@ std::string lease_end(const Properties& from, const std::string& name) {
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
-/// A line of the page, in print order. A missing property is "-".
+/// A line of the page. The arrays below are in print order. A missing property is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -112,7 +113,7 @@ constexpr std::array kVfLines{
     Line{"Longest wait", "WorstWaitUs", microseconds},
     Line{"Service", "ServiceNs", duration_of},
     Line{"Service, reserved", "ReservedNs", duration_of},
-    Line{"Throttled", "CappedNs", duration_of},
+    Line{"Throttled", "ThrottledNs", duration_of},
     Line{"Waits, median", "WaitP50Ns", measured_of},
     Line{"Waits, 99 %", "WaitP99Ns", measured_of},
     Line{"Switches", "Switches", text_of},
@@ -167,7 +168,7 @@ constexpr std::array kGpuLines{
     Line{"VRAM", "VramBytes", size_of},
     Line{"VRAM free", "VramFreeBytes", size_of},
     Line{"VRAM unit", "VramUnitBytes", size_of},
-    Line{"VRAM per VF, most", "VramApertureBytes", size_of},
+    Line{"VRAM per VF, max", "VramApertureBytes", size_of},
     Line{"Compute units", "CuCount", text_of},
     Line{"Quantum", "QuantumUs", microseconds},
     Line{"Longest gap, ms", "MaxGapMs", text_of},
@@ -196,8 +197,8 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// Changes that the driver of a GPU makes only under a condition, approximately, or never: a line
-/// for each. "quantum_us (steps of 1000)"
+/// The changes that the driver of a GPU makes only under a condition, approximately, or never; one
+/// line per kind of condition. "quantum_us (steps of 1000)"
 std::string abilities_text(const Properties& gpu) {
     constexpr std::array kTitles{
         std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},
@@ -223,7 +224,7 @@ std::string abilities_text(const Properties& gpu) {
     return text;
 }
 
-/// "weight approximated, quantum_us kept"; empty without settings of the schedule.
+/// The line of the contract: "weight approximated, quantum_us kept". Empty if vgpud reports none.
 std::string contract_text(const Properties& vf) {
     constexpr std::string_view kPrefix = "Contract.";
     Words words;
@@ -233,7 +234,8 @@ std::string contract_text(const Properties& vf) {
     return words.empty() ? "" : line_of("Contract", fmt::format("{}", fmt::join(words, ", ")));
 }
 
-/// A process. COMM is last, because it may contain blanks, and is cut.
+/// The line of a process, which vgpud reports as "PID BYTES QUEUES COMM". COMM comes last, because
+/// it may contain blanks; the line shows its first 16 bytes.
 std::string process_line(const std::string& process) {
     std::istringstream words(process);
     std::uint64_t vram_bytes = 0;

@@ -50,7 +50,7 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
-/// One line for each VF that was reset, and the total cost.
+/// One line for each VF that was reset, and the time for which the engine was unusable.
 std::string resets_text(const Scenario& scenario, const Figures& figures) {
     std::string text;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
@@ -122,7 +122,7 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 if the scenario is invalid. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
+/// Exits with 2 if the scenario is invalid. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
 class SimulateVerb final : public Verb {
 public:
     SimulateVerb()
@@ -140,16 +140,16 @@ public:
         command.get_option("--output")->excludes(compare);
         command.get_option("--noheadings")->excludes(compare);
     }
-    ExitCode start(const Setting& setting) override {
+    ExitCode start(const VerbContext& setting) override {
         const auto scenario = simulator::parse_scenario(content_of(file_));
         if (!scenario) throw ServiceError(kBadScenario, file_ + ": " + scenario.error());
         return compares_ ? compare(setting, *scenario) : simulate(setting, *scenario);
     }
 
 private:
-    [[nodiscard]] ExitCode simulate(const Setting& setting, const Scenario& scenario) const {
+    [[nodiscard]] ExitCode simulate(const VerbContext& setting, const Scenario& scenario) const {
         const auto outcome = [&] {
-            const Waiting waiting(setting, "simulate " + scenario.setup.name);
+            const Spinner spinner(setting, "simulate " + scenario.setup.name);
             return simulator::simulate(scenario);
         }();
         if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
@@ -163,9 +163,9 @@ private:
         return ExitCode::Ok;
     }
     /// Runs the same work with each scheduler.
-    [[nodiscard]] static ExitCode compare(const Setting& setting, const Scenario& scenario) {
+    [[nodiscard]] static ExitCode compare(const VerbContext& setting, const Scenario& scenario) {
         const auto rows = [&] {
-            const Waiting waiting(setting, "simulate " + scenario.setup.name);
+            const Spinner spinner(setting, "simulate " + scenario.setup.name);
             return simulator::compare(scenario);
         }();
         setting.print("vgpuctl-compare-1",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: shows which VFs get the engine, until interrupted: bars of the shares of 10 s with
-// the ideal marked, lags in quanta, waits, overruns.
+// vgpuctl top: shows which VFs get the engine, until interrupted: bars of the recent shares (10 s)
+// with a mark at the ideal share, lags in quanta, waits, overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -33,7 +33,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// A bar: the recent share in ten cells and a mark at the ideal, such as "######|...".
+/// A bar: the recent share in ten cells, and a mark at the ideal, such as "######|....".
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -66,7 +66,7 @@ std::string wait_cell(const Properties& vf, const std::string& name) {
     return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
 }
 
-/// Target, share and bar are never omitted; other columns may be.
+/// Target and share are never omitted. The bar is omitted last.
 constexpr std::array kEngineColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl trace ACTION FILE: records the inputs and decisions of a GPU's scheduler:
-//   record   writes vgpud's trace, and continues if requested; the only action that asks vgpud
+// vgpuctl trace ACTION FILE: works on recordings of the inputs and decisions of a GPU's scheduler:
+//   record   writes vgpud's trace; continues with --seconds or --follow; the only action that calls
+//            vgpud
 //   show     prints figures
-//   replay   lets this build's scheduler decide again, and compares
+//   replay   plans the recorded events with this build's planner, and compares the run tables
 //   export   writes a trace for Perfetto (chrome), a picture (svg), or a scenario for simulate
 #include "cli/desired_document.h"
 #include "cli/interruption.h"
@@ -117,7 +118,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Ends with 2 if FILE is not a recording, and 'replay' with 1 if a run table differs.
+/// Exits with 2 if FILE is not a recording, and 'replay' with 1 if a run table differs.
 class TraceVerb final : public Verb {
 public:
     TraceVerb()
@@ -128,7 +129,7 @@ public:
             ->required()
             ->check(CLI::IsMember({"record", "show", "replay", "export"}));
         command.add_option("FILE", file_, "the recording; -: standard output or input")->required();
-        command.add_option("--gpu", gpu_, "record: of which GPU (default: the only one)");
+        command.add_option("--gpu", gpu_, "record: the GPU to record (default: the only one)");
         command.add_option("--seconds", seconds_, "record: continue for this time")
             ->type_name("SECONDS")
             ->transform(whole_within(0, 86'400));
@@ -141,7 +142,7 @@ public:
             ->capture_default_str();
     }
 
-    ExitCode start(const Setting& setting) override {
+    ExitCode start(const VerbContext& setting) override {
         if (action_ == "record") return Verb::start(setting);
         auto recording = simulator::read_recording(content_of(file_));
         if (!recording) throw ServiceError(kBadRecording, file_ + ": " + recording.error());
@@ -169,8 +170,8 @@ public:
             sink.write(piece.items);
             after = piece.next;
             bytes += piece.items.size();
-            const bool goes_on = is_following_ || std::chrono::steady_clock::now() < until;
-            if (!goes_on || !invocation.out || interruption.wait(kReadInterval)) break;
+            const bool continues = is_following_ || std::chrono::steady_clock::now() < until;
+            if (!continues || !invocation.out || interruption.wait(kReadInterval)) break;
         }
         if (bytes == 0) invocation.err << "vgpuctl: vgpud has recorded nothing of this GPU yet\n";
         if (file_ == "-") return ExitCode::Ok;
@@ -180,8 +181,8 @@ public:
     }
 
 private:
-    /// The next piece. After a restart of vgpud it is everything that vgpud has; its chunk does not
-    /// continue the recording.
+    /// The next piece. After a restart of vgpud, all that the new vgpud has recorded; its first
+    /// chunk does not continue the recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {
@@ -211,7 +212,7 @@ private:
         return text_of(gpus.front(), "Path");
     }
 
-    static ExitCode show(const Setting& setting, const Recording& recording) {
+    static ExitCode show(const VerbContext& setting, const Recording& recording) {
         const RecordedFigures figures = figures_of(recording);
         const Replay replayed = simulator::replay(recording);
         setting.print("vgpuctl-trace-1", recording_json(recording, figures, replayed),
@@ -220,7 +221,7 @@ private:
     }
 
     /// Replays the recorded events with this build's planner.
-    static ExitCode replay(const Setting& setting, const Recording& recording) {
+    static ExitCode replay(const VerbContext& setting, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
         std::string text =
@@ -247,8 +248,8 @@ private:
         return chrome_trace(recording) + "\n";
     }
 
-    /// With --json the text is a member of the document, unless the document names a file with it.
-    [[nodiscard]] ExitCode export_to(const Setting& setting, const Recording& recording) const {
+    /// With --json, the document contains the exported text or, with -o, the name of its file.
+    [[nodiscard]] ExitCode export_to(const VerbContext& setting, const Recording& recording) const {
         const bool has_file = output_ != "-";
         const std::string text = exported(recording);
         if (has_file || !setting.is_json) Sink(output_, setting.out).write(text);

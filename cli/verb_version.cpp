@@ -9,7 +9,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Ends with 5 if vgpud cannot be reached. --json: vgpuctl-version-1.
+/// Exits with 5 if vgpud cannot be reached. --json: vgpuctl-version-1.
 class VersionVerb final : public Verb {
 public:
     VersionVerb()

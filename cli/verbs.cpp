@@ -21,8 +21,8 @@ std::vector<std::unique_ptr<Verb>> all_verbs() {
     return verbs;
 }
 
-void Setting::print(std::string_view schema, nlohmann::ordered_json members,
-                    const std::string& text) const {
+void VerbContext::print(std::string_view schema, nlohmann::ordered_json members,
+                        const std::string& text) const {
     out << (is_json ? document_text(schema, std::move(members)) : text);
 }
 
@@ -30,7 +30,7 @@ ExitCode Verb::run(Invocation&) {
     return ExitCode::Failed;
 }
 
-ExitCode Verb::start(const Setting& setting) {
+ExitCode Verb::start(const VerbContext& setting) {
     const auto service = setting.connect();
     Invocation invocation{setting, *service};
     return run(invocation);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Verb: a verb of vgpuctl. Prints to the given stream, as text or (--json) as
-// one JSON document with a schema id. Only run_cli() calls verbs.
+// Verb: a verb of vgpuctl. Prints to the given stream, as text or (--json) as JSON documents with a
+// schema id. Only run_cli() runs verbs.
 #pragma once
 
 #include "cli/format.h"
@@ -17,13 +17,13 @@
 namespace vgpu::cli {
 
 /// Arguments of Verb::start(), which must not keep a reference to them.
-struct Setting {
+struct VerbContext {
     /// Throws ServiceError if there is no bus.
     std::function<std::unique_ptr<Service>()> connect;
     std::ostream& out;
-    std::ostream& err;         ///< warnings and progress, no results
-    bool is_json = false;      ///< results are documents with a schema id
-    bool is_terminal = false;  ///< `out` is a terminal
+    std::ostream& err;         ///< warnings and errors, no results
+    bool is_json = false;      ///< true if results are documents with a schema id
+    bool is_terminal = false;  ///< true if `out` is a terminal
     bool uses_colour = false;
     std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
 
@@ -32,8 +32,8 @@ struct Setting {
                const std::string& text) const;
 };
 
-/// A Setting with a connected service. Valid during run().
-struct Invocation : Setting {
+/// A VerbContext with a connected service. Valid during run().
+struct Invocation : VerbContext {
     Service& service;
 };
 
@@ -48,20 +48,20 @@ struct About {
     const char* example;  ///< without "vgpuctl"
 };
 
-/// Call once, in this order: describe(), the parsing, start(). Must outlive the CLI::App, which
-/// refers to its members.
+/// One verb. Call describe(), parse the command line, and call start(), once each. Must outlive the
+/// CLI::App, which refers to members of the verb.
 class Verb {
 public:
     explicit Verb(const About& about) : about_(about) {}
     virtual ~Verb() = default;
     [[nodiscard]] const About& about() const { return about_; }
     [[nodiscard]] std::string name() const { return about_.name; }
-    /// Adds only options and positionals.
+    /// Adds options and positionals, and may set a footer with remarks.
     virtual void describe(CLI::App&) {}
     /// Runs the verb with a connection to vgpud. Most verbs override this.
     virtual ExitCode run(Invocation& invocation);
     /// Connects and calls run(). Verbs that work without vgpud override this.
-    virtual ExitCode start(const Setting& setting);
+    virtual ExitCode start(const VerbContext& setting);
 
 private:
     const About about_;
@@ -73,8 +73,8 @@ template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
 }
 using MakeVerb = std::unique_ptr<Verb> (*)();
 
-/// Defined in verb_NAME.cpp. Verbs that differ only in a table row are in verb_act.cpp and
-/// verb_agent.cpp.
+/// Defined in verb_NAME.cpp, except destroy, reset, pause and stop (verb_act.cpp), self-test,
+/// quiesce and thaw (verb_agent.cpp), and assert (verb_plan.cpp).
 extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events_verb,
     make_metrics_verb, make_version_verb, make_create_verb, make_set_verb, make_destroy_verb,
     make_claim_verb, make_release_verb, make_reset_verb, make_pause_verb, make_stop_verb,
@@ -85,9 +85,10 @@ extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events
 /// All verbs, in the order of --help.
 std::vector<std::unique_ptr<Verb>> all_verbs();
 
+/// Adds the required positional TARGET, which names a VF.
 CLI::Option* add_vf(CLI::App& command, std::string& target);
 
-/// Whether a path is that of a VF. A GPU's object path has no part "/vf/".
+/// True if a path is that of a VF. A GPU's object path has no part "/vf/".
 bool is_vf_path(const std::string& path);
 
 /// The path of a VF. NoSuchVf (exit status 3), naming `verb`, if the target is a GPU.

@@ -71,8 +71,8 @@ std::string reservation_text(const Properties& vf) {
 std::string cap_text(const Properties& vf) {
     if (!has_cap(vf)) return "none";
     const double burst_ms = real_of(vf, "BurstMs");
-    return burst_ms > 0 ? fmt::format("{:g} %, {:g} ms at once", real_of(vf, "MaxPct"), burst_ms)
-                        : fmt::format("{:g} %, a slice at once", real_of(vf, "MaxPct"));
+    return burst_ms > 0 ? fmt::format("{:g} %, burst {:g} ms", real_of(vf, "MaxPct"), burst_ms)
+                        : fmt::format("{:g} %, burst of one slice", real_of(vf, "MaxPct"));
 }
 
 std::string short_qos_text(const Properties& vf) {

@@ -27,7 +27,7 @@ private:
 
 /// The reservation: "20 % every 10 ms", "none". From MinPct, LatencyMs, PhaseMs, Mode.
 std::string reservation_text(const Properties& vf);
-/// The cap: "50 %, 6 ms at once", "none". From MaxPct and BurstMs.
+/// The cap: "50 %, burst 6 ms", "none". From MaxPct and BurstMs.
 std::string cap_text(const Properties& vf);
 /// The contract in whole percents: "20-50", ">20", "<50"; with H or L for a priority class, S for
 /// strict. "20G": a gang.

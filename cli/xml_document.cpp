@@ -14,7 +14,7 @@ const xmlChar* to_xml(const std::string& text) {
     return BAD_CAST text.c_str();
 }
 
-/// Converts through void: the same bytes, which libxml2 declares unsigned.
+/// Converts through void, because libxml2 declares the same bytes as unsigned.
 std::string from_xml(const xmlChar* text) {
     if (text == nullptr) return "";
     const auto* bytes = static_cast<const void*>(text);
@@ -46,10 +46,14 @@ XmlDocument::XmlDocument(const std::string& text) {
     if (text.size() > kMaxBytes)
         throw XmlError(fmt::format("{} bytes of XML; the limit is {}", text.size(), kMaxBytes));
     xmlResetLastError();
-    document_.reset(xmlReadMemory(
-        text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
+    const std::unique_ptr<xmlParserCtxt, void (*)(xmlParserCtxt*)> parser(xmlNewParserCtxt(),
+                                                                          xmlFreeParserCtxt);
+    document_.reset(xmlCtxtReadMemory(
+        parser.get(), text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
         XML_PARSE_NONET | XML_PARSE_NOBLANKS | XML_PARSE_NOERROR | XML_PARSE_NOWARNING));
-    if (!document_ || root() == nullptr) throw XmlError(last_error());
+    // libxml2 accepts a prefix that has no namespace; attach-xml would add elements with such a
+    // prefix, and not find them later
+    if (!document_ || root() == nullptr || parser->nsWellFormed == 0) throw XmlError(last_error());
     if (document_->intSubset != nullptr)
         throw XmlError("a domain cannot have a document type declaration");
 }
@@ -134,9 +138,16 @@ void remove(xmlNode* node) {
 }
 
 xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& prefix) {
+    constexpr int kTries = 100;
     xmlNs* known = xmlSearchNsByHref(node->doc, node, to_xml(uri));
     if (known != nullptr && known->prefix != nullptr) return known;
-    return xmlNewNs(node, to_xml(uri), to_xml(prefix));
+    // null: the element has this prefix for another namespace
+    for (int n = 1; n <= kTries; ++n) {
+        const std::string free = n == 1 ? prefix : fmt::format("{}{}", prefix, n);
+        if (xmlNs* made = xmlNewNs(node, to_xml(uri), to_xml(free))) return made;
+    }
+    throw XmlError(
+        fmt::format("line {}: no prefix is free for the namespace {}", xmlGetLineNo(node), uri));
 }
 
 }  // namespace vgpu::cli

@@ -12,8 +12,8 @@
 
 namespace vgpu::cli {
 
-/// The text is malformed, too large or no domain. what() has the mistake and its place. Verbs end
-/// with ExitCode::Failed; the hook does what its row defines.
+/// The text is malformed, too large, or not a libvirt domain. what() names the error and, if known,
+/// its line. A verb ends with ExitCode::Failed; the hook ends as HookRow says (verb_hook.cpp).
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -24,7 +24,8 @@ class XmlDocument {
 public:
     static constexpr std::size_t kMaxBytes = 16u << 20;
 
-    /// Parses. XmlError, also for more than kMaxBytes and for any document type declaration.
+    /// Parses. XmlError, also for more than kMaxBytes, for any document type declaration and for a
+    /// prefix that has no namespace.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;
@@ -60,7 +61,8 @@ void remove_attribute(xmlNode* node, const std::string& name);
 void set_content(xmlNode* node, const std::string& text);
 /// Removes a node and all nodes below it. Pointers to them become invalid.
 void remove(xmlNode* node);
-/// The namespace `uri` at `node`; declares it as `prefix` if it is unknown there.
+/// The namespace `uri` at `node`. If it is unknown there, declares it with `prefix`, to which a
+/// number is added if the prefix is taken. XmlError if no prefix is free.
 xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& prefix);
 
 }  // namespace vgpu::cli

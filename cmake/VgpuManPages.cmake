@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Manual pages and completion scripts, made by the programs themselves, so that they cannot say
-# anything else than --help. All of them: target documentation_pages.
+# Manual pages and completion scripts, made by the programs themselves, so that they agree with
+# --help. The target documentation_pages makes all of them.
 find_program(HELP2MAN help2man)
 add_custom_target(documentation_pages ALL)
 set(VGPU_PAGES_DIR ${CMAKE_BINARY_DIR}/pages)
 
-# vgpu_page(FILE PROGRAM ARGUMENTS...): FILE is what PROGRAM prints.
+# vgpu_page(FILE PROGRAM ARGUMENTS...): writes the output of PROGRAM ARGUMENTS to FILE.
 function(vgpu_page file program)
     set(page ${VGPU_PAGES_DIR}/${file})
     add_custom_command(
@@ -19,8 +19,8 @@ function(vgpu_page file program)
     add_dependencies(documentation_pages ${target})
 endfunction()
 
-# vgpu_man_page(PROGRAM SECTION COMPONENT "SUMMARY"): from --help by help2man, with
-# docs/man/PROGRAM.h2m.
+# vgpu_man_page(PROGRAM SECTION COMPONENT "SUMMARY"): makes and installs a manual page from --help,
+# with help2man and the additional text docs/man/PROGRAM.h2m.
 function(vgpu_man_page program section component summary)
     if(NOT HELP2MAN)
         message(STATUS "no manual page of ${program}: help2man is not installed")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # How every library and program of this tree is built: one set of warnings, one include root.
 
-# vgpu_options(TARGET): warnings, include root, sanitizers.
-# With sanitizers -O1 takes twice as long to compile as -O0: only folders that set VGPU_RUNS_HOT,
-# where the tests spend their time, are optimized then.
+# vgpu_options(TARGET): warnings, include root, sanitizers. With sanitizers, -O1 takes twice as long
+# to compile as -O0. So builds with sanitizers optimize only folders that set VGPU_RUNS_HOT, in
+# whose code the tests spend their time.
 function(vgpu_options target)
     target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR})
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wconversion)
@@ -17,7 +17,7 @@ function(vgpu_options target)
     if(VGPU_WERROR)
         target_compile_options(${target} PRIVATE -Werror)
     endif()
-    if(VGPU_FUZZ)  # coverage for libFuzzer in every library; nothing that calls out at run time
+    if(VGPU_FUZZ)  # coverage for libFuzzer in every library, by inline counters without callbacks
         target_compile_options(${target} PRIVATE
                                -fsanitize-coverage=inline-8bit-counters,pc-table)
     endif()
@@ -28,24 +28,24 @@ function(vgpu_options target)
         target_compile_options(${target} PRIVATE -fsanitize=${VGPU_SANITIZE} -fno-omit-frame-pointer
                                -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${VGPU_SANITIZE})
-        # gcc warns that TSan does not see stand-alone fences. All of ours order memory that a guest
-        # or another process reads, which TSan does not watch; between threads there are locks.
+        # gcc warns that TSan does not see stand-alone fences. Our fences order memory that a guest
+        # or another process reads, which TSan does not watch; threads of one process use locks.
         if(VGPU_SANITIZE STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
             target_compile_options(${target} PRIVATE -Wno-tsan)
         endif()
     endif()
 endfunction()
 
-# vgpu_asan_defaults(PROGRAM): asan_options.cpp, where it means something.
+# vgpu_asan_defaults(PROGRAM): adds asan_options.cpp if the build uses AddressSanitizer.
 function(vgpu_asan_defaults program)
     if(VGPU_SANITIZE MATCHES address)
         target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/asan_options.cpp)
     endif()
 endfunction()
 
-# vgpu_precompiled(TARGET [HEADERS...] [LINK LIBS...]): with VGPU_PRECOMPILE, what most files of this tree
-# include, and HEADERS of LIBS, is compiled once for all targets that name the same and have the same
-# options.
+# vgpu_precompiled(TARGET [HEADERS...] [LINK LIBS...]): with VGPU_PRECOMPILE, TARGET uses a
+# precompiled header of the common headers and of HEADERS, which LIBS provide. Targets with the same
+# HEADERS and the same options share it.
 function(vgpu_precompiled target)
     if(NOT VGPU_PRECOMPILE)
         return()
@@ -64,13 +64,13 @@ function(vgpu_precompiled target)
             <fstream> <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <thread>
             <vector> <fmt/format.h> <nlohmann/json.hpp> ${ARG_UNPARSED_ARGUMENTS})
     endif()
-    # a precompiled header is refused where macros differ
+    # the same libraries define the same macros; the compiler refuses the header if macros differ
     target_link_libraries(${target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
     target_precompile_headers(${target} REUSE_FROM ${holder})
 endfunction()
 
-# vgpu_together(TARGET N): with VGPU_UNITY, N of its files are compiled at a time, for targets where
-# templates that every file makes anew (nlohmann/json) cost more than the files.
+# vgpu_together(TARGET N): with VGPU_UNITY, compiles N files of TARGET as one. For targets whose
+# files spend most of their compile time on the same templates (nlohmann/json).
 function(vgpu_together target count)
     if(VGPU_UNITY)
         set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
@@ -94,8 +94,8 @@ function(vgpu_program name)
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
 endfunction()
 
-# gcc 12 takes the inside of std::regex for uninitialised when it builds with sanitizers: a false
-# positive that only the targets which use <regex> need to silence.
+# vgpu_uses_regex(TARGET): silences a false warning that gcc 12 gives with sanitizers, about
+# uninitialised members of std::regex.
 function(vgpu_uses_regex target)
     if(VGPU_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# One test binary per level, made of areas. Each area also gets a small binary of its own
-# (not built by default) for work on one area: ninja unit_isa && bin/unit_isa.
+# One test binary per level, made of areas. Each area also has a separate small binary, which is
+# not built by default: ninja unit_isa && bin/unit_isa.
 
 # vgpu_tests(LEVEL AREA SOURCES... [LINK LIBS...])
 function(vgpu_tests level area)
@@ -18,7 +18,8 @@ function(vgpu_tests level area)
     set_property(GLOBAL APPEND PROPERTY VGPU_TESTS_${level} ${objects})
 endfunction()
 
-# After all areas are known: the binary of each level, registered with ctest under its name.
+# Makes the binary of each level, and registers it with ctest under the level's name. Call after the
+# last vgpu_tests().
 function(vgpu_finish_tests)
     get_property(levels GLOBAL PROPERTY VGPU_TEST_LEVELS)
     list(REMOVE_DUPLICATES levels)
@@ -34,7 +35,7 @@ function(vgpu_finish_tests)
 endfunction()
 
 # vgpu_fuzz(NAME SOURCES... [LINK LIBS...]): a libFuzzer program fuzz_<NAME>, built only with
-# -DVGPU_FUZZ=ON (clang). All of them together: target fuzz_targets.
+# -DVGPU_FUZZ=ON (clang). The target fuzz_targets builds all of them.
 function(vgpu_fuzz name)
     if(NOT VGPU_FUZZ)
         return()

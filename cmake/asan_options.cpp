@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Defaults of AddressSanitizer in every program of this tree. Freed memory is overwritten:
-// libraries that are built without ASan (libsystemd, libvirt) would read it unseen.
+// Defaults of AddressSanitizer in every program of this tree. ASan overwrites freed memory, because
+// it does not see reads by libraries that are built without it (libsystemd, libvirt).
 extern "C" const char* __asan_default_options();
 
 const char* __asan_default_options() {

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
-// CMake wants a source in targets that have none of their own: level binaries, which consist of
+// CMake requires a source file, also for targets that have none: level binaries, which consist of
 // object libraries, and holders of precompiled headers.

@@ -41,6 +41,7 @@
 #include <sys/signalfd.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -119,7 +120,8 @@ spdlog::level::level_enum level_of(EventKind kind) {
     return spdlog::level::err;
 }
 
-/// vgpud's log. Guests, VMMs and callers cannot flood it (process/log_limit.h). Main loop only.
+/// vgpud's log. Guests, VMMs and callers cannot flood it (pf-driver/process/log_limit.h). Used in
+/// the main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -160,7 +162,8 @@ std::uint64_t time_us() {
         std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
-/// Throws sdbus::Error if there is no bus. sdbus-c++ calls a bus at an address a session bus.
+/// Throws sdbus::Error if there is no bus. For a given address sdbus-c++ has only a function that
+/// is named after the session bus.
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     if (line.is_session) return sdbus::createSessionBusConnection();
     if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
@@ -173,8 +176,8 @@ Result<adapters::UniqueFd> catch_signals() {
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
     ::sigaddset(&signals, SIGHUP);
-    // Called before threads start, because they inherit the mask. A write to a client that is gone
-    // must fail and not kill vgpud.
+    // Call this before any thread starts, because threads inherit the mask. SIGPIPE is ignored, so
+    // that a write to a client that is gone fails and does not kill vgpud.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -183,7 +186,7 @@ Result<adapters::UniqueFd> catch_signals() {
     return fd;
 }
 
-/// Whether vgpud must end.
+/// Reads a signal. True if vgpud must end.
 bool is_end(int signals, LineLog& lines) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -208,7 +211,7 @@ sriov::SriovConfig sriov_config_of(const PciConfig& config) {
 }
 
 /// The composition root: makes adapters and services in the order of their dependencies, and runs
-/// the main loop on the main thread. GPU threads run from start_gpus() until EndGpus.
+/// the main loop on the main thread. GPU threads run from start_gpus() until EndServices.
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port,
@@ -243,10 +246,10 @@ public:
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
-            spdlog::error("read-only, {} cannot be changed: {}", gpu.empty() ? "no GPU" : gpu,
+            spdlog::error("the state of {} is read-only: {}", gpu.empty() ? "all GPUs" : gpu,
                           text_of(problem));
         const auto bus = connect_bus(line_);
-        const EndGpus end_before_bus{manager_, agents_, assignments_};
+        const EndServices end_before_bus{manager_, agents_, assignments_};
         dbus::PeerCredentials peer_credentials(connect_bus(line_));
         const auto authority = make_authority(*bus, peer_credentials);
         start_gpus();
@@ -264,13 +267,13 @@ public:
     }
 
 private:
-    /// Ends the services that hold messages: after the objects, before the bus, and also after an
-    /// exception.
-    struct EndGpus {
+    /// Ends the services that hold D-Bus messages. Runs after the D-Bus objects are destroyed and
+    /// before the bus connection is, also after an exception.
+    struct EndServices {
         Manager& manager;
         Agents& agents;
         Assignments& assignments;
-        ~EndGpus() {
+        ~EndServices() {
             assignments.end();
             agents.end();
             manager.end();
@@ -288,7 +291,8 @@ private:
                     paths.uapi_socket, paths.vf_socket_dir)};
     }
 
-    /// XeBackend offers what the PF driver has: with another driver than xe, what the PCI core has.
+    /// XeBackend offers what the PF driver offers; with a driver other than xe, only what the
+    /// kernel's PCI core offers.
     [[nodiscard]] Driver driver_of(const PciConfig& config) const {
         const auto link = std::make_shared<sriov::SriovLink>(
             std::make_shared<sriov::BoundedSysfs>(std::make_shared<sriov::HostSysfs>()),
@@ -313,12 +317,13 @@ private:
         });
     }
 
-    /// Handles requests, at most kMaxPerIteration. Also limits the time, so that a caller cannot
-    /// flood vgpud, but not below `rest`, the time that the rest of the last iteration took;
-    /// otherwise documents would delay other requests. A large message fills a socket, and the next
-    /// message arrives only while the bus is processed. So while documents wait, this waits for it
-    /// up to `rest` / 8.
-    void take_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
+    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `rest`: the
+    /// time that the last iteration took without its requests. The time limit is `rest`, but at
+    /// least kCallTime, so that requests get half of the time even while step() reads large
+    /// documents (dbus::DeferredWork). A large message fills a socket, and the next message arrives
+    /// only while the bus is processed. So while documents wait, this function waits up to
+    /// `rest` / 8 for the next message.
+    void handle_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
         constexpr int kMaxPerIteration = 64;
         constexpr Nanoseconds kCallTime = std::chrono::milliseconds(5);
         const Nanoseconds until = clock_.now() + std::max(kCallTime, rest);
@@ -340,7 +345,8 @@ private:
         return poll_set.is_ready(poll_data.fd);
     }
 
-    /// Writes events to the log and to the list of `vgpuctl events`. objects.step() signals them.
+    /// Writes events to the log and to the list of `vgpuctl events`. objects.step() sends their
+    /// D-Bus signals.
     void log(const std::vector<AdminEvent>& admin_events) {
         for (const AdminEvent& admin_event : admin_events) {
             lines_.write(admin_event);
@@ -348,7 +354,7 @@ private:
         }
     }
 
-    void take_changes(const adapters::PollSet& poll_set, dbus::Objects& objects) {
+    void handle_changes(const adapters::PollSet& poll_set, dbus::Objects& objects) {
         if (poll_set.is_ready(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
@@ -362,7 +368,7 @@ private:
         for (const std::string& line : lines) domains_.take(line);
         const bool is_lost = domain_event_source_.take_loss();
         if (is_lost) domains_.forget();
-        if (is_lost || !lines.empty()) objects.record_texts();
+        if (is_lost || !lines.empty()) objects.record_domain_changes();
     }
 
     [[nodiscard]] std::unique_ptr<dbus::Authority> make_authority(
@@ -372,41 +378,39 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// The main loop: requests, answers of GPU threads, services that are due, signals, wait. Waits
-    /// for no client. Only a list waits for PF cores (20 ms, dbus/objects.cpp). Most iterations
-    /// only read a property, and GpuHost::is_newer() then skips the GPUs.
+    /// The main loop: handles requests, answers of GPU threads, services that are due and signals,
+    /// then waits for the next of these. It waits for a caller only in handle_requests(), and for
+    /// PF cores only in ListGpus, ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). Most
+    /// iterations only read a property, and GpuHost::is_newer() then skips the GPUs.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
         for (;;) {
             if (!service_manager_.is_ready())
                 service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
-            service_manager_.step();
-            take_requests(bus, rest, objects.are_documents_waiting());
-            const Nanoseconds taken_at = clock_.now();
+            handle_requests(bus, rest, objects.are_documents_waiting());
+            const Nanoseconds handled_at = clock_.now();
             manager_.finish();
-            agents_.step();
-            assignments_.step();
-            jobs_.step();
+            for (TimedPart* part : timed_parts_) part->step();
             if (jobs_.has_changes()) objects.record_change();
-            if (assignments_.take_new_domain_names()) objects.record_texts();
+            if (assignments_.take_new_domain_names()) objects.record_domain_changes();
             std::vector<AdminEvent> admin_events = manager_.take_admin_events();
             for (AdminEvent& admin_event : agents_.take_admin_events())
                 admin_events.push_back(std::move(admin_event));
             log(admin_events);
             objects.step(admin_events);
-            rest = clock_.now() - taken_at;
-            heap_trimmer_.step();
+            rest = clock_.now() - handled_at;
             adapters::PollSet poll_set = poll_set_of(bus, objects);
             poll_set.watch(signals, POLLIN);
             adapters::wait_for(poll_set, clock_);
             if (poll_set.is_ready(signals) && is_end(signals, lines_)) return;
             agent_sockets_.dispatch(poll_set);
             read_domain_events(poll_set, objects);
-            take_changes(poll_set, objects);
+            handle_changes(poll_set, objects);
         }
     }
 
-    /// All reasons to wake up. Built again each time, so that no closed descriptor is watched.
+    /// All reasons to wake up, except signals. Built again each time, so that no closed descriptor
+    /// is watched.
     adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
@@ -414,14 +418,11 @@ private:
         if (poll_data.timeout_usec != UINT64_MAX)
             poll_set.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
         poll_set.watch(changes_.fd(), POLLIN);
-        if (objects.wants_step()) poll_set.wake_by(objects.next_step());
+        if (objects.needs_step()) poll_set.wake_by(objects.next_step());
         agent_sockets_.watch(poll_set);
         domain_event_source_.watch(poll_set);
-        if (const auto at = agents_.next_step()) poll_set.wake_by(*at);
-        if (const auto at = jobs_.next_step()) poll_set.wake_by(*at);
-        if (const auto at = service_manager_.next_step()) poll_set.wake_by(*at);
-        if (const auto at = assignments_.next_step()) poll_set.wake_by(*at);
-        if (const auto at = heap_trimmer_.next_step()) poll_set.wake_by(*at);
+        for (const TimedPart* part : timed_parts_)
+            if (const auto at = part->next_step()) poll_set.wake_by(*at);
         return poll_set;
     }
 
@@ -444,6 +445,9 @@ private:
     Assignments assignments_{manager_, vm_sockets_, clock_};
     Domains domains_{assignments_};
     EventLog events_;
+    /// In the order of their steps.
+    const std::array<TimedPart*, 5> timed_parts_{&agents_, &assignments_, &jobs_, &heap_trimmer_,
+                                                 &service_manager_};
 };
 
 /// Requires the lock of the state directory. Does not change an undamaged state.
@@ -465,9 +469,9 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
-    // Takes both locks first, because another vgpud may be about to change the state.
+    // Takes both locks before the state is read, because another vgpud may be changing the state.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
-    TRY(const adapters::RunLock state_lock, adapters::RunLock::take_state(config.state_dir));
+    TRY(const adapters::RunLock state_lock, adapters::RunLock::lock_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);
     std::optional<adapters::DeviceUser> device_user;
     if (!line.device_user.empty()) {
@@ -477,21 +481,20 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     try {
         return daemon.run();
     } catch (const sdbus::Error& error) {
-        return fail(
-            ErrorId::System,
-            fmt::format("D-Bus: {}: {} (is another vgpud on this bus, or has the bus gone?)",
-                        error.getName(), error.getMessage()));
+        return fail(ErrorId::System,
+                    fmt::format("D-Bus: {}: {} (is another vgpud on this bus, or is the bus gone?)",
+                                error.getName(), error.getMessage()));
     }
 }
 
 /// Limits the number of heaps: a heap per GPU thread would keep megabytes of freed memory.
-void share_heaps() {
+void limit_heaps() {
     constexpr int kHeaps = 2;
     static_cast<void>(::mallopt(M_ARENA_MAX, kHeaps));
 }
 
 int main_of(int argc, char** argv) {
-    share_heaps();
+    limit_heaps();
     CommandLine line;
     CLI::App app("vgpud shares SR-IOV GPUs between VFs; D-Bus service org.vgpu1", "vgpud");
     describe(app, line);

@@ -26,8 +26,8 @@ void close_fd(int& fd) {
     fd = -1;
 }
 
-/// Makes `fd`, or /dev/null, one of the first three. Takes a detour, because `fd` may be one of
-/// them itself.
+/// Makes `streams` the first three descriptors; -1 becomes /dev/null. First duplicates them above
+/// these, because one of them may itself be one of the first three.
 void put_in_place(std::array<int, 3> streams) {
     for (int& fd : streams)
         fd = fd < 0 ? ::open("/dev/null", O_RDWR) : ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
@@ -43,7 +43,7 @@ void put_in_place(std::array<int, 3> streams) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    // One range remains to be closed if `failure` is right behind the first three.
+    // `failure` moves behind the first three, so that one range remains to be closed.
     constexpr int kFailure = STDERR_FILENO + 1;
     const int failure = ::fcntl(failure_fd, F_DUPFD, kFailure);
     put_in_place({setup.input, setup.output, setup.errors});
@@ -85,7 +85,7 @@ bool read_all(Pipe& out, Pipe& err, Finished& finished, Time end, std::size_t ma
     return true;
 }
 
-/// Also for a program that has closed its output, because its exit status matters.
+/// Waits for the end of the program, which may have closed its output earlier. False after `end`.
 bool has_ended(pid_t pid, Time end) {
     // called by number, because glibc 2.36's header does not support C++
     int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));

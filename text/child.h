@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Starts other programs, in one way for all of this project: no shell, no blocked signals, and no
-// descriptors but the first three. A program that cannot be executed is an error of the start.
+// Starts other programs without a shell, without blocked signals, and with no descriptors but the
+// first three. If the program cannot be executed, the start fails.
 #pragma once
 
 #include <sys/types.h>
@@ -12,20 +12,21 @@
 
 namespace vgpu::text {
 
-/// Descriptors of -1 are /dev/null. They stay the caller's.
+/// A descriptor of -1 means /dev/null. The caller keeps the descriptors.
 struct ChildSetup {
     std::vector<std::string> command;  ///< program, found in PATH, and arguments
     int input = -1;
     int output = -1;
     int errors = -1;
     bool has_own_group = false;     ///< so that kill(-pid) reaches its children, too
-    bool dies_with_parent = false;  ///< with the thread that starts it
+    bool dies_with_parent = false;  ///< killed when the thread that starts it ends
 };
 
 /// The pid of a child that runs the program, or a negated errno.
 [[nodiscard]] pid_t start_child(const ChildSetup& setup);
 
-/// Both ends are closed on exec and with the pipe; -1: none could be made.
+/// A pipe whose ends are closed on exec and by the destructor. Both are -1 if no pipe could be
+/// made.
 class Pipe {
 public:
     Pipe();
@@ -36,7 +37,7 @@ public:
     [[nodiscard]] int writer() const { return writer_; }
     void close_reader();
     void close_writer();
-    /// The end is the caller's from now on.
+    /// Returns the end, which the caller must close.
     [[nodiscard]] int take_reader();
     [[nodiscard]] int take_writer();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reader of JSON documents from outside: configurations, profiles, scenarios, messages. It checks
-// the depth before it builds a tree, because nlohmann_json prints and frees trees by recursion, and
-// each level costs memory. Every program of this project reads foreign documents with it.
+// Reader of untrusted JSON documents, such as configurations, profiles and scenarios. Checks the
+// depth before it builds a tree, because nlohmann_json prints and frees trees by recursion, and
+// each level costs memory.
 #pragma once
 
 #include <cstddef>

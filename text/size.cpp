@@ -18,7 +18,7 @@ struct Unit {
 constexpr std::array kUnits{Unit{"TiB", "T", 40}, Unit{"GiB", "G", 30}, Unit{"MiB", "M", 20},
                             Unit{"KiB", "K", 10}};
 
-/// The number of bits of a unit; empty for a word that is not a unit.
+/// log2 of the bytes in a unit; empty if the word is not a unit.
 std::optional<unsigned> shift_of(std::string_view word) {
     if (word.empty() || word == "B" || word == "bytes") return 0;
     for (const Unit& unit : kUnits)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Parser and printer of sizes as people write them. vgpuctl, profiles, error texts and the
-// configuration of vgpud share them, so that each reads what another printed. Pure functions.
+// configuration of vgpud share them, so that all use one notation. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vgpu::text {
 
-/// The grammar in a few words, for messages.
+/// Describes the sizes that parse_size() accepts, for error texts.
 inline constexpr std::string_view kSizeWords =
     "a whole number of bytes, or one with K, M, G, T, KiB, MiB, GiB or TiB, such as 256M or "
     "\"256 MiB\"";
@@ -21,8 +21,9 @@ inline constexpr std::string_view kSizeWords =
 /// refused.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// "128 MiB", "2.5 GiB", "100 B". Exact if the size is a whole number of a unit; else rounded to a
-/// tenth of the largest unit that fits twice. parse_size() reads the exact texts.
+/// "128 MiB", "2.5 GiB", "100 B". Uses the largest unit that divides the size or is at most half of
+/// it. If the unit does not divide the size, rounds to a tenth of the unit. parse_size() refuses
+/// texts with a fraction.
 std::string size_text(std::uint64_t bytes);
 
 /// "128MiB", "2624MiB", "100B": in the largest unit that divides the size, without a blank, for

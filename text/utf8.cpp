@@ -55,7 +55,7 @@ constexpr std::array kHarmful{Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Rang
                               Range{0xfeff, 0xfeff}, Range{0xfff9, 0xfffb}, Range{0xfffe, 0xffff}};
 
 /// Marks on the previous letter (Unicode, general categories Mn and Me), joiners and conjoining
-/// Hangul letters. The ranges of scripts are rounded to whole marks.
+/// Hangul letters. Covers common scripts only.
 constexpr std::array kNarrow{
     Range{0x300, 0x36f},   Range{0x483, 0x489},     Range{0x591, 0x5bd},    Range{0x5bf, 0x5bf},
     Range{0x5c1, 0x5c2},   Range{0x5c4, 0x5c5},     Range{0x5c7, 0x5c7},    Range{0x610, 0x61a},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Functions on UTF-8 from others: guests, users of libvirt, documents. They replace characters that
-// control a terminal or hide text, and keep the letters of all languages. Widths are those of a
-// terminal. Pure functions.
+// Functions on untrusted UTF-8: from guests, users of libvirt, documents. They replace characters
+// that control a terminal or hide text, and keep the letters of all languages. Widths are those of
+// a terminal. Pure functions.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ std::uint64_t number_of(std::string_view text, int base = 10) {
     return number;
 }
 
-/// Whether the device is an AMD display controller or processing accelerator.
+/// True if the device is an AMD display controller or processing accelerator.
 bool is_gpu(const fs::path& device) {
     const std::string kind = line_of(device / "class");
     return line_of(device / "vendor") == kAmd &&

@@ -2,7 +2,7 @@
 //
 // Facts of the guest's kernel about its VF: device, driver, VRAM, processes. Read from sysfs and
 // procfs below a root. No call fails: missing facts are empty or 0. Sizes are bounded, because
-// processes choose some of them. One thread.
+// processes choose some of them. Runs in one thread.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct ProcessFacts {
 /// GPU.
 class Facts {
 public:
-    /// `pci_address`: the VF; empty: the first VF.
+    /// `pci_address`: the VF. If empty: the first Vega10 VF, else the first GPU with amdgpu, else
+    /// the first AMD GPU.
     explicit Facts(fs::path root = "/", std::string pci_address = "");
 
     /// uname -r
@@ -54,9 +55,10 @@ public:
     [[nodiscard]] VfFacts vf() const;
     [[nodiscard]] DriverFacts driver() const;
     /// Processes that use the VF through KFD or DRM, most VRAM first, including running self-tests.
-    /// VRAM is the larger of both numbers, because amdgpu's DRM clients include KFD's memory.
+    /// VRAM is the larger of KFD's and DRM's numbers, because amdgpu's DRM clients include KFD's
+    /// memory.
     [[nodiscard]] std::vector<ProcessFacts> processes() const;
-    /// Pids with /dev/kfd or the render node open, sorted. quiesce freezes all of them.
+    /// Pids with /dev/kfd or the render node open, sorted. quiesce freezes all except the agent.
     [[nodiscard]] std::vector<int> users() const;
 
 private:

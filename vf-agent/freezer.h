@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Freezer: stops the VF's processes in a frozen cgroup (v2), and resumes them in their former
-// cgroups. A process that was born in the group goes to its parent's cgroup. Processes get no
-// signal. A file has the origins, so that a new agent, or the unit's ExecStopPost, can resume the
-// processes after the agent is killed. One thread.
+// cgroups. A process that was forked in the group goes to its parent's cgroup. Processes get no
+// signal. A file records the former cgroups, so that a new agent, or the unit's ExecStopPost, can
+// resume the processes after the agent is killed. Runs in one thread.
 #pragma once
 
 #include <filesystem>
@@ -20,12 +20,12 @@ public:
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path record = "/run/vgpu-agent/frozen");
 
-    /// Whether the guest has the cgroup v2 freezer and allows its use.
+    /// True if the guest has the cgroup v2 freezer and allows its use.
     [[nodiscard]] bool is_available() const;
     /// Adds `pids` to the group and freezes it; false if that is impossible. A process that has
-    /// ended is no error. May be repeated. is_frozen() reports when all processes have stopped.
+    /// ended is not an error. May be repeated. is_frozen() reports when all processes have stopped.
     bool freeze(const std::vector<int>& pids);
-    /// Whether all processes have stopped. A process in uninterruptible sleep (in the GPU's driver)
+    /// True if all processes have stopped. A process in uninterruptible sleep (in the GPU's driver)
     /// delays this.
     [[nodiscard]] bool is_frozen() const;
     /// Number of processes that were moved, including those that have ended.
@@ -44,7 +44,7 @@ private:
     /// The cgroup from which the process came; empty if unknown.
     [[nodiscard]] std::string origin_of(int pid) const;
     void put_back(int pid) const;
-    /// Whether a cgroup is outside our group.
+    /// True if a cgroup is outside our group.
     [[nodiscard]] bool is_origin(const std::string& cgroup) const;
     void read_record();
     void write_record() const;

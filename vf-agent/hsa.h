@@ -10,7 +10,7 @@
 
 namespace vgpu::agent::hsa {
 
-/// hsa_status_t. kInfoBreak ends an iteration and is no error.
+/// hsa_status_t. kInfoBreak ends an iteration and is not an error.
 using Status = std::uint32_t;
 inline constexpr Status kSuccess = 0, kInfoBreak = 1;
 

@@ -88,7 +88,7 @@ private:
         name_.back() = '\0';
     }
 
-    /// Takes the first pool that can be allocated from and has these flags.
+    /// Records the first pool from which memory can be allocated and that has these flags.
     void record_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t required_flags) const {
         std::uint32_t segment = 0, flags = 0;
         bool may_allocate = false;
@@ -105,7 +105,7 @@ private:
         return signal;
     }
 
-    /// Waits without a limit, because the agent kills this process at its limit.
+    /// Waits without a limit, because the agent kills this process at the deadline.
     void wait(hsa::Signal signal) const {
         const auto left = hsa_.signal_wait(signal, hsa::kLess, 1, UINT64_MAX, hsa::kBlocked);
         if (left < 0) throw std::runtime_error("the GPU reported an error");

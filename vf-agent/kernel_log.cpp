@@ -31,11 +31,11 @@ void KernelLog::read() {
         const ssize_t got = ::read(fd_, record.data(), record.size());
         if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten: read the next
         if (got <= 0) return;
-        take({record.data(), static_cast<std::size_t>(got)});
+        count_record({record.data(), static_cast<std::size_t>(got)});
     }
 }
 
-void KernelLog::take(std::string_view record) {
+void KernelLog::count_record(std::string_view record) {
     const std::size_t start = record.find(';');
     if (start == std::string_view::npos) return;
     const int severity = std::atoi(std::string(record.substr(0, 4)).c_str()) & kSeverityMask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog: counts amdgpu's resets and errors in /dev/kmsg since boot. All counts are 0 without
-// the right to read it.
+// KernelLog: counts amdgpu's resets and errors in /dev/kmsg since boot. All counts are 0 if the
+// agent may not read it.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ public:
     /// Reads a bounded number of records; never waits.
     void read();
     /// Counts one record "PRIORITY,SEQUENCE,TIME,…;TEXT".
-    void take(std::string_view record);
+    void count_record(std::string_view record);
 
     /// Number of amdgpu's lines "GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
-    /// Number of amdgpu's lines of level "err" or worse, and of drm's *ERROR*.
+    /// Number of lines with "amdgpu" that also have level "err" or worse or contain "*ERROR*".
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
     /// The newest error, at most 160 bytes.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }

@@ -89,7 +89,7 @@ bool LinuxGuest::freeze_users() {
     return freezer_.freeze(users);
 }
 
-void LinuxGuest::hold() {
+void LinuxGuest::refreeze_users() {
     if (is_quiesced_) static_cast<void>(freeze_users());
 }
 

@@ -14,17 +14,17 @@ namespace vgpu::agent {
 /// The destructor does not thaw; Session or the unit's ExecStopPost does.
 class LinuxGuest final : public Guest {
 public:
-    /// `pci_address`: the VF; empty: the first VF.
+    /// `pci_address`: as for Facts.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
-    /// Reads the facts again each time, because a driver may load between two welcomes.
+    /// Reads the facts each time, because a driver may load between two welcome messages.
     Hello hello() override;
     Status status() override;
     /// Never null: a task that cannot start returns a failure. Refuses self-tests of a quiesced VF.
     std::unique_ptr<Task> start(Request request, Nanoseconds deadline) override;
-    /// Always ok. The number in the text is 0 if nothing was frozen.
+    /// Never fails. The text has the number of thawed processes; 0 if nothing was frozen.
     Outcome thaw() override;
-    void hold() override;
+    void refreeze_users() override;
 
 private:
     class Quiesce;

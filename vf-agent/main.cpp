@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-agent: command line, and the loop of port, session and guest. SIGTERM and SIGINT end it;
-// stopped processes are then resumed. SIGHUP has no effect.
+// vgpu-agent: command line, and the loop of port, session and guest. SIGTERM and SIGINT end the
+// agent, which then resumes the processes that it has stopped. SIGHUP has no effect.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -25,7 +25,7 @@
 namespace vgpu::agent {
 namespace {
 
-/// Time between attempts to open a port that is missing or has no host.
+/// Time between attempts to open a missing port, and between checks for the host.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
 /// Limit of bytes per iteration, so that a host that never stops sending cannot delay signals and
 /// tasks.
@@ -83,7 +83,7 @@ public:
     void serve(int signals) {
         while (!wait(signals) || !is_end(signals)) {
             if (!port_.is_open()) open();
-            if (port_.is_open()) take_input();
+            if (port_.is_open()) handle_input();
             session_.step(now());
         }
     }
@@ -114,7 +114,7 @@ private:
         return words.data();
     }
 
-    void take_input() {
+    void handle_input() {
         std::string bytes;
         Port::Seen seen = Port::Seen::Bytes;
         while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerIteration)
@@ -136,7 +136,7 @@ private:
     [[nodiscard]] bool wait(int signals) const {
         // without a host the port always polls as ready
         const int fd = has_host_ ? port_.fd() : -1;
-        const int events = POLLIN | (session_.wants_write() ? POLLOUT : 0);
+        const int events = POLLIN | (session_.needs_write() ? POLLOUT : 0);
         std::array<pollfd, 2> waited{
             pollfd{.fd = signals, .events = POLLIN, .revents = 0},
             pollfd{.fd = fd, .events = static_cast<short>(events), .revents = 0}};
@@ -190,7 +190,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
-    // first, because children and threads inherit the mask
+    // first, because threads inherit the mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

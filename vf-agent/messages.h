@@ -14,7 +14,7 @@
 
 namespace vgpu::agent {
 
-/// Sent in every hello. Increased when an older host would misread a line.
+/// Version of the protocol, sent in every hello. Increased when an older host would misread a line.
 inline constexpr std::uint32_t kProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxLine = 64 * 1024;
@@ -26,7 +26,7 @@ struct Hello {
     std::string agent, kernel, rocr;
     DriverFacts driver;
     VfFacts vf;
-    bool is_welcomed = false;  ///< answers a welcome, so the host may now send asks
+    bool is_welcomed = false;  ///< answers a welcome, so the host may now send requests
 };
 
 /// A status of the VF. Counters start at boot.
@@ -40,7 +40,7 @@ struct Status {
     bool is_quiesced = false;
 };
 
-/// Result of an ask; `text` is for display.
+/// Result of a request; `text` is for display.
 struct Outcome {
     bool is_ok = false;
     std::string text;
@@ -51,16 +51,18 @@ std::string encode(const Hello& hello);
 std::string encode(const Status& status);
 std::string encode(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);
 
-/// The host is ready. A status interval of 0: send a status only when asked.
+/// The host is ready. If the interval is 0, the agent sends one status at once, and afterwards only
+/// on request.
 struct Welcome {
     std::uint32_t protocol = 0;
     std::chrono::seconds status_interval{0};
 };
 
-/// The kinds of asks. The agent answers with a Status or a result.
+/// The kinds of requests. The agent answers with a Status or a result.
 enum class Request { Status, SelfTest, Quiesce, Thaw };
 
-/// The result repeats the host's `id`. `limit`: at most 10 min, counted from when the line is read.
+/// A request of the host. The result repeats its `id`. `limit`: at most 10 min, counted from when
+/// the line is read.
 struct Ask {
     std::uint64_t id = 0;
     Request request = Request::Status;

@@ -2,7 +2,7 @@
 //
 // Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host's side
 // is closed, a read returns 0 bytes, and a poll reports a hang-up. With --port it is a stream
-// socket, for tests. One thread.
+// socket, for tests. Runs in one thread.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -33,7 +33,7 @@ public:
 
     /// HungUp: the host's side is closed; keep the port open.
     enum class Seen { Bytes, Nothing, HungUp, Lost };
-    /// Reads what is there. Lost: the device is gone; close the port.
+    /// Reads bytes that are available, at most 16 KiB. Lost: the device is gone; close the port.
     Seen read(std::string& to);
     /// Returns the number of bytes written. 0 also on errors, because read() notices a lost port.
     std::size_t write(std::string_view bytes) override;

@@ -44,11 +44,11 @@ void Session::on_bytes(std::string_view bytes, Nanoseconds now) {
         if (end == std::string_view::npos) return;
         bytes.remove_prefix(end + 1);
         const std::string line = std::exchange(line_, {});
-        if (!std::exchange(is_too_long_, false)) take_line(line, now);
+        if (!std::exchange(is_too_long_, false)) handle_line(line, now);
     }
 }
 
-void Session::take_line(std::string_view line, Nanoseconds now) {
+void Session::handle_line(std::string_view line, Nanoseconds now) {
     const auto message = parse_host_line(line);
     if (!message || state_ == State::Alone) return;
     if (const auto* from_host = std::get_if<Welcome>(&*message)) welcome(*from_host, now);
@@ -112,7 +112,7 @@ void Session::step(Nanoseconds now) {
         }
     }
     if (interval_ > Nanoseconds{0} && now >= next_status_) {
-        guest_.hold();
+        guest_.refreeze_users();
         send_status(now);
     }
     flush();

@@ -7,8 +7,9 @@
 //     ▲                                     │ gone                                 │ gone: thaw,
 //     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
 //
-// The host may read late. Lines that do not fit the bounded queue are dropped; nothing waits. There
-// is one task (self-test, quiesce) at a time; Thaw ends it. Time is passed in; one thread.
+// The host may read late. Lines that do not fit the bounded queue are dropped; the agent never
+// waits for the host. There is one task (self-test, quiesce) at a time; Thaw ends it. The caller
+// passes the time. Runs in one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -23,7 +24,8 @@ using Nanoseconds = std::chrono::nanoseconds;
 class Task {
 public:
     virtual ~Task() = default;
-    /// None until the task ends. A task that exceeds the deadline fails. Never blocks.
+    /// None until the task ends. A task that exceeds the deadline fails. Blocks at most 100 ms, to
+    /// kill a child.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 
@@ -35,13 +37,13 @@ public:
     virtual Status status() = 0;
     /// Starts SelfTest or Quiesce, which must end by `deadline`. Never null. One task at a time.
     virtual std::unique_ptr<Task> start(Request request, Nanoseconds deadline) = 0;
-    /// Resumes the processes; no effect unless quiesced.
+    /// Resumes the stopped processes, if any.
     virtual Outcome thaw() = 0;
     /// If the VF is quiesced, also stops new users of the VF.
-    virtual void hold() = 0;
+    virtual void refreeze_users() = 0;
 };
 
-/// write() takes the bytes that fit and returns their number.
+/// The connection to the host. write() accepts the bytes that fit and returns their number.
 class Channel {
 public:
     virtual ~Channel() = default;
@@ -57,24 +59,26 @@ public:
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// The host is there, and may be another one: restarts the conversation and sends a hello.
+    /// The host has connected, perhaps not the same one as before: restarts the conversation and
+    /// sends a hello.
     void on_host(Nanoseconds now);
-    /// Ends the task, thaws, and drops lines. Also called when the agent ends.
+    /// The host has disconnected: thaws, ends the task, and drops lines. Also called when the agent
+    /// ends.
     void on_host_gone();
-    /// Takes input. Ignores a line longer than kMaxLine.
+    /// Handles received bytes. Ignores a line longer than kMaxLine.
     void on_bytes(std::string_view bytes, Nanoseconds now);
-    /// Sends a status if it is due, polls the task, and writes lines.
+    /// Polls the task and sends a status, each if it is due, and writes lines.
     void step(Nanoseconds now);
 
-    /// Whether to wait for room in the channel before the next step().
-    [[nodiscard]] bool wants_write() const { return !queue_.empty(); }
+    /// True if the caller must wait for room in the channel before the next step().
+    [[nodiscard]] bool needs_write() const { return !queue_.empty(); }
     /// None: no step is due until the host sends something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
     enum class State { Alone, Greeted, Serving };
 
-    void take_line(std::string_view line, Nanoseconds now);
+    void handle_line(std::string_view line, Nanoseconds now);
     void welcome(const Welcome& from_host, Nanoseconds now);
     void serve(const Ask& ask, Nanoseconds now);
     void answer(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);

@@ -16,14 +16,14 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// QEMU may run as another user of the group, as for the VF's socket.
+/// Lets the group open the socket, because QEMU may run as another user of vgpud's group.
 constexpr mode_t kSocketMode = 0660;
 /// Room for the client, and for a second one that connects too early.
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
 
-/// Gives the agent's socket to the owner of the VF's socket, so that a VM that has the VF can open
-/// a socket of a new vgpud.
+/// Gives the agent's socket to the owner of the VF's socket, so that a VM with this VF can also
+/// open the socket that a restarted vgpud creates.
 void follow_owner_of_vf(const std::string& path) {
     if (!path.ends_with(kAgentEnd)) return;
     const std::string vf =
@@ -42,7 +42,7 @@ AgentSockets::AgentSockets()
 }
 
 AgentSockets::~AgentSockets() {
-    while (!places_.empty()) close(std::string(places_.begin()->first));
+    while (!endpoints_.empty()) close(std::string(endpoints_.begin()->first));
 }
 
 std::uint64_t AgentSockets::tag_of(std::uint32_t id, End end) {
@@ -57,24 +57,24 @@ Result<> AgentSockets::register_fd(int fd, std::uint64_t tag) {
 }
 
 Result<> AgentSockets::listen(const std::string& path) {
-    Place place{.id = last_id_ + 1, .listener = {}, .client = {}};
-    TRY_VOID(open(path, place));
-    last_id_ = place.id;
-    if (const auto at = places_.find(path); at != places_.end()) paths_.erase(at->second.id);
-    paths_[place.id] = path;
-    places_[path] = std::move(place);
+    Endpoint endpoint{.id = last_id_ + 1, .listener = {}, .client = {}};
+    TRY_VOID(open(path, endpoint));
+    last_id_ = endpoint.id;
+    if (const auto at = endpoints_.find(path); at != endpoints_.end()) paths_.erase(at->second.id);
+    paths_[endpoint.id] = path;
+    endpoints_[path] = std::move(endpoint);
     return {};
 }
 
-/// Opens the socket at `path`. `place.id` must be set.
-Result<> AgentSockets::open(const std::string& path, Place& place) {
+/// Opens the socket at `path`. `endpoint.id` must be set.
+Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
-    if (auto watched = register_fd(listener.get(), tag_of(place.id, End::Listener)); !watched) {
-        remove_stale_socket(path);
+    if (auto watched = register_fd(listener.get(), tag_of(endpoint.id, End::Listener)); !watched) {
+        remove_socket(path);
         return watched;
     }
-    place.listener = std::move(listener);
-    place.number = vgpu_socket_number(path.c_str());
+    endpoint.listener = std::move(listener);
+    endpoint.number = vgpu_socket_number(path.c_str());
     static_cast<void>(vgpu_socket_watch_add(names_.get(), path.c_str()));
     follow_owner_of_vf(path);
     return {};
@@ -84,24 +84,24 @@ Result<> AgentSockets::open(const std::string& path, Place& place) {
 /// Connected clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(names_.get());
-    for (auto& [path, place] : places_) {
-        if (vgpu_socket_number(path.c_str()) == place.number) continue;
-        if (open(path, place)) accept_clients(path, place.is_accepting);
+    for (auto& [path, endpoint] : endpoints_) {
+        if (vgpu_socket_number(path.c_str()) == endpoint.number) continue;
+        if (open(path, endpoint)) accept_clients(path, endpoint.is_accepting);
     }
 }
 
 void AgentSockets::close(const std::string& path) {
-    if (const auto at = places_.find(path); at != places_.end()) {
+    if (const auto at = endpoints_.find(path); at != endpoints_.end()) {
         paths_.erase(at->second.id);
-        places_.erase(at);
-        remove_stale_socket(path);
+        endpoints_.erase(at);
+        remove_socket(path);
     }
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 
 void AgentSockets::accept_clients(const std::string& path, bool is_accepting) {
-    const auto at = places_.find(path);
-    if (at == places_.end()) return;
+    const auto at = endpoints_.find(path);
+    if (at == endpoints_.end()) return;
     at->second.is_accepting = is_accepting;
     epoll_event event{.events = is_accepting ? std::uint32_t{EPOLLIN} : 0u,
                       .data = {.u64 = tag_of(at->second.id, End::Listener)}};
@@ -109,15 +109,15 @@ void AgentSockets::accept_clients(const std::string& path, bool is_accepting) {
 }
 
 bool AgentSockets::send(const std::string& path, std::string_view bytes) {
-    const auto at = places_.find(path);
-    if (at == places_.end() || !at->second.client.is_open()) return false;
+    const auto at = endpoints_.find(path);
+    if (at == endpoints_.end() || !at->second.client.is_open()) return false;
     const ssize_t done =
         ::send(at->second.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return std::cmp_equal(done, bytes.size());
 }
 
 void AgentSockets::disconnect(const std::string& path) {
-    if (const auto at = places_.find(path); at != places_.end()) at->second.client.reset();
+    if (const auto at = endpoints_.find(path); at != endpoints_.end()) at->second.client.reset();
     std::erase_if(input_, [&path](const AgentInput& one) { return one.path == path; });
 }
 
@@ -136,10 +136,10 @@ void AgentSockets::dispatch(const PollSet& poll_set) {
             open_removed();
             continue;
         }
-        // an earlier event of this iteration may have ended this place
+        // the socket may have been closed since the event
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;
-        const auto at = places_.find(path->second);
+        const auto at = endpoints_.find(path->second);
         if (static_cast<End>(tag & UINT32_MAX) == End::Listener)
             accept(at->first, at->second);
         else
@@ -147,26 +147,26 @@ void AgentSockets::dispatch(const PollSet& poll_set) {
     }
 }
 
-void AgentSockets::accept(const std::string& path, Place& place) {
+void AgentSockets::accept(const std::string& path, Endpoint& endpoint) {
     UniqueFd client(
-        ::accept4(place.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        ::accept4(endpoint.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     // A second client is closed here by the destructor of UniqueFd.
-    if (!client.is_open() || place.client.is_open()) return;
-    if (!register_fd(client.get(), tag_of(place.id, End::Client))) return;
-    place.client = std::move(client);
+    if (!client.is_open() || endpoint.client.is_open()) return;
+    if (!register_fd(client.get(), tag_of(endpoint.id, End::Client))) return;
+    endpoint.client = std::move(client);
     input_.push_back({.path = path, .kind = AgentInput::Kind::Connected});
 }
 
-void AgentSockets::read(const std::string& path, Place& place) {
-    if (!place.client.is_open()) return;
+void AgentSockets::read(const std::string& path, Endpoint& endpoint) {
+    if (!endpoint.client.is_open()) return;
     std::array<char, kMaxPerIteration> buffer{};
-    const ssize_t got = ::recv(place.client.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t got = ::recv(endpoint.client.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got > 0)
         return input_.push_back({.path = path,
                                  .kind = AgentInput::Kind::Bytes,
                                  .bytes = {buffer.data(), static_cast<std::size_t>(got)}});
-    place.client.reset();
+    endpoint.client.reset();
     input_.push_back({.path = path, .kind = AgentInput::Kind::Gone});
 }
 

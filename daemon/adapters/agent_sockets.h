@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
-// blocks. Reads at most kMaxPerIteration of each client in an iteration of the main loop, so a
-// flood costs little. Hundreds of mostly idle sockets share one epoll, which main.cpp watches.
-// Replaces socket files that were removed. One thread.
+// blocks. Reads at most kMaxPerIteration bytes of each client in an iteration of the main loop, so
+// that a client that sends without end delays the others little. Hundreds of mostly idle sockets
+// share one epoll instance, which main.cpp watches. Replaces socket files that were removed. Runs
+// in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -14,7 +15,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Accepts and closes a second client, so that it sees the refusal at once.
+/// A second client of a socket is accepted and closed, so that it sees the refusal at once.
 class AgentSockets final : public AgentPort {
 public:
     /// Bytes read per client and iteration of the main loop.
@@ -26,7 +27,7 @@ public:
     AgentSockets();
     ~AgentSockets() override;
 
-    /// Afterwards call dispatch() with the same `poll_set`.
+    /// Adds the descriptor of the epoll. After the wait, call dispatch() with the same `poll_set`.
     void watch(PollSet& poll_set);
     /// Accepts and reads without waiting.
     void dispatch(const PollSet& poll_set);
@@ -39,11 +40,11 @@ public:
     std::vector<AgentInput> take() override;
 
 private:
-    struct Place {
+    struct Endpoint {
         std::uint32_t id = 0;  ///< never reused, unlike fds
         UniqueFd listener;
         UniqueFd client;
-        std::uint64_t number = 0;  ///< number of the listener's file
+        std::uint64_t number = 0;  ///< inode of the listener's file
         bool is_accepting = true;
     };
     enum class End : std::uint32_t { Listener, Client, Names };
@@ -51,17 +52,17 @@ private:
     static std::uint64_t tag_of(std::uint32_t id, End end);
 
     Result<> register_fd(int fd, std::uint64_t tag);
-    Result<> open(const std::string& path, Place& place);
+    Result<> open(const std::string& path, Endpoint& endpoint);
     void open_removed();
-    void accept(const std::string& path, Place& place);
-    void read(const std::string& path, Place& place);
+    void accept(const std::string& path, Endpoint& endpoint);
+    void read(const std::string& path, Endpoint& endpoint);
 
     UniqueFd epoll_;
     UniqueFd names_;              ///< readable when a socket's file may be gone
     std::size_t watched_at_ = 0;  ///< in PollSet::fds
     std::uint32_t last_id_ = 0;
-    std::map<std::string, Place> places_;
-    std::map<std::uint32_t, std::string> paths_;  ///< by Place::id
+    std::map<std::string, Endpoint> endpoints_;
+    std::map<std::uint32_t, std::string> paths_;  ///< by Endpoint::id
     std::vector<AgentInput> input_;
 };
 

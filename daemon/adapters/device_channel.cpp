@@ -18,13 +18,14 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// VGPU_PF_IOC for a struct with a size that is known only at run time.
+/// As VGPU_PF_IOC, for a struct whose size is known only at run time.
 unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }
 
 /// Interrupts a system call of this thread after `limit`, then repeatedly, because a signal before
-/// the call has no effect. poll() cannot bound an ioctl, and a helper thread would outlive it.
+/// the call has no effect. poll() cannot bound an ioctl, and a helper thread could stay blocked in
+/// the ioctl.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {
@@ -38,8 +39,8 @@ public:
         is_armed_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
         if (!is_armed_) return;
         itimerspec when{};
-        when.it_value = to_timespec(std::max(limit, kAgain));
-        when.it_interval = to_timespec(kAgain);
+        when.it_value = to_timespec(std::max(limit, kSignalInterval));
+        when.it_interval = to_timespec(kSignalInterval);
         ::timer_settime(timer_, 0, &when, nullptr);
     }
     ~Deadline() {
@@ -50,7 +51,7 @@ public:
 
 private:
     static constexpr int kSignal = SIGURG;  // ignored by default: a late signal is harmless
-    static constexpr std::chrono::milliseconds kAgain{50};
+    static constexpr std::chrono::milliseconds kSignalInterval{50};
 
     static timespec to_timespec(std::chrono::milliseconds time) {
         return {.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
@@ -60,7 +61,7 @@ private:
     bool is_armed_ = false;
 };
 
-/// Whether the device or driver is gone or silent, so that this file is useless.
+/// True if the device or driver is gone or does not answer, so that this file must be closed.
 bool is_end(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }

@@ -17,7 +17,7 @@ public:
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    /// -1: the events' descriptor is the same file.
+    /// -1: the events' descriptor, which is the same file, reports the end of the core.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 

@@ -57,7 +57,7 @@ void DomainEventSource::start() {
     ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// Reports each reason once.
+/// Reports a reason unless it is the same as the last one.
 void DomainEventSource::complain(int code) {
     if (std::exchange(reported_, code) == code) return;
     problem_ = fmt::format(

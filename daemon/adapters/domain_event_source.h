@@ -3,7 +3,7 @@
 // DomainEventSource: runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The
 // child ends when vgpud ends, because its standard input then ends. Reading never blocks. A line
 // longer than kMaxLine ends the child. main.cpp calls watch() before each wait and dispatch() after
-// it; one thread.
+// it, in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -19,12 +19,13 @@ namespace vgpu::daemon::adapters {
 /// The lines are parsed by service/owners/domains.h.
 class DomainEventSource {
 public:
-    /// Delay between two starts: doubles each time, and is reset by a received line.
+    /// Delay from the end of the child, or from a start that failed, to the next start. Doubles
+    /// with each start; a received line resets it.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMaxLine = 1u << 20;
 
-    /// `command`: program (searched in PATH) and arguments; empty: none.
+    /// `command`: program (searched in PATH) and arguments; if empty, nothing is run.
     DomainEventSource(std::vector<std::string> command, const Clock& clock);
     ~DomainEventSource();
     DomainEventSource(const DomainEventSource&) = delete;
@@ -51,10 +52,10 @@ private:
     std::vector<std::string> command_;
     const Clock& clock_;
     pid_t pid_ = -1;
-    UniqueFd input_;                         ///< the child's standard input; its end ends the child
-    UniqueFd output_;                        ///< the child's standard output
+    UniqueFd input_;   ///< the child's standard input; closing it ends the child
+    UniqueFd output_;  ///< the child's standard output
     std::optional<std::size_t> watched_at_;  ///< in PollSet::fds
-    std::string text_;                       ///< the beginning of a line
+    std::string text_;                       ///< incomplete line
     std::vector<std::string> lines_;
     std::string problem_;
     int reported_ = 0;  ///< errno of the last complaint

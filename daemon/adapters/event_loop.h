@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Wait of the event loops (main thread, GPU threads). Before each wait all parts add their
-// descriptors and times, so none can be stale. After the wait each part does its work.
+// PollSet and wait_for(): the wait of the event loops (main thread, GPU threads). Before each wait
+// all parts add their descriptors and times again, so none can be stale. After the wait each part
+// does its work.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -19,7 +20,7 @@ struct PollSet {
 
     /// Adds a descriptor; ignores -1.
     void watch(int fd, short events);
-    /// Adds a time; the earliest time counts.
+    /// Adds a time at which the wait must end; the earliest one counts.
     void wake_by(Nanoseconds at);
     /// True if wait_for() found `fd` ready.
     [[nodiscard]] bool is_ready(int fd) const;
@@ -27,7 +28,7 @@ struct PollSet {
 
 /// True if one of the fds is ready now.
 bool is_ready(PollSet& poll_set);
-/// Sleeps until an fd is ready or the time has come; sets `revents`. May return early.
+/// Sleeps until an fd is ready or wake_at is reached, and sets `revents`. May return early.
 void wait_for(PollSet& poll_set, const Clock& clock);
 
 }  // namespace vgpu::daemon::adapters

@@ -86,7 +86,7 @@ EventBatch EventRing::read() {
     drain_wakeup();
     EventBatch batch;
     const std::uint64_t end = next_seq();
-    // The writer has restarted.
+    // A lower number: the writer has restarted.
     if (end < next_) next_ = end;
     if (end - next_ > info_.entries) {
         batch.lost = end - next_ - info_.entries;

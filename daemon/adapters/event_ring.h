@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventRing: implements EventPort over the uapi's ring in shared memory. The PF core writes at the
-// same time, so the sequence number is checked again after the copy; torn and overwritten events
-// count as lost. The mapping is read-only, and sizes are checked once. One thread reads.
+// EventRing: implements EventPort over the uapi's ring in shared memory. The PF core may write
+// during a read, so the sequence number is checked again after the copy; torn and overwritten
+// events count as lost. The mapping is read-only, and sizes are checked once. Only one thread
+// reads.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

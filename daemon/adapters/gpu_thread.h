@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuThread: implements GpuRunner with one thread per GPU. main.cpp blocks signals in it, so that
-// signals reach only the main loop.
+// GpuThread: implements GpuRunner with one thread per GPU. main.cpp blocks SIGTERM, SIGINT and
+// SIGHUP before these threads start, so that only the main loop handles them.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"

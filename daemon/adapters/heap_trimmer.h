@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // HeapTrimmer: returns unused heap to the system after a while without work. Long answers and the
-// adoption of many VFs leave megabytes of free memory, which the C library keeps. Main thread.
+// adoption of many VFs leave megabytes of free memory, which the C library keeps. Runs in the main
+// thread.
 #pragma once
 
-#include "daemon/ports/clock.h"
+#include "daemon/ports/timed_part.h"
 
 #include <malloc.h>
 #include <optional>
 
 namespace vgpu::daemon::adapters {
 
-class HeapTrimmer {
+class HeapTrimmer final : public TimedPart {
 public:
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
     /// A smaller amount is soon reused, and returning it costs page faults.
@@ -20,14 +21,12 @@ public:
     explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}
 
     void record_work() { due_ = clock_.now() + kQuiet; }
-    /// None until record_work() is called.
-    [[nodiscard]] std::optional<Nanoseconds> next_step() const { return due_; }
-    /// Returns whether it examined the heap.
-    bool step() {
-        if (!due_ || clock_.now() < *due_) return false;
+    /// None before record_work(), and after the heap was checked.
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const override { return due_; }
+    void step() override {
+        if (!due_ || clock_.now() < *due_) return;
         due_.reset();
         if (::mallinfo2().fordblks >= kWorthwhileBytes) static_cast<void>(::malloc_trim(0));
-        return true;
     }
 
 private:

@@ -19,7 +19,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
     return fail(ErrorId::ConfigInvalid, words.data());
 }
 
-void remove_stale_socket(const std::string& path) {
+void remove_socket(const std::string& path) {
     struct stat file {};
     if (::lstat(path.c_str(), &file) == 0 && S_ISSOCK(file.st_mode)) ::unlink(path.c_str());
 }
@@ -27,7 +27,7 @@ void remove_stale_socket(const std::string& path) {
 Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog) {
     TRY(const sockaddr_un address, address_of(path));
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    remove_stale_socket(path);
+    remove_socket(path);
     const void* generic = &address;
     if (!fd.is_open() ||
         ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // LogControl: implements LogPort with spdlog's default logger. A level that spdlog lacks is mapped
-// to its neighbour (notice to info), but reads back as it was set. One thread.
+// to its neighbour (notice to info), but level() returns the level that was set. Runs in one
+// thread.
 #pragma once
 
 #include "daemon/ports/log_port.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A disk image that keeps QEMU from saving or migrating a domain with a VF, because the VF's state
-// would be lost. QEMU refuses both while a VDI image is open, and the error names the node
+// would be lost. QEMU refuses both while a VDI image is open, and the error names the block node
 // (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds it to QEMU's command
 // line.
 #pragma once

@@ -25,7 +25,7 @@ std::string text_of(const fs::path& path) {
 std::pair<char, std::uint64_t> state_of(const fs::path& process) {
     constexpr int kFieldsToStartTime = 18;
     const std::string line = text_of(process / "stat");
-    // A process's name may contain blanks and parentheses, so fields are read after the last one.
+    // A process's name may contain blanks and parentheses, so fields are read after the last ')'.
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return {'X', 0};
     std::istringstream fields(line.substr(name_end + 1));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnerProbe: implements OwnerPort with /proc and with softgpu's records of clients
-// (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by QEMU's `-uuid` argument. It must
-// not ask libvirt, which may be waiting for a hook that waits for vgpud. Stateless; any thread.
+// (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by QEMU's `-uuid` argument.
+// OwnerProbe must not ask libvirt, which may be waiting for a hook that waits for vgpud. Has no
+// state, so any thread may call it.
 #pragma once
 
 #include "daemon/ports/owner_port.h"

@@ -60,7 +60,7 @@ Result<AssignmentMode> read_attribute(const std::string& path) {
     return chosen_in({text.data(), static_cast<std::size_t>(got)});
 }
 
-/// Why vgpu_pf.ko refused the mode (docs/pf-driver.md).
+/// The error for the errno with which vgpu_pf.ko refused the mode (docs/pf-driver.md).
 tl::unexpected<Error> refused(int code, const std::string& path) {
     if (code == EBUSY)
         return fail(ErrorId::WrongState,
@@ -116,7 +116,7 @@ Result<AssignmentMode> PlatformAssignment::get(std::uint32_t vf) {
     return is_withheld ? AssignmentMode::None : AssignmentMode::VfioUser;
 }
 
-Result<> PlatformAssignment::set(std::uint32_t vf, AssignmentMode assignment_mode) {
+Result<> PlatformAssignment::set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost) {
     const auto attribute = attribute_of(vf);
     TRY(const AssignmentMode mode,
         mode_of(attribute ? kKernelPlatform : kProcessPlatform, assignment_mode));

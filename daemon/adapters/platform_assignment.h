@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// PlatformAssignment: implements AssignmentPort for the platform of the PF core at a path. Each
-// call finds out which platform that is, because the PF core may start later (as in UapiClient).
+// PlatformAssignment: implements AssignmentPort for the PF core at a uapi path. Each call
+// determines again whether the PF core is the kernel module or a process, because the PF core may
+// start later than vgpud (as in UapiClient).
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
-//   process  path of the VF's vfio-user socket: the public one, or for 'none' a directory that
-//            only vgpud may enter. A connected client keeps the VF.
+//   process  path of the VF's vfio-user socket: the public one, or for 'none' one in a directory
+//            that only vgpud's user may enter. A connected client keeps the VF.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -25,7 +26,8 @@ public:
           sysfs_(std::move(sysfs)) {}
 
     Result<AssignmentMode> get(std::uint32_t vf) override;
-    Result<> set(std::uint32_t vf, AssignmentMode assignment_mode) override;
+    /// vgpu_pf.ko takes no VF from a driver of the host, whatever the third argument is.
+    Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost) override;
 
 private:
     /// The path of the sysfs file; none if the platform is a process.

@@ -18,7 +18,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 
 namespace vgpu::daemon::adapters {
@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kExecFailed = 127;
 constexpr mode_t kLogMode = 0640;
-/// Variables for vgpud only: a child with them could report to systemd in vgpud's name.
+/// Variables for vgpud only: a child that has them could report to systemd as if it were vgpud.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
@@ -49,18 +49,18 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// Resources of the child. A failed exec writes its errno to `failure`; a successful exec closes
-/// it.
+/// Resources of the child. A child that cannot change its user or run the program writes the errno
+/// to `failure`; a successful exec closes `failure`.
 struct Inheritance {
     char* const* command;
     char* const* environment;
     int input;
     int output;
     int failure;
-    const DeviceUser* user;  ///< null: vgpud's
+    const DeviceUser* user;  ///< null: vgpud's user
 };
 
-/// 0 or an errno. Leaving root drops all capabilities.
+/// Returns 0 or an errno. The change from root to another user drops all capabilities.
 int become_user(const DeviceUser& user) {
     if (::setgroups(0, nullptr) != 0 || ::setresgid(user.gid, user.gid, user.gid) != 0 ||
         ::setresuid(user.uid, user.uid, user.uid) != 0)
@@ -73,8 +73,9 @@ int become_user(const DeviceUser& user) {
     ::_exit(kExecFailed);
 }
 
-/// Runs in the child, so it makes only async-signal-safe calls. `gate`: vgpud writes a byte once
-/// the record is on disk. If vgpud dies before, the child reads end of file and ends.
+/// Runs in the child of a program with threads, so it allocates nothing. `gate`: vgpud writes a
+/// byte once the pid file is written. If vgpud dies before that, the child reads end of file and
+/// exits.
 [[noreturn]] void become(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -109,7 +110,7 @@ Result<Pipe> make_pipe() {
     return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
 }
 
-/// 0 once the program runs, else exec's errno.
+/// 0 once the program runs, else the errno that the child wrote.
 int exec_error(Pipe& failure) {
     failure.writer.reset();
     int code = 0;
@@ -130,11 +131,10 @@ std::string describe(int status) {
     return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
-/// Opens a file of vgpud's own, and makes it if it is missing. The device user may have put
-/// something else in its place.
-Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode) {
-    UniqueFd file(
-        ::open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
+/// Opens a file of vgpud. Refuses a link or a file of another user, which the device user may have
+/// put in its place.
+Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode = 0) {
+    UniqueFd file(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
     if (!file.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", path));
     struct stat facts {};
@@ -147,7 +147,7 @@ Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode) {
 Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
     constexpr mode_t kRecordMode = 0644;
     const std::string path = record_path(spec);
-    TRY(const UniqueFd file, open_own(path, O_WRONLY, kRecordMode));
+    TRY(const UniqueFd file, open_own(path, O_WRONLY | O_CREAT, kRecordMode));
     const std::string line = fmt::format("{} {}\n", id.pid, id.start_time);
     if (::ftruncate(file.get(), 0) != 0 ||
         ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
@@ -155,7 +155,7 @@ Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
     return {};
 }
 
-/// Lets the user make sockets in the directory, and remove them, but nothing of vgpud's.
+/// Lets the user make and remove its own sockets in the directory, but not remove vgpud's files.
 Result<> share(const std::string& directory, const DeviceUser& user) {
     constexpr mode_t kStickyForGroup = 01775;
     const auto own_user = static_cast<uid_t>(-1);
@@ -178,12 +178,24 @@ Result<DeviceUser> device_user(const std::string& name) {
     return DeviceUser{.uid = user->pw_uid, .gid = user->pw_gid};
 }
 
+/// Ends the last line of the log, which lacks its line feed if the disk was full or an earlier
+/// program was killed.
+void end_last_line(const std::string& log) {
+    const auto file = open_own(log, O_RDWR | O_CREAT | O_APPEND, kLogMode);
+    if (!file) return;
+    char last = '\n';
+    const off_t bytes = ::lseek(file->get(), 0, SEEK_END);
+    if (bytes <= 0 || ::pread(file->get(), &last, 1, bytes - 1) != 1 || last == '\n') return;
+    static_cast<void>(::write(file->get(), "\n", 1) == 1);
+}
+
 Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     trim_log(spec);
     const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!input.is_open()) return fail_errno(ErrorId::System, errno, "cannot open /dev/null");
     if (user_) TRY_VOID(share(spec.directory, *user_));
-    TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_APPEND, kLogMode));
+    end_last_line(log_of(spec));
+    TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_CREAT | O_APPEND, kLogMode));
     TRY(Pipe gate, make_pipe());
     TRY(Pipe failure, make_pipe());
     std::vector<std::string> words = spec.command;
@@ -195,7 +207,8 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
-        // otherwise the child would keep the gate open after vgpud dies
+        // otherwise the child itself would keep the gate open after vgpud dies, and read no end of
+        // file
         gate.writer.reset();
         become({.command = command.data(),
                 .environment = environment.data(),
@@ -223,8 +236,8 @@ void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     std::error_code error;
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
     if (error || bytes <= kMaxLogBytes) return;
-    const auto log = open_own(path, O_RDWR, kLogMode);
-    const auto kept = open_own(path + ".1", O_WRONLY, kLogMode);
+    const auto log = open_own(path, O_RDWR | O_CREAT, kLogMode);
+    const auto kept = open_own(path + ".1", O_WRONLY | O_CREAT, kLogMode);
     if (!log || !kept) return;
     std::string last(kMaxLogBytes, '\0');
     const auto begin = static_cast<off_t>(bytes - kMaxLogBytes);
@@ -232,15 +245,21 @@ void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     const bool is_kept =
         count > 0 && ::ftruncate(kept->get(), 0) == 0 &&
         ::write(kept->get(), last.data(), static_cast<std::size_t>(count)) == count;
-    // without room for the copy the log is emptied all the same: its bound matters more
+    // The log is emptied even if the copy failed, because its size limit matters more.
     static_cast<void>(is_kept);
     static_cast<void>(::ftruncate(log->get(), 0) == 0);
 }
 
 std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
-    std::ifstream file(record_path(spec));
+    const auto file = open_own(record_path(spec), O_RDONLY);
+    if (!file) return {};
+    constexpr std::size_t kMaxRecord = 64;
+    std::array<char, kMaxRecord> bytes{};
+    const ssize_t count = ::read(file->get(), bytes.data(), bytes.size());
+    if (count <= 0) return {};
+    std::istringstream record(std::string(bytes.data(), static_cast<std::size_t>(count)));
     ProcessId id;
-    if (!(file >> id.pid >> id.start_time) || id.pid <= 1) return {};
+    if (!(record >> id.pid >> id.start_time) || id.pid <= 1) return {};
     return end_of(id) ? std::nullopt : std::optional(id);
 }
 

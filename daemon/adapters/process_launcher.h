@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, the
-// default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and no
-// variables of the service manager. The file LABEL.pid ("pid start_time") is written before the
-// exec, so that the next vgpud finds the child. end_of() reaps children. Any thread.
+// default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and an
+// environment without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. The file LABEL.pid ("pid
+// start_time") is written before the exec, so that the next vgpud finds the child. end_of() reaps
+// children. Any thread may call it.
 //
-// With a device user, children run as that user, who then makes and removes sockets in their
-// directory. vgpud's own files there stay vgpud's: the directory is sticky, and pid files and logs
-// are never opened through a link or if they belong to somebody else.
+// With a device user, children run as that user and may make and remove sockets in their directory.
+// The directory is sticky, so they cannot remove files of vgpud. vgpud writes no pid file or log
+// through a link, and none that belongs to another user.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -32,7 +33,7 @@ public:
     /// Children run as `user`, which requires root; without one, as vgpud's user.
     explicit ProcessLauncher(std::optional<DeviceUser> user = {}) : user_(user) {}
 
-    /// Largest size of LABEL.log and of LABEL.log.1.
+    /// trim_log() empties a larger LABEL.log; LABEL.log.1 is never larger.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
     Result<ProcessId> start(const ProcessSpec& spec) override;

@@ -48,7 +48,7 @@ Result<RunLock> RunLock::take(const std::string& run_dir) {
     return RunLock(std::move(fd));
 }
 
-Result<RunLock> RunLock::take_state(const std::string& state_dir) {
+Result<RunLock> RunLock::lock_state(const std::string& state_dir) {
     const std::string path = state_dir + "/vgpud.state.lock";
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode));
     // On a read-only disk vgpud only shows the state, but still takes the lock.
@@ -57,7 +57,7 @@ Result<RunLock> RunLock::take_state(const std::string& state_dir) {
     if (!fd.is_open())
         return fail_errno(ErrorId::System, errno, fmt::format("cannot open {}", state_dir));
     TRY_VOID(lock(fd.get(), path, fmt::format("keeps its state in {}", state_dir)));
-    static_cast<void>(record_holder(fd.get()));  // for the error message
+    static_cast<void>(record_holder(fd.get()));  // for the error message of the next vgpud
     return RunLock(std::move(fd));
 }
 

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceManager: reports readiness, stopping and (with WatchdogSec) signs of life to systemd by
-// sd_notify(3). Does nothing without NOTIFY_SOCKET. One thread.
+// ServiceManager: reports readiness, stopping and (with WatchdogSec) watchdog pings to systemd by
+// sd_notify(3). Does nothing without NOTIFY_SOCKET. Runs in one thread.
 #pragma once
 
-#include "daemon/ports/clock.h"
+#include "daemon/ports/timed_part.h"
 
 #include <optional>
 #include <string>
 
 namespace vgpu::daemon::adapters {
 
-class ServiceManager {
+class ServiceManager final : public TimedPart {
 public:
     explicit ServiceManager(const Clock& clock);
 
     /// Longest time until readiness is reported, because other units wait for it.
     static constexpr Nanoseconds kLongestStart = std::chrono::seconds(5);
 
-    /// Call in every iteration. Reports readiness once, with `status` for systemctl.
+    /// Call in every iteration. Reports readiness once, when `is_settled` or after kLongestStart,
+    /// with `status` for systemctl.
     void ready_if(bool is_settled, const std::string& status);
     [[nodiscard]] bool is_ready() const { return !ready_by_; }
     /// Call once, before the shutdown.
     void stopping();
-    /// Call in every iteration. Sends signs of life, two per WatchdogSec.
-    void step();
-    /// CLOCK_MONOTONIC. None if vgpud is ready and has no watchdog.
-    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
+    /// Sends watchdog pings, two per WatchdogSec.
+    void step() override;
+    /// None if vgpud is ready and has no watchdog.
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
 
 private:
     const Clock& clock_;

@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// Takes the descriptors before the reply is checked, so that none leaks. None if there were too
-/// many.
+/// Takes the descriptors before the reply is checked, so that none leaks. Returns none if there
+/// were too many.
 std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
@@ -125,7 +125,7 @@ Result<UapiReply> SocketChannel::receive(const UapiRequest& request) {
     std::memcpy(&head, message.data(), sizeof head);
     if (head.magic != VGPU_PF_UAPI_MAGIC || head.cookie != cookie_ ||
         head.op != static_cast<std::uint32_t>(request.op))
-        return lost("a reply to something else", EPROTO);
+        return lost("a reply to another request", EPROTO);
     head.message[sizeof head.message - 1] = '\0';
     if (head.error != 0) return refused(head.error, head.message);
     message.resize(static_cast<std::size_t>(got));

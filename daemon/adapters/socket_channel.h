@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SocketChannel: implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at
-// a time, descriptors by SCM_RIGHTS). A request without a timely answer ends the channel, so that a
-// late reply is never mistaken for the next one. Replies are checked.
+// a time, descriptors by SCM_RIGHTS). A request without a timely answer fails with PfLost, and
+// UapiClient then closes the channel, so that a late reply is never mistaken for the next one.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -18,7 +18,7 @@ public:
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
     [[nodiscard]] int fd() const override { return socket_.get(); }
-    void interrupt() override {}  // `interrupted_` suffices
+    void interrupt() override {}  // wait_readable() polls interrupted_
 
 private:
     SocketChannel(std::string path, UniqueFd socket, const Wakeup& interrupted)

@@ -55,7 +55,8 @@ Result<> write_temporary(const std::string& path, std::string_view content) {
     return {};
 }
 
-/// Gives the file a second name, so that it has its first name at every moment.
+/// Keeps the file as `backup`, by a hard link: a rename would leave no file under the first name
+/// for a moment.
 Result<> link_as(const std::string& path, const std::string& backup) {
     const auto is_linked = [&] { return ::link(path.c_str(), backup.c_str()) == 0; };
     if (is_linked() || errno == ENOENT) return {};
@@ -63,7 +64,8 @@ Result<> link_as(const std::string& path, const std::string& backup) {
     return not_written("keep", path);
 }
 
-/// Fails unless root or vgpud's user owns the file, because only they may have written the state.
+/// Fails unless the file is regular, not too long, and owned by root or vgpud's user, because vgpud
+/// has written no other file.
 Result<> check_origin(const struct stat& facts, const std::string& path) {
     if (!S_ISREG(facts.st_mode))
         return fail(ErrorId::StateCorrupt, fmt::format("{} is not a regular file", path));
@@ -98,7 +100,7 @@ Result<std::vector<std::string>> StateFiles::list() {
 Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
     const std::string path = where(name);
     {
-        // From now on the file must be this one, or one that vgpud has written.
+        // From now on check_mark() accepts only this file, or one that vgpud has written.
         const std::scoped_lock lock(mutex_);
         marks_.try_emplace(name, mark_of(path));
     }
@@ -154,8 +156,8 @@ StateFiles::Mark StateFiles::mark_of(const std::string& path) {
             .changed_ns = facts.st_mtim.tv_nsec};
 }
 
-/// Fails if a file was replaced or restored while vgpud runs. A change would overwrite it with the
-/// state that vgpud has in memory.
+/// Fails if another program replaced or restored the file while vgpud runs, because a write would
+/// overwrite the file with the state that vgpud has in memory.
 Result<> StateFiles::check_mark(const std::string& name) {
     const std::scoped_lock lock(mutex_);
     const std::string path = where(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // StateFiles: implements StatePort with the files in the state directory. To replace a file, it
-// writes a temporary file, then fdatasync, rename, and fsync of the directory. So at every moment,
-// even after a power cut, the file is the old or the new one. Any thread.
+// writes and syncs a temporary file, renames that file, and syncs the directory. So at every
+// moment, even after a power cut, the file is the old or the new one. Any thread may call it.
 #pragma once
 
 #include "daemon/ports/state_port.h"
@@ -45,7 +45,8 @@ private:
 
     std::string directory_;
     std::mutex mutex_;  ///< guards marks_
-    /// Files as they were first read or last written. A file without an entry did not exist.
+    /// Files as they were first read or last written. Any other file must not exist when vgpud
+    /// writes it.
     std::map<std::string, Mark> marks_;
 };
 

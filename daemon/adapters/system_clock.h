@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SystemClock: implements Clock. CLOCK_MONOTONIC is comparable with the times of the PF core's
-// events, CLOCK_BOOTTIME is for leases, CLOCK_REALTIME for display. Any thread.
+// events except RUN, CLOCK_BOOTTIME is for leases, CLOCK_REALTIME for display. Any thread may call
+// it.
 #pragma once
 
 #include "daemon/ports/clock.h"

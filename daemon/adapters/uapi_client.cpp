@@ -43,7 +43,7 @@ Result<> UapiClient::connect() {
         channel_ = std::move(channel);
     }
     time_limit_ = kConnectTimeout;
-    auto info = ask_info();
+    auto info = read_info();
     time_limit_ = kTimeout;
     if (!info) return tl::make_unexpected(info.error());
     if (info->uapi_version == VGPU_PF_UAPI_VERSION) return {};
@@ -73,7 +73,7 @@ template <typename T> Result<T> UapiClient::change(vgpu_pf_op op, T body) {
     return result;
 }
 
-Result<> UapiClient::call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation) {
+Result<> UapiClient::change_vf(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation) {
     vgpu_pf_vf_ref ref{};
     ref.vf = vf;
     ref.generation = generation;
@@ -81,7 +81,7 @@ Result<> UapiClient::call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t gen
     return {};
 }
 
-Result<vgpu_pf_info> UapiClient::ask_info() {
+Result<vgpu_pf_info> UapiClient::read_info() {
     TRY(vgpu_pf_info info, call(VGPU_PF_OP_GET_INFO, vgpu_pf_info{}));
     info.name[sizeof info.name - 1] = '\0';
     info.total_vfs = std::min(info.total_vfs, VGPU_PF_MAX_VFS);
@@ -89,7 +89,7 @@ Result<vgpu_pf_info> UapiClient::ask_info() {
 }
 
 Result<GpuFacts> UapiClient::get_info() {
-    return ask_info().map([](const vgpu_pf_info& info) { return facts_of(info); });
+    return read_info().map([](const vgpu_pf_info& info) { return facts_of(info); });
 }
 
 Result<VfFacts> UapiClient::get_vf(std::uint32_t vf) {
@@ -106,15 +106,15 @@ Result<> UapiClient::provision(const vgpu_pf_provision& requested) {
 }
 
 Result<> UapiClient::release(std::uint32_t vf, std::uint32_t generation) {
-    return call_ref(VGPU_PF_OP_RELEASE, vf, generation);
+    return change_vf(VGPU_PF_OP_RELEASE, vf, generation);
 }
 
 Result<> UapiClient::scrub_durable(std::uint32_t vf, std::uint32_t generation) {
-    return call_ref(VGPU_PF_OP_SCRUB_DURABLE, vf, generation);
+    return change_vf(VGPU_PF_OP_SCRUB_DURABLE, vf, generation);
 }
 
 Result<> UapiClient::verify_zero(std::uint32_t vf, std::uint32_t generation) {
-    return call_ref(VGPU_PF_OP_VERIFY_ZERO, vf, generation);
+    return change_vf(VGPU_PF_OP_VERIFY_ZERO, vf, generation);
 }
 
 Result<> UapiClient::control(std::uint32_t vf, std::uint32_t generation,

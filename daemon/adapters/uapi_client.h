@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient: our PF core as a Backend, over a UapiChannel to the PF core at a path. Closes a
-// channel that failed; connect() opens a new one, perhaps to the other platform.
+// UapiClient: the Backend for a GPU that the PF core of vgpu drives. Sends requests over a
+// UapiChannel. Closes a channel that failed; connect() opens a new one. Either the process vgpu-pf
+// or the kernel module answers at the path.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -20,8 +21,7 @@ class UapiClient final : public Backend {
 public:
     /// Limit for requests that are answered at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
-    /// Limit for PROVISION, RELEASE and CONTROL, which are answered when the VF is off the engine
-    /// or scrubbed.
+    /// Limit for change(): the PF core answers when the VF is off the engine or scrubbed.
     static constexpr std::chrono::milliseconds kChangeTimeout{10000};
     /// Limit for the first request on a connection, because a stopped PF core accepts connections
     /// but does not answer.
@@ -58,8 +58,8 @@ private:
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
     /// Like call(), with kChangeTimeout.
     template <typename T> Result<T> change(vgpu_pf_op op, T body);
-    Result<vgpu_pf_info> ask_info();
-    Result<> call_ref(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
+    Result<vgpu_pf_info> read_info();
+    Result<> change_vf(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);
 
     const std::string path_;
     const Opener opener_;

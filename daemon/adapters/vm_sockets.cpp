@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// QEMU's user must be able to enter. The directory has only links and the image.
+/// QEMU's user must be able to enter the directory, which has only links and the image.
 constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
                                 fs::perms::group_exec | fs::perms::others_read |
                                 fs::perms::others_exec;
@@ -44,7 +44,7 @@ Result<> check_there(const std::string& socket) {
                     socket));
 }
 
-Result<> give(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
+Result<> set_owner(const std::string& socket, std::uint32_t uid, std::uint32_t gid) {
     if (socket.empty()) return {};
     // Does not follow a link, which may have replaced the socket.
     if (::fchownat(AT_FDCWD, socket.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) == 0) return {};
@@ -75,17 +75,17 @@ std::optional<std::size_t> n_of(const std::string& name) {
 
 }  // namespace
 
-std::string VmSockets::path_of(const std::string& place, std::size_t n) const {
-    return fmt::format("{}/{}/{}.sock", run_dir_, place, n);
+std::string VmSockets::path_of(const std::string& owner_dir, std::size_t n) const {
+    return fmt::format("{}/{}/{}.sock", run_dir_, owner_dir, n);
 }
 
-std::string VmSockets::migration_blocker_path(const std::string& place) const {
-    return fmt::format("{}/{}/0.never-saved.vdi", run_dir_, place);
+std::string VmSockets::migration_blocker_path(const std::string& owner_dir) const {
+    return fmt::format("{}/{}/0.never-saved.vdi", run_dir_, owner_dir);
 }
 
-Result<> VmSockets::link(const std::string& place, const std::vector<VfSockets>& sockets) {
-    unlink(place);
-    const fs::path directory = fs::path(run_dir_) / place;
+Result<> VmSockets::link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) {
+    unlink(owner_dir);
+    const fs::path directory = fs::path(run_dir_) / owner_dir;
     std::error_code error;
     fs::create_directories(directory, error);
     if (!error) fs::permissions(directory.parent_path(), kDirectoryMode, error);
@@ -97,23 +97,23 @@ Result<> VmSockets::link(const std::string& place, const std::vector<VfSockets>&
         TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
         TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }
-    return write_migration_blocker(migration_blocker_path(place));
+    return write_migration_blocker(migration_blocker_path(owner_dir));
 }
 
-void VmSockets::unlink(const std::string& place) {
+void VmSockets::unlink(const std::string& owner_dir) {
     std::error_code ignored;
-    fs::remove_all(fs::path(run_dir_) / place, ignored);
+    fs::remove_all(fs::path(run_dir_) / owner_dir, ignored);
 }
 
-void VmSockets::unlink_vf(const std::string& place, const VfSockets& sockets) {
+void VmSockets::unlink_vf(const std::string& owner_dir, const VfSockets& sockets) {
     std::error_code ignored;
-    for (const auto& [path, target] : links_in(fs::path(run_dir_) / place))
+    for (const auto& [path, target] : links_in(fs::path(run_dir_) / owner_dir))
         if (target == sockets.vfio_user || target == sockets.agent) fs::remove(path, ignored);
 }
 
-std::vector<std::string> VmSockets::linked(const std::string& place) const {
+std::vector<std::string> VmSockets::linked(const std::string& owner_dir) const {
     std::map<std::size_t, std::string> by_n;
-    for (const auto& [path, target] : links_in(fs::path(run_dir_) / place))
+    for (const auto& [path, target] : links_in(fs::path(run_dir_) / owner_dir))
         if (const auto n = n_of(path.filename().string())) by_n[*n] = target;
     std::vector<std::string> targets;
     for (auto& [n, target] : by_n) targets.push_back(std::move(target));
@@ -121,13 +121,14 @@ std::vector<std::string> VmSockets::linked(const std::string& place) const {
 }
 
 Result<> VmSockets::grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) {
-    TRY_VOID(give(sockets.vfio_user, uid, gid));
-    return give(sockets.agent, uid, gid);
+    TRY_VOID(set_owner(sockets.vfio_user, uid, gid));
+    return set_owner(sockets.agent, uid, gid);
 }
 
 void VmSockets::revoke(const VfSockets& sockets) {
-    // a missing socket does not matter here
-    static_cast<void>(grant(sockets, ::geteuid(), ::getegid()));
+    // each alone, because a missing socket does not matter here
+    static_cast<void>(set_owner(sockets.vfio_user, ::geteuid(), ::getegid()));
+    static_cast<void>(set_owner(sockets.agent, ::geteuid(), ::getegid()));
 }
 
 }  // namespace vgpu::daemon::adapters

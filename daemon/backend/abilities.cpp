@@ -65,8 +65,8 @@ Result<> check_offered(const std::string& gpu, const Abilities& abilities, Chang
                                 describe(gpu, abilities), words_of(change), of_vf(whose)));
     if (abilities[change].is_approximate)
         return fail(ErrorId::NotOffered,
-                    fmt::format("{} can only approximate {}{}; its configuration allows that by "
-                                "\"contracts\": \"approximate\"",
+                    fmt::format("{} can only approximate {}{}; to allow that, set \"contracts\": "
+                                "\"approximate\" in the configuration of the GPU",
                                 describe(gpu, abilities), words_of(change), of_vf(whose)));
     return fail(ErrorId::NotOffered,
                 needs == Needs::Never

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Abilities: a table of the changes that a GPU's driver can make. Each kind of change has a row in
-// abilities.def. The driver fills in one Ability for it: the condition for the change, and the
-// possible values. Create, set, plan and apply check their requests against this table; D-Bus and
-// vgpuctl show it. Constant while the driver is connected.
+// abilities.def. The driver's backend fills in one Ability for it: the condition for the change,
+// and the possible values. Create, set, plan and apply check their requests against this table;
+// D-Bus and vgpuctl show it. Constant while the driver is connected.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,7 +19,8 @@
 
 namespace vgpu::daemon {
 
-/// The condition for a change, in rising order: several changes together need the greatest.
+/// The condition for a change, from the weakest to the strongest: several changes together need the
+/// strongest of their conditions.
 /// VfIdle: no client has the VF open, and no other user owns it; force overrides both.
 /// AllIdle: as VfIdle, for all VFs of the GPU; force overrides owners, but never an open VF.
 /// Reload, Reboot: the driver must be loaded again, or the host started again; vgpud does neither.
@@ -45,30 +46,31 @@ struct Ability {
     std::uint64_t unit = 1;
     std::uint64_t min = 0;
     std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
-    /// The driver does not keep the value in all cases, such as a weight among VFs that are not
-    /// always busy. Offered only if the GPU's configuration accepts that.
+    /// True if the driver does not keep the value in all cases, such as a weight among VFs that are
+    /// not always busy. Offered only if the GPU's configuration accepts that.
     bool is_approximate = false;
 
     bool operator==(const Ability&) const = default;
 };
 
-/// All abilities of a driver. A GPU whose driver has none is only watched. Descriptions and the
-/// setting scrub_on_release are vgpud's own: every GPU has both, unless vgpud only observes it.
+/// All abilities of a driver. Descriptions and the setting scrub_on_release are vgpud's own: every
+/// GPU offers both, except scrub_on_release while vgpud only observes the GPU.
 struct Abilities {
     explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
         for (const Change own : {Change::Description, Change::ScrubOnRelease})
             (*this)[own].needs = Needs::Nothing;
     }
 
-    std::string driver;  ///< name of the PF driver, as /sys names it: "vgpu_pf", "xe"
+    std::string driver;  ///< name of the PF driver in sysfs ("vgpu_pf", "xe"), or "vgpu-pf" if the
+                         ///< PF core is a process
     std::array<Ability, kChanges> of{};
-    /// vgpud plans run tables, and measures service and waits from events. If false, the driver
-    /// schedules by itself, with the values of Backend::set_shares().
+    /// True if vgpud plans run tables, and measures service and waits from events. If false, the
+    /// driver itself schedules, with the values of Backend::set_shares().
     bool has_run_tables = false;
-    /// Without run tables: the driver serves its functions in turn, each for its quantum
-    /// (quanta.h); the quantum of the PF. Absent: the driver's scheduling is unknown.
+    /// The PF's quantum, if the driver has no run tables and serves its functions in turn, each for
+    /// its quantum (quanta.h). Absent if the driver's scheduling is unknown.
     std::optional<std::uint32_t> pf_quantum_ms{};
-    /// vgpud only watches the GPU and changes nothing (docs/backends.md).
+    /// True if vgpud only watches the GPU and changes nothing (docs/backends.md).
     bool is_observing = false;
 
     [[nodiscard]] const Ability& operator[](Change change) const {
@@ -82,8 +84,8 @@ struct Abilities {
     bool operator==(const Abilities&) const = default;
 };
 
-/// Whether weights decide the quantum of each VF that sets none. The GPU has no default quantum
-/// then.
+/// True if weights decide the quantum of each VF without a quantum_us. The GPU then has no default
+/// quantum.
 [[nodiscard]] inline bool has_quanta_by_weight(const Abilities& abilities) {
     return !abilities.has_run_tables && abilities.can(Change::Weight);
 }
@@ -94,17 +96,18 @@ std::string_view name_of(Needs needs);
 std::string_view text_of(Needs needs);
 /// The key of options, documents and D-Bus: "vram_bytes".
 std::string_view key_of(Change change);
-/// For people: "VRAM".
+/// The words for messages: "VRAM".
 std::string_view words_of(Change change);
 
 /// "gpu1 (driver xe)"
 std::string describe(const std::string& gpu, const Abilities& abilities);
 
-/// Whether the driver can make this change, and takes `value`. `whose`: the VF, for messages.
-/// NotOffered, Observed or OutOfRange, which name GPU, driver, kind of change and what would fit.
+/// Checks that the driver can make this change to `value`. `whose` names the VF in messages; empty
+/// for the GPU. NotOffered, Observed or OutOfRange, which name the GPU, the driver, the kind of
+/// change and the values that would fit.
 Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
                      std::uint64_t value, std::string_view whose);
-/// NotOffered, or Observed, naming GPU, driver and kind, unless vgpud can make the change.
+/// As check_value(), without a value. Also refuses changes that need a reload or a reboot.
 Result<> check_offered(const std::string& gpu, const Abilities& abilities, Change change,
                        std::string_view whose);
 

@@ -5,14 +5,15 @@
 // core (adapters/uapi_client, pf_core.h); others drive a vendor's PF driver.
 //
 // A backend must provide connect(), disconnect(), is_connected(), connection_fd(), get_info(),
-// get_vf(), provision(), release(), scrub_durable() and verify_zero(). Its abilities
-// (GpuFacts::abilities) say which of the other functions it offers; GpuModel calls only these.
-// Requests are structs of the uapi (pf-driver/uapi/vgpu_pf.h), facts are structs of
-// facts.h.
+// get_vf(), provision(), release(), scrub_durable() and verify_zero(). The defaults of the other
+// functions do nothing or answer NotOffered. The abilities (GpuFacts::abilities) say which changes
+// the driver can make; GpuModel requests only these. Requests are structs of the uapi
+// (pf-driver/uapi/vgpu_pf.h), facts are structs of facts.h.
 //
 // Errors: PfLost (no answer, connection closed: call connect() again), VersionMismatch, PfRefused
-// (errno and the driver's text). All calls come from the GPU's thread and may block as long as the
-// driver does; only interrupt() comes from any thread.
+// (errno and the driver's text), and the errors that a doc comment names. All calls come
+// from the GPU's thread and may block as long as the driver does; only interrupt() comes from any
+// thread.
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -31,7 +32,7 @@ namespace vgpu::daemon {
 /// The VRAM of a VF that does not exist yet.
 struct VfSize {
     std::uint32_t vf = 0;
-    std::uint64_t vram_bytes = 0;  ///< 0: as the driver decides
+    std::uint64_t vram_bytes = 0;  ///< 0: the driver decides
 
     bool operator==(const VfSize&) const = default;
 };
@@ -60,26 +61,27 @@ public:
     virtual void disconnect() = 0;
     [[nodiscard]] virtual bool is_connected() const = 0;
     /// Readable or hung up when there is something to read, or when the driver closes the
-    /// connection. -1 if the driver has no such descriptor: GpuModel then reads the state once a
-    /// second.
+    /// connection. -1 if the driver has no such descriptor: GpuModel then notices changes only when
+    /// it reads the state, once a second.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
-    /// Reads what connection_fd() reports. True: GPU and VFs must be read again. Closes the
-    /// connection if the driver was replaced or loaded again.
+    /// Reads the messages that connection_fd() signals. True if GPU and VFs must be read again.
+    /// Closes the connection if the driver was replaced or loaded again.
     virtual bool take_changes();
     /// The notices since the last call, oldest first.
     virtual std::vector<BackendNotice> take_notices();
 
     virtual Result<GpuFacts> get_info() = 0;
     virtual Result<VfFacts> get_vf(std::uint32_t vf) = 0;
-    /// Gives an ABSENT VF all its resources, or none. Values are absolute. If the VF exists with
-    /// these resources, as after a restart of vgpud, it is taken over as it is, open or not.
-    /// If vf > enabled_vfs, first enables that many VFs as enable_vfs() does.
+    /// Gives an ABSENT VF its resources, all or none. Values are absolute. If a vendor's driver
+    /// already has the VF with these resources (after a restart of vgpud), takes it over, and
+    /// changes nothing if the VF has a user. The PF core refuses a VF that is not ABSENT. If vf >
+    /// enabled_vfs, first enables that many VFs as enable_vfs() does.
     virtual Result<> provision(const vgpu_pf_provision& requested) = 0;
-    /// Makes VFs 1 to `count` exist, if the number of VFs needs them idle (Change::Vfs). `sizes`:
-    /// of VFs that provision() is about to make. All VFs are disabled and enabled again; those in
-    /// service keep their resources, but not the content of their VRAM. VfsInUse before the first
-    /// write if a VF is in use. Succeeds if there are as many VFs.
+    /// Enables VFs 1 to `count`, for a driver that changes their number only while all VFs are idle
+    /// (Change::Vfs). Disables all VFs first: those in service keep their resources, but lose the
+    /// content of their VRAM. `sizes`: VRAM of the VFs that provision() is about to make. VfsInUse
+    /// before the first write if a VF is in use. Succeeds at once if `count` or more VFs exist.
     virtual Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes);
     /// Takes the VF from its client and starts its scrub. The VF is SCRUBBING and keeps its
     /// resources until scrub_durable(). The event SCRUBBED reports the end of the scrub. Without
@@ -88,12 +90,12 @@ public:
     /// Allows reuse of the resources: the VF is ABSENT. Call only after the end of the scrub is on
     /// disk.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF is empty. Used if the event SCRUBBED may have been
+    /// Succeeds if the VRAM of a SCRUBBING VF is empty. Called if the event SCRUBBED may have been
     /// missed, or if the driver reports no events.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
 
-    /// Pauses, stops, resets or resumes a VF (Change::Pause, Stop, Reset). Returns when the VF has
-    /// left the engine.
+    /// Pauses, stops, resets or resumes a VF (Change::Pause, Stop, Reset). After a pause, stop or
+    /// reset, returns when the VF has left the engine.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action);
     /// Sets weights, quanta and preempt timeouts of all VFs in service, for a driver without run
@@ -101,8 +103,8 @@ public:
     /// differ.
     virtual Result<> set_shares(std::span<const VfShare> vfs);
 
-    /// Installs a run table (has_run_tables). `table.generation` must be that in force + 1, so that
-    /// outdated plans are refused. PfRefused while another client has the lease.
+    /// Installs a run table (has_run_tables). `table.generation` must be the generation in force +
+    /// 1, so that outdated plans are refused. PfRefused while another client has the lease.
     virtual Result<> set_run_table(const vgpu_pf_run_table& table);
     virtual Result<vgpu_pf_run_table> get_run_table();
     /// Afterwards only this connection may change the GPU, until it closes. PfRefused if another
@@ -113,7 +115,8 @@ public:
     /// Opens the event ring at its end; null: the driver reports no events. Repeat after each
     /// connect().
     virtual Result<std::unique_ptr<EventPort>> open_events();
-    /// Fails the running operation and all later ones, if that is possible. From any thread.
+    /// Makes the running operation and all later ones fail, if the driver allows that. Any thread
+    /// may call it.
     virtual void interrupt();
 };
 

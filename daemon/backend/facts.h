@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Facts: the values that a GPU's driver reports of the GPU and of its VFs. A value that the driver
-// does not know is absent, never 0, and stays absent on D-Bus, in vgpuctl and in the metrics.
+// does not know is absent, never 0. On D-Bus the property Unknown names it, and vgpuctl and the
+// metrics do not show it.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -15,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-// C structs without padding: compare their bytes.
+// These C structs have no padding, so operator== compares their bytes.
 inline bool operator==(const vgpu_pf_info& a, const vgpu_pf_info& b) {
     static_assert(std::has_unique_object_representations_v<vgpu_pf_info>);
     return std::memcmp(&a, &b, sizeof a) == 0;
@@ -30,19 +31,18 @@ namespace vgpu::daemon {
 struct VramFacts {
     std::uint64_t bytes = 0;         ///< of the device
     std::uint64_t free_bytes = 0;    ///< not given to a VF
-    std::uint64_t largest_free = 0;  ///< most that one VF could get
+    std::uint64_t largest_free = 0;  ///< the most VRAM that one VF could get
     std::uint64_t pf_bytes = 0;      ///< kept by the PF
 
     bool operator==(const VramFacts&) const = default;
 };
 
-/// How long a VF has the engine, for a driver that serves its functions in turn with a quantum and
-/// a time-out of each. Read back from the driver.
+/// Quantum and time-out of a VF, read back from a driver that serves its functions in turn.
 struct DriverTiming {
     std::uint64_t quantum_us = 0;
     std::uint64_t preempt_timeout_us = 0;
     /// Longest time off the engine, if all other functions use up their quanta and time-outs.
-    /// Absent if one of them has neither limit.
+    /// Absent if another function has no quantum or no time-out, or could not be read.
     std::optional<std::uint64_t> worst_wait_us{};
 
     bool operator==(const DriverTiming&) const = default;
@@ -52,7 +52,7 @@ struct GpuFacts {
     Abilities abilities{};
     std::string address{};          ///< PCI address of the PF; empty: unknown
     std::uint32_t total_vfs = 0;    ///< VFs the device can have
-    std::uint32_t enabled_vfs = 0;  ///< VFs that exist now: numbers 1 to this
+    std::uint32_t enabled_vfs = 0;  ///< VFs 1 to enabled_vfs exist now
     /// VFs in use that are not vgpud's: "vf3 (0000:03:00.3) is open through vfio-pci".
     std::vector<std::string> other_users{};
     bool is_device_lost = false;
@@ -63,12 +63,13 @@ struct GpuFacts {
 };
 
 /// The state is ABSENT if the VF does not exist, has no resources, or does not belong to vgpud.
-/// States and reasons are those of the uapi; a driver without VF states reports PROVISIONED.
+/// States and reasons are those of the uapi. If the driver has no VF states, the backend reports
+/// ABSENT, PROVISIONED, STOPPED or SCRUBBING.
 struct VfFacts {
     std::uint32_t vf = 0;
     std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state
-    std::uint32_t generation = 0;             ///< differs from that of the last VF of this number
-    bool is_attached = false;                 ///< a client or a driver has the function open
+    std::uint32_t generation = 0;  ///< differs from that of the earlier VF with this number
+    bool is_attached = false;      ///< true if a client or a driver has the function open
     std::uint32_t last_error = VGPU_PF_REASON_NONE;
     std::string address{};             ///< PCI address; empty: unknown
     std::optional<text::Uuid> uuid{};  ///< from provision(); absent if the driver keeps none

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Our PF core as a backend: its abilities, and the uapi's structs as facts. Used by the Backend
-// over the uapi (adapters/uapi_client).
+// Converts the uapi's structs of our PF core to facts and abilities. adapters/uapi_client, the
+// Backend of our PF core, calls these functions.
 #pragma once
 
 #include "daemon/backend/facts.h"
 
 namespace vgpu::daemon {
 
-/// Ranges are those of the device that `info` describes.
+/// The abilities have the ranges of the device that `info` describes.
 [[nodiscard]] GpuFacts facts_of(const vgpu_pf_info& info);
 [[nodiscard]] VfFacts facts_of(const vgpu_pf_vf& vf);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kUsPerMs = 1000;
 constexpr std::uint32_t kLongestCycleMs = 200, kUsualQuantumMs = 16;
-/// Weights are rounded if their exact ratio needs more ms than this in a cycle.
+/// Quanta are rounded if the exact ratio of the weights needs more ms than this in a cycle.
 constexpr std::uint64_t kMaxUnits = 1000;
 constexpr double kTolerance = 0.05;
 
@@ -34,7 +34,7 @@ struct Problem {
             if (j != i) out += std::uint64_t{quanta[j]} * kUsPerMs + timeout(demands[j]);
         return out + (demands.size() + 1) * std::uint64_t{kSwitchUs};
     }
-    /// The first VF whose bound is broken.
+    /// The first VF with a wait above its bound; none if all bounds are kept.
     [[nodiscard]] std::optional<std::size_t> broken(const Ms& quanta) const {
         for (std::size_t i = 0; i < demands.size(); ++i)
             if (demands[i].max_wait_us != 0 && wait(quanta, i) > demands[i].max_wait_us) return i;
@@ -81,8 +81,10 @@ std::uint64_t sum(const Ms& quanta) {
     return std::accumulate(quanta.begin(), quanta.end(), std::uint64_t{0});
 }
 
-/// Quanta that are exact multiples of the weights. With bounds, the largest multiple that keeps
-/// them and the longest cycle; without bounds, the first without a quantum below the usual one.
+/// Quanta that are exact multiples of the weights. With bounds on waits, the largest multiple that
+/// keeps the bounds; without, the smallest in which each quantum is at least kUsualQuantumMs. The
+/// sum of the quanta may exceed kLongestCycleMs only with the factor 1. None if there are no such
+/// quanta.
 std::optional<Ms> exact(const Problem& problem) {
     const std::uint32_t divisor = divisor_of_weights(problem.demands);
     if (sum_of_weights(problem.demands) / divisor > kMaxUnits) return {};
@@ -98,6 +100,7 @@ std::optional<Ms> exact(const Problem& problem) {
     }
 }
 
+/// True if the share of each VF is within kTolerance of the share by its weight.
 bool is_near(const Problem& problem, const Ms& quanta) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     std::uint64_t total = 0;
@@ -129,21 +132,22 @@ std::optional<Ms> rounded(const Problem& problem) {
 }
 
 tl::unexpected<Error> refuse(const Problem& problem) {
-    Ms least;
-    for (const VfShare& demand : problem.demands) least.push_back(std::max(1u, fixed_ms(demand)));
-    const auto found = problem.broken(least);
+    Ms shortest;
+    for (const VfShare& demand : problem.demands)
+        shortest.push_back(std::max(1u, fixed_ms(demand)));
+    const auto found = problem.broken(shortest);
     if (!found)
         return fail(ErrorId::NoSchedule,
-                    "whole milliseconds cannot keep these weights within 5 % and the bounds on "
-                    "waits, too; make the weights more alike, or allow longer waits");
+                    "quanta in whole milliseconds cannot keep both these weights within 5 % and "
+                    "the bounds on waits; make the weights more alike, or allow longer waits");
     const VfShare& demand = problem.demands[*found];
-    return fail(
-        ErrorId::NoSchedule,
-        fmt::format("{} may wait at most {} ms, but waits up to {} ms even if every "
-                    "quantum is the shortest; have fewer VFs, shorter preempt time-outs "
-                    "(they are {} ms by default), or a longer gap",
-                    name_of(demand), demand.max_wait_us / kUsPerMs,
-                    problem.wait(least, *found) / kUsPerMs, problem.default_timeout_us / kUsPerMs));
+    return fail(ErrorId::NoSchedule,
+                fmt::format("{} may wait at most {} ms, but waits up to {} ms even if every "
+                            "quantum is the shortest; use fewer VFs, shorter preempt time-outs "
+                            "(they are {} ms by default), or a larger max_gap_ms or latency_ms",
+                            name_of(demand), demand.max_wait_us / kUsPerMs,
+                            problem.wait(shortest, *found) / kUsPerMs,
+                            problem.default_timeout_us / kUsPerMs));
 }
 
 Result<> check_quantum(const VfShare& demand) {
@@ -151,12 +155,12 @@ Result<> check_quantum(const VfShare& demand) {
     const std::uint32_t below = demand.quantum_us / kUsPerMs * kUsPerMs;
     const std::string fits = below == 0 ? std::string() : fmt::format("{} or ", below);
     return fail(ErrorId::OutOfRange,
-                fmt::format("a quantum_us of {} for {} is no whole number of ms, which the "
-                            "firmware needs; {}{} would fit",
+                fmt::format("a quantum_us of {} for {} is not a whole number of ms, which the "
+                            "firmware requires; {}{} would fit",
                             demand.quantum_us, name_of(demand), fits, below + kUsPerMs));
 }
 
-/// Whether each VF has its min_pct while all others are busy.
+/// Returns `quanta`, or NoSchedule if a VF has less than its min_pct while all are busy.
 Result<Quanta> with_shares(std::span<const VfShare> demands, Quanta quanta) {
     constexpr double kPercent = 100;
     for (std::size_t i = 0; i < demands.size(); ++i) {

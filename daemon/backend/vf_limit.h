@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The most VFs of a GPU that vgpud manages: xe has up to 63. A GPU of our PF core has at most
-// VGPU_PF_MAX_VFS of them.
+// The maximum number of VFs that vgpud manages on one GPU. xe has at most 63 VFs, and our PF core
+// at most VGPU_PF_MAX_VFS.
 #pragma once
 
 #include <cstdint>

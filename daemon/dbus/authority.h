@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Authority: decides whether a caller may do an action. Asks polkit about the bus name (never about
-// a pid), with interaction. Without polkit only root and vgpud's user are allowed. No answer, an
-// error, or a caller that has left mean "no". Answers in the main loop.
+// a pid), with interaction. Without polkit only root and vgpud's user are allowed. The action is
+// refused if polkit does not answer or fails, or if the caller has left the bus. Runs in the main
+// loop, where it also calls `done`.
 #pragma once
 
 #include "daemon/dbus/peer_credentials.h"
@@ -20,13 +21,13 @@ inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
 inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
-/// check() calls `done` once, with {} or NotAuthorized; never if the bus is closed first.
+/// check() calls `done` once, with {} or NotAuthorized, but not after the bus has been closed.
 class Authority {
 public:
     using Done = std::function<void(Result<>)>;
 
     virtual ~Authority() = default;
-    /// Never blocks.
+    /// Does not wait for polkit. May wait for the bus, as PeerCredentials does.
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through authorized(): ask the Authority, let the service work, reply. One thread.
+// runs only through authorized(): ask the Authority, let the service work, reply. Runs in one
+// thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -22,7 +23,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Long work for the main loop (documents). Each step() does one piece, between other requests.
+/// Queue of long work for the main loop (reading documents). Each step() does one piece, so that
+/// other requests are served in between.
 class DeferredWork {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -43,38 +45,39 @@ struct Context {
     const Domains& domains;
     PeerCredentials& peer_credentials;
     Authority& authority;
-    DeferredWork& backlog;
+    DeferredWork& deferred_work;
     const Clock& clock;
     const EventLog& events;
-    RequestLimits& admission;
-    std::function<void()> show_new_jobs;   ///< makes objects of new jobs; removes none
-    std::function<void()> follow_objects;  ///< makes and removes objects
-    std::function<void()> emit_changes;    ///< signals changes of these objects
-    bool is_stopping = false;              ///< objects are removed because vgpud stops
+    RequestLimits& request_limits;
+    std::function<void()> show_new_jobs;  ///< makes objects of new jobs; removes none
+    /// Makes and removes VF objects, and makes objects of new jobs.
+    std::function<void()> follow_objects;
+    std::function<void()> emit_changes;  ///< signals changes of GPUs and VFs, then of jobs
+    bool is_stopping = false;            ///< true if objects are removed because vgpud stops
 };
 
 inline Error stopping() {
     return {ErrorId::Stopping, "vgpud is stopping"};
 }
 
-/// Whether add_texts() has something to add.
-inline bool has_texts(const VfView& view) {
+/// True if add_domain_words() may have something to add.
+inline bool needs_domain_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// Adds the owner's domain name and the reason why the VF is an orphan. Only the main loop knows
-/// both.
-inline void add_texts(const Context& context, VfView& view) {
+/// Adds the owner's domain name and, for an orphan, why the domain does not run. Only the main loop
+/// knows both.
+inline void add_domain_words(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
     const std::string words = context.domains.describe(view.record.owner.name);
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Does add_texts(), and adds the agent's data.
+/// Does add_domain_words(), and adds the agent's data.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
-    add_texts(context, view);
+    add_domain_words(context, view);
 }
 
 /// An incoming method call.
@@ -86,10 +89,10 @@ struct Caller {
 /// NotAuthorized if the sender is gone.
 inline Result<RequestLimits::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.peer_credentials.user_of(sender));
-    return context.admission.admit(sender, user);
+    return context.request_limits.admit(sender, user);
 }
 
-/// Starts `work` for any caller and replies with its value. For methods that only read, but from
+/// Starts `work` for any caller and replies with its value. For methods that only read, but need
 /// the GPU's thread. Counts as an open request.
 template <typename T>
 void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
@@ -126,7 +129,7 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // answered already, so the VF may have another owner
+                                // if the call was answered already, the VF may have another owner
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

@@ -9,7 +9,7 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Getters and lists read the last snapshot. Set, Dump and ReadTrace ask the GPU's thread.
+/// Getters and GetRunTable read the last snapshot. Set, Dump and ReadTrace ask the GPU's thread.
 class GpuObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {

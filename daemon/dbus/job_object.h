@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N with the last JobView. Objects makes and
+// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N from the last JobView. Objects makes and
 // removes it.
 #pragma once
 
@@ -12,7 +12,8 @@
 namespace vgpu::daemon::dbus {
 
 sdbus::ObjectPath job_path(std::uint32_t id);
-/// The polkit action of the work. Applies and recoveries create and destroy VFs.
+/// The polkit action that a job of this kind requires: provision for jobs that create or destroy
+/// VFs, control for the others.
 const char* action_of_job(std::string_view kind);
 
 /// Cancel requires the polkit action of the job's work.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Values of properties that a GPU's driver may not know or offer. The value column of
-// *_properties.def is a value or an optional; without a value the property is absent in lists, and
-// its name is in the property Unknown. A getter must answer with some value of its type: unset().
+// *_properties.def is a value or an optional. Without a value, the name of the property is in the
+// property Unknown. The property is then absent in ListGpus; ListVfs and the getters must return a
+// value of the property's type, and return unset().
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -19,7 +20,7 @@ namespace vgpu::daemon::dbus {
 template <typename T> inline constexpr bool kIsOptional = false;
 template <typename T> inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-/// The value as the property's type; empty if it is not known.
+/// Converts a value to the property's type; empty if the value is not known.
 template <typename T, typename V> std::optional<T> known(const V& value) {
     if constexpr (kIsOptional<V>)
         return value ? std::optional<T>(T{*value}) : std::nullopt;
@@ -27,7 +28,8 @@ template <typename T, typename V> std::optional<T> known(const V& value) {
         return T{value};
 }
 
-/// The largest number (as systemd's "[not set]"), NaN, false, or an empty text.
+/// The value that stands for "not known": the largest number (as systemd's "[not set]"), NaN,
+/// false, or an empty text.
 template <typename T> T unset() {
     if constexpr (std::is_same_v<T, bool> || !std::is_arithmetic_v<T>)
         return T{};
@@ -37,15 +39,15 @@ template <typename T> T unset() {
         return std::numeric_limits<T>::max();
 }
 
-/// A member of `from`, or what a function makes of `from`.
+/// A member of `from`, or the result of a function of `from`; empty if `from` is.
 template <typename From, typename Member> auto of(const std::optional<From>& from, Member member) {
     using Found = std::decay_t<std::invoke_result_t<Member, const From&>>;
     return from ? std::optional<Found>(std::invoke(member, *from)) : std::nullopt;
 }
 
 /// Empty if the driver does not offer the setting.
-template <typename T> std::optional<T> offered(const Abilities* by, Change change, T value) {
-    if (by != nullptr && !by->driver.empty() && !by->can(change)) return {};
+template <typename T> std::optional<T> offered(const Abilities* abilities, Change change, T value) {
+    if (abilities != nullptr && !abilities->driver.empty() && !abilities->can(change)) return {};
     return value;
 }
 template <typename T> std::optional<T> offered(const VfView& vf, Change change, T value) {
@@ -55,20 +57,21 @@ template <typename T> std::optional<T> offered(const GpuView& gpu, Change change
     return offered(&gpu.info.abilities, change, std::move(value));
 }
 
-/// Whether vgpud changes the GPU; empty for a GPU that was never reached.
+/// "full" if vgpud manages the GPU, "observe" if it only watches; empty if the GPU was never
+/// reached.
 inline std::optional<std::string> manage(const GpuView& gpu) {
     const Abilities& abilities = gpu.info.abilities;
     if (abilities.driver.empty()) return {};
     return abilities.is_observing ? "observe" : "full";
 }
 
-/// The GPU's quantum; empty where weights decide.
+/// The GPU's quantum; empty if weights determine the quanta.
 inline std::optional<std::uint32_t> quantum_us(const GpuView& gpu) {
     if (has_quanta_by_weight(gpu.info.abilities)) return {};
     return offered(gpu, Change::QuantumUs, gpu.quantum_us);
 }
 
-/// The GPU's longest gap; empty where only a VF can have one.
+/// The GPU's longest gap; empty if only VFs can have one.
 inline std::optional<std::uint32_t> max_gap_ms(const GpuView& gpu) {
     if (gpu.info.abilities.pf_quantum_ms) return {};
     return offered(gpu, Change::MaxGapMs, gpu.max_gap_ms);
@@ -79,7 +82,7 @@ template <typename T> std::optional<T> if_set(const T& value) {
     return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-/// Unit and maximum of a VF's VRAM; empty if it cannot be chosen.
+/// Unit and maximum of a VF's VRAM; empty if the driver does not let vgpud choose the size.
 inline std::optional<std::uint64_t> vram_unit(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.needs == Needs::Never ? std::nullopt : std::optional(vram.unit);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // LogControlObject: implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
-// debug`. Only root and vgpud's user may write. This is checked here, because the bus library
-// checks it only on the system bus. Main loop only.
+// debug`. Only root and vgpud's user may write. check_caller() enforces this, because the bus
+// library does so only on the system bus. Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/context.h"

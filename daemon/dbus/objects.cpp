@@ -13,7 +13,8 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// Limit of a list's wait for fresh values. It does not wait for GPUs that are late already.
+/// Limit of the wait for fresh values before VFs or GPUs are listed. A GPU that already failed to
+/// answer in time causes no wait.
 constexpr Nanoseconds kRefreshLimit = std::chrono::milliseconds(20);
 
 struct Listing {
@@ -67,7 +68,7 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
-/// Views in snapshots, and copies that complete() has changed.
+/// The listed VFs: views in snapshots, or copies that complete() has changed.
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -76,8 +77,8 @@ struct ListedVfs {
 };
 
 const VfView& completed(const Context& context, const VfView& view, ListedVfs& listed) {
-    const bool has_more = listed.filter.wants("Agent") || has_texts(view);
-    if (!has_more || !listed.filter.wants_completion()) return view;
+    const bool has_more = listed.filter.includes("Agent") || needs_domain_words(view);
+    if (!has_more || !listed.filter.needs_completion()) return view;
     complete(context, listed.completed.emplace_back(view));
     return listed.completed.back();
 }
@@ -113,17 +114,17 @@ Result<EventQuery> event_query(const Options& options) {
 Result<std::vector<VfSelector>> selectors_of(
     const std::vector<sdbus::Struct<std::string, std::string>>& query) {
     TRY_VOID(check_selector_count(query.size()));
-    std::vector<VfSelector> wants;
+    std::vector<VfSelector> selectors;
     for (const auto& one : query) {
-        TRY(VfSelector want, selector_of(std::get<0>(one), std::get<1>(one)));
-        wants.push_back(std::move(want));
+        TRY(VfSelector selector, selector_of(std::get<0>(one), std::get<1>(one)));
+        selectors.push_back(std::move(selector));
     }
-    return wants;
+    return selectors;
 }
 
-std::vector<Dict> dicts_of(const std::vector<GivenVf>& given) {
+std::vector<Dict> dicts_of(const std::vector<AssignedVf>& given) {
     std::vector<Dict> all;
-    for (const GivenVf& one : given)
+    for (const AssignedVf& one : given)
         all.push_back(
             {{"Path", sdbus::Variant{sdbus::ObjectPath{vf_path(one.target.gpu, one.target.vf)}}},
              {"Target", sdbus::Variant{one.target.gpu + "/vf" + std::to_string(one.target.vf)}},
@@ -220,7 +221,7 @@ void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config
     answered<std::string>(
         context_, {calls_, current_sender(getObject())}, std::move(result),
         [this, text, values = options_of(options)](const Done<std::string>& done) {
-            context_.backlog.add(
+            context_.deferred_work.add(
                 [&jobs = context_.jobs, text, values, done] { jobs.plan(*text, values, done); });
         });
 }
@@ -232,7 +233,7 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
     authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [this, text, values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
-            context_.backlog.add([&jobs = context_.jobs, text, values, done] {
+            context_.deferred_work.add([&jobs = context_.jobs, text, values, done] {
                 done(jobs.apply(*text, values).map(job_path));
             });
         });
@@ -263,7 +264,7 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
         [&assignments = context_.assignments, owner = std::move(owner), parsed = *std::move(parsed),
          values = options_of(options)](const Done<std::vector<Dict>>& done) {
             assignments.assign(owner, parsed, values,
-                               [done](const Result<std::vector<GivenVf>>& given) {
+                               [done](const Result<std::vector<AssignedVf>>& given) {
                                    if (!given) return done(tl::make_unexpected(given.error()));
                                    done(dicts_of(*given));
                                });
@@ -354,10 +355,10 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .domains = domains,
                .peer_credentials = peer_credentials,
                .authority = authority,
-               .backlog = deferred_,
+               .deferred_work = deferred_,
                .clock = clock,
                .events = events,
-               .admission = request_limits_,
+               .request_limits = request_limits_,
                .show_new_jobs = [this] { make_job_objects(context_.jobs.list()); },
                .follow_objects = [this] { follow_changed(); },
                .emit_changes = [this] { emit_followed(); }},
@@ -377,14 +378,14 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
     // Refresh first, because listeners may look up the object of an event.
     const bool is_due = has_changes_ && now >= next_refresh();
     if (is_due || !admin_events.empty()) {
-        const bool is_of_all = is_due && has_texts_;
-        // Called in any case, because it stores the snapshots.
+        const bool is_of_all = is_due && has_domain_changes_;
+        // Called even if all GPUs are refreshed, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
         refresh(is_of_all ? all_gpus() : changed);
     }
     if (is_due) {
         refreshed_at_ = now;
-        has_changes_ = has_texts_ = false;
+        has_changes_ = has_domain_changes_ = false;
     }
     for (const AdminEvent& admin_event : admin_events) manager_.signal(admin_event);
     deferred_.step();
@@ -423,7 +424,7 @@ void Objects::follow_changed() {
     if (context_.jobs.has_changes()) make_job_objects(context_.jobs.list());
 }
 
-/// Signals the changes that a job has made before the job's end.
+/// Signals changed properties first, and then the end of the jobs that changed them.
 void Objects::emit_followed() {
     emit_changes(std::exchange(followed_, {}));
     if (context_.jobs.has_changes()) follow_jobs();
@@ -437,14 +438,14 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
     if (!gpus.empty()) manager_.refresh();
 }
 
-/// A VF that was made again gets a new object.
+/// A VF that was recreated gets a new object.
 void Objects::follow_vfs(const std::set<std::string>& gpus, Signals signals) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->snapshot();
         for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
             const auto known = seen->vfs.find(at->first.vf);
-            const bool is_there = known != seen->vfs.end() &&
-                                  known->second.record.spec.uuid == at->second->made_for();
+            const bool is_there =
+                known != seen->vfs.end() && known->second.record.spec.uuid == at->second->vf_uuid();
             at = is_there ? std::next(at) : vfs_.erase(at);
         }
         for (const auto& [vf, view] : seen->vfs) {

@@ -14,7 +14,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Methods with an sdbus::Result answer later, the others at once. Methods throw sdbus::Error.
+/// Methods with an sdbus::Result may answer later, the others answer within the call. Methods throw
+/// sdbus::Error.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -36,7 +37,8 @@ private:
     /// Requires org.vgpu1.provision. The object exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
-    /// Needs no authorisation. Counters are at most GpuModel::kFreshness old, if possible.
+    /// Methods that only read need no authorisation. ListVfs, ListGpus and Capacity wait up to 20
+    /// ms for fresh values.
     Dict ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     std::vector<Dict> Capacity(const SentOptions& options) override;
@@ -76,8 +78,8 @@ private:
 /// The bus must outlive the object.
 class Objects {
 public:
-    /// Minimum time between checks of all properties, because a GPU may publish 100 snapshots per
-    /// second.
+    /// Minimum time between two checks of all properties, unless an event requires a check earlier.
+    /// A GPU may publish 100 snapshots per second.
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -92,27 +94,30 @@ public:
     /// Call when a GPU has a new snapshot or a job has made progress.
     void record_change() { has_changes_ = true; }
     /// Call when libvirt has reported something new about owners.
-    void record_texts() { has_changes_ = has_texts_ = true; }
-    /// Signals `admin_events`, reads one document, and checks for changes every kInterval.
+    void record_domain_changes() { has_changes_ = has_domain_changes_ = true; }
+    /// Checks for changes (at once if there are `admin_events`, otherwise every kInterval), signals
+    /// `admin_events`, and does one piece of deferred work.
     void step(const std::vector<AdminEvent>& admin_events);
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
-    /// When to call step() again, if wants_step().
+    /// When to call step() again, if needs_step().
     [[nodiscard]] Nanoseconds next_step() const {
         return deferred_.is_empty() ? next_refresh() : Nanoseconds::zero();
     }
-    [[nodiscard]] bool wants_step() const { return has_changes_ || !deferred_.is_empty(); }
+    [[nodiscard]] bool needs_step() const { return has_changes_ || !deferred_.is_empty(); }
 
 private:
     [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    /// The halves of refresh(), before and after the reply of a method that changes something.
+    /// The two halves of refresh(): before, and after, the reply of a method that changes
+    /// something.
     void follow_changed();
     void emit_followed();
     void emit_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<AdminEvent>& admin_events);
-    /// Makes and removes VF objects as in the snapshots, with InterfacesAdded or -Removed.
+    /// Makes and removes VF objects so that they match the snapshots, with InterfacesAdded or
+    /// -Removed.
     void follow_vfs(const std::set<std::string>& gpus, Signals signals = Signals::Emitted);
     void follow_jobs();
     void make_job_objects(const std::vector<JobView>& views);
@@ -135,10 +140,10 @@ private:
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     /// Snapshots last seen by changed_gpus(), by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
-    std::set<std::string> followed_;  ///< changes not signalled yet
+    std::set<std::string> followed_;  ///< GPUs whose changes are not signalled yet
     Nanoseconds refreshed_at_{0};
     bool has_changes_ = false;
-    bool has_texts_ = false;
+    bool has_domain_changes_ = false;
 };
 
 }  // namespace vgpu::daemon::dbus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PeerCredentials: finds the user of a unique bus name, once per caller. Uses a separate
-// connection, because on the shared one the answer would queue behind all other messages. Main loop
-// only.
+// PeerCredentials: finds the user of a unique bus name, and remembers it for later calls. Uses a
+// separate connection, because on the shared one the answer would queue behind all other messages.
+// Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
@@ -17,6 +17,7 @@ namespace vgpu::daemon::dbus {
 
 class PeerCredentials {
 public:
+    /// Maximum of remembered names. Another name clears them all.
     static constexpr std::size_t kRemembered = 1024;
 
     /// `bus`: a second connection to vgpud's bus.
@@ -32,7 +33,7 @@ private:
     std::map<std::string, uid_t> known_;  ///< by unique name
 };
 
-/// Whether the user is root or vgpud's user. For buses and interfaces without polkit.
+/// True if the user is root or vgpud's user. Used for buses and interfaces without polkit.
 bool is_owner(uid_t user);
 
 }  // namespace vgpu::daemon::dbus

@@ -23,12 +23,13 @@ std::string path_element(const std::string& text) {
     return element;
 }
 
-/// Whether the state is one of those between which a VF with work alternates.
+/// True for READY and RUNNING, between which a VF with work alternates.
 bool is_schedulable(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// A cheap comparison of all that signalled properties are made of, for every VF of a changed GPU.
+/// Compares cheaply the values from which signalled properties are made; called for every VF of a
+/// changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return a.active == b.active && a.abilities == b.abilities && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
@@ -36,7 +37,8 @@ bool is_same(const VfView& a, const VfView& b) {
            a.client == b.client && a.lease_expires == b.lease_expires;
 }
 
-template <typename T> bool take(const sdbus::Variant& from, Value& to) {
+/// Copies a value of type T, with integers widened to 64 bits. False if `from` has another type.
+template <typename T> bool copy_as(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
                   std::is_same_v<T, std::string>)
@@ -51,7 +53,7 @@ template <typename T> bool take(const sdbus::Variant& from, Value& to) {
 /// The value of an option; none for a type that no option has.
 template <typename... Types> std::optional<Value> value_of(const sdbus::Variant& variant) {
     Value value;
-    if (!(take<Types>(variant, value) || ...)) return {};
+    if (!(copy_as<Types>(variant, value) || ...)) return {};
     return value;
 }
 
@@ -66,11 +68,11 @@ sdbus::Error dbus_error(ErrorId id, std::string cause) {
 }
 
 sdbus::Error no_such_type(const std::string& name, const std::string& signature) {
-    constexpr std::size_t kDefined = 40;
+    constexpr std::size_t kMaxNameBytes = 40;
     return dbus_error(ErrorId::WrongType,
                       fmt::format("option '{}' is of type '{}', but options are booleans (b), "
                                   "numbers (y n q i u x t d) or strings (s)",
-                                  printable(start_of(name, kDefined)), signature));
+                                  printable(start_of(name, kMaxNameBytes)), signature));
 }
 
 void check_total(std::size_t bytes) {
@@ -186,14 +188,14 @@ Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> k
     return filter;
 }
 
-bool PropertyFilter::wants_completion() const {
-    return std::ranges::any_of(kCompleted, [this](auto name) { return wants(name); });
+bool PropertyFilter::needs_completion() const {
+    return std::ranges::any_of(kCompleted, [this](auto name) { return includes(name); });
 }
 
 Freshness PropertyFilter::freshness() const {
     constexpr std::string_view kPolled = "POLLED";
 #define VF_PROPERTY(name, type, kind, value) \
-    if (#kind == kPolled && wants(#name)) return Freshness::Counters;
+    if (#kind == kPolled && includes(#name)) return Freshness::Counters;
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
     return Freshness::Events;
@@ -222,8 +224,8 @@ std::vector<std::string> unknown_of(const VfView& v) {
 Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
     Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{gpu_path(v.id)}}},
              {"Target", sdbus::Variant{v.id}}};
-#define GPU_PROPERTY(name, type, signalled, value)                       \
-    if (const auto one = known<type>(value); one && filter.wants(#name)) \
+#define GPU_PROPERTY(name, type, signalled, value)                          \
+    if (const auto one = known<type>(value); one && filter.includes(#name)) \
         all[#name] = sdbus::Variant{*one};
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
@@ -256,7 +258,7 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
               column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.active.vf); })},
              {"Unknown", column([](const VfView& v) { return unknown_of(v); })}};
 #define VF_PROPERTY(name, type, signalled, value) \
-    if (filter.wants(#name))                      \
+    if (filter.includes(#name))                   \
         all[#name] =                              \
             column([](const VfView& v) { return known<type>(value).value_or(unset<type>()); });
 #include "daemon/dbus/vf_properties.def"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Properties of GPUs and VFs as values, from *_properties.def: all of them as a{sv}, and the
-// signalled ones that changed. Also object paths. Pure.
+// signalled ones that changed. Also object paths. Pure functions.
 #pragma once
 
 #include "daemon/dbus/known_values.h"
@@ -22,12 +22,14 @@ namespace vgpu::daemon::dbus {
 
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// Escapes other characters as _XX, so that different ids have different paths.
+/// Object paths. All characters of an id except ASCII letters and digits are escaped as _xx
+/// (hexadecimal), so that different ids have different paths.
 std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
 Dict dict_of(const AgentView& agent);
-/// By kind of change: needs (s), unit, min and max (t). Without limit: no max.
+/// By kind of change: needs (s) and, unless they have their defaults, unit, min and max (t) and
+/// is_approximate (b).
 Dict dict_of(const Abilities& abilities);
 /// Names of properties without a known value.
 std::vector<std::string> unknown_of(const GpuView& view);
@@ -57,8 +59,8 @@ public:
 
     /// The freshness that the properties require of a snapshot.
     [[nodiscard]] Freshness freshness() const;
-    [[nodiscard]] bool wants_completion() const;
-    [[nodiscard]] bool wants(std::string_view name) const {
+    [[nodiscard]] bool needs_completion() const;
+    [[nodiscard]] bool includes(std::string_view name) const {
         return names_.empty() || names_.contains(name);
     }
 
@@ -70,11 +72,11 @@ private:
 
 /// The known properties for ListGpus, with "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
-/// The same of VFs for ListVfs: for each property a vector of values, in the order of `views`.
-/// "Unknown" names those of each VF that have no value.
+/// The same for VFs, as ListVfs returns them: for each property a vector of values, in the order of
+/// `views`. "Unknown" names the properties of each VF that have no value.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
-/// Signalled properties that changed, in the order of *_properties.def. These exclude counters and
-/// lags, which clients read when they need them, and switches between READY and RUNNING.
+/// Signalled properties that changed, in the order of *_properties.def. Excludes counters and lags,
+/// which clients read when they need them, and changes of the state between READY and RUNNING.
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
 std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 

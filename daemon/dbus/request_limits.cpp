@@ -15,7 +15,7 @@ std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
     return at == counts.end() ? 0 : at->second;
 }
 
-/// Counts down, and erases entries at 0, because senders come and go.
+/// Counts down, and erases entries at 0, so that senders that have left use no memory.
 template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
     if (--counts[key] == 0) counts.erase(key);
 }
@@ -43,12 +43,12 @@ Result<RequestLimits::Ticket> RequestLimits::admit(const std::string& sender, ui
     ++counts_->by_user[user];
     ++counts_->total;
     // The deleter of the shared pointer decrements the counts.
-    const auto leave = [counts = counts_, sender, user](const void*) {
+    const auto release = [counts = counts_, sender, user](const void*) {
         --counts->total;
         count_down(counts->by_sender, sender);
         count_down(counts->by_user, user);
     };
-    return Ticket(counts_.get(), leave);
+    return Ticket(counts_.get(), release);
 }
 
 }  // namespace vgpu::daemon::dbus

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestLimits: admits requests up to limits. An open request keeps its message until the reply,
-// as long as polkit or a scrub takes. Limits: kMaxPerSender per connection, kMaxPerUser per user,
-// kMax in all. The last kReserve of these are only for root. A request above a limit gets
-// TooManyRequests at once. Main loop only.
+// RequestLimits: admits requests up to limits. vgpud keeps the message of an open request in memory
+// until the reply, which may wait for polkit or a scrub. Limits: kMaxPerSender per connection,
+// kMaxPerUser per user, kMax in all. The last kReserve of kMax are only for root. A request above a
+// limit gets TooManyRequests at once. Runs only in the main loop.
 #pragma once
 
 #include "daemon/ports/result.h"

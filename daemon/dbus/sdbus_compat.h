@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Hides differences between sdbus-c++ 1.2 (Debian 12) and 2.x: string types, errors of asynchronous
-// calls, activation of objects, the message in process.
+// calls, activation of proxies, access to the message that is being processed.
 #pragma once
 
 #include "daemon/ports/result.h"

@@ -19,14 +19,14 @@ class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: without the additions of add_texts().
+    /// `view`: without the additions of add_domain_words().
     VfObject(Context& context, Target target, const VfView& view, Signals signals);
     ~VfObject();
 
     /// Signals the properties that changed since the last call.
     void refresh();
-    /// UUID of the VF. A VF that is made again under this number has another UUID.
-    [[nodiscard]] const daemon::Uuid& made_for() const { return made_for_; }
+    /// UUID of the VF. A VF that is recreated under this number has another UUID.
+    [[nodiscard]] const daemon::Uuid& vf_uuid() const { return vf_uuid_; }
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
@@ -60,7 +60,7 @@ private:
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
         const auto at = seen->vfs.find(target_.vf);
-        const bool is_there = at != seen->vfs.end() && at->second.record.spec.uuid == made_for_;
+        const bool is_there = at != seen->vfs.end() && at->second.record.spec.uuid == vf_uuid_;
         if (!is_there) return value_of(signalled_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;
@@ -71,7 +71,7 @@ private:
     Context& context_;
     OpenCalls calls_;
     Target target_;
-    daemon::Uuid made_for_{};
+    daemon::Uuid vf_uuid_{};
     VfView signalled_;  ///< as last signalled
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Answers: keeps vgpud's latest answer as HTTP responses for all scrapers. Asks vgpud only when a
-// scraper asks, and at most once per kFresh. One thread.
+// scraper asks, and at most once per kFresh. Runs in one thread.
 #pragma once
 
 #include "daemon/exporter/http_request.h"

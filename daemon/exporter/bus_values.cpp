@@ -18,16 +18,17 @@ template <typename T> Value plain(const T& value) {
     return value;
 }
 
-template <typename T> bool take(const sdbus::Variant& from, Value& to) {
+/// Copies a value of type T. False if `from` has another type.
+template <typename T> bool copy_as(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     to = plain(from.get<T>());
     return true;
 }
 
-/// Takes the first type that fits; "?" for types of a newer vgpud.
+/// The value, if it has one of the types; "?" for types of a newer vgpud.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
-    static_cast<void>((take<Types>(variant, value) || ...));
+    static_cast<void>((copy_as<Types>(variant, value) || ...));
     return value;
 }
 
@@ -38,7 +39,7 @@ void put(Properties& row, const std::string& name, const Dict& members) {
     for (auto& [member, value] : properties_of(members)) row[name + "." + member] = value;
 }
 
-/// Removes what the property Unknown names, and Unknown.
+/// Removes the properties that Unknown names, and Unknown itself.
 Properties known_of(Properties all) {
     const auto unknown = all.extract("Unknown");
     const auto* names = unknown ? std::get_if<Words>(&unknown.mapped()) : nullptr;

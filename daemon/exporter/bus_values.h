@@ -18,7 +18,8 @@ inline constexpr const char* kService = "org.vgpu1";
 using Dict = std::map<std::string, sdbus::Variant>;
 
 /// Converts a dictionary. Members of a dictionary inside a property get names with a dot.
-/// Properties without a known value are left out, and so is "Unknown", which names them.
+/// Leaves out the properties that "Unknown" names, because they have no known value, and "Unknown"
+/// itself.
 Properties properties_of(const Dict& dict);
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts);
 /// Converts the columns of ListVfs to rows. Omits columns of unknown types.

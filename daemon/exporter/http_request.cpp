@@ -15,7 +15,7 @@ struct PageRow {
     std::string_view text;
 };
 
-/// indexed by Page
+/// Indexed by Page.
 constexpr std::array kPages{
     PageRow{"200 OK", ""},
     PageRow{"200 OK", "vgpu-exporter: metrics of vgpud for Prometheus, at /metrics.\n"},
@@ -28,7 +28,7 @@ constexpr std::array kPages{
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
 
 /// Removes the word and its space from `line`.
-std::string_view take_word(std::string_view& line) {
+std::string_view next_word(std::string_view& line) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
     return word;
@@ -43,8 +43,8 @@ std::string_view accept_of(const std::string& head) {
 }
 
 Page page_of(std::string_view line) {
-    const std::string_view method = take_word(line);
-    std::string_view path = take_word(line);
+    const std::string_view method = next_word(line);
+    std::string_view path = next_word(line);
     if (path.empty() || !line.starts_with("HTTP/1.")) return Page::BadRequest;
     if (method != "GET" && method != "HEAD") return Page::WrongMethod;
     // Ignores parameters, which scrapers may add.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of HTTP/1.0 that a scraper needs: reads the head of a request, writes the response. Used
-// by Server, which owns the sockets. Pure.
+// by Server, which owns the sockets. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace vgpu::exporter {
 
-/// The page that is requested. Index: "/", which describes this program.
+/// The page that answers a request. Index: "/", which describes this program.
 enum class Page { Metrics, Index, NotFound, WrongMethod, BadRequest, TooLarge };
 
 struct HttpRequest {
     Page page = Page::BadRequest;
-    bool is_head = false;       ///< the method HEAD: the response ends with its head
+    bool is_head = false;       ///< true for the method HEAD: the response has no body
     std::string_view accept{};  ///< the header field; empty if none
 };
 
-/// Whether `head` ends with its empty line.
+/// True if `head` contains the empty line that ends it.
 [[nodiscard]] bool is_complete(std::string_view head);
 
 /// Parses an untrusted head. The result refers to `head`.

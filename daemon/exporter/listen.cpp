@@ -75,10 +75,10 @@ std::string address_of(int socket) {
 }
 
 OrWhy<std::vector<UniqueFd>> passed_sockets() {
-    constexpr int kForgetThem = 1;
+    constexpr int kUnsetEnvironment = 1;
     constexpr int kListens = 1;
     std::vector<UniqueFd> sockets;
-    const int end = SD_LISTEN_FDS_START + ::sd_listen_fds(kForgetThem);
+    const int end = SD_LISTEN_FDS_START + ::sd_listen_fds(kUnsetEnvironment);
     for (int fd = SD_LISTEN_FDS_START; fd < end; ++fd) {
         if (::sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, kListens) <= 0 ||
             ::fcntl(fd, F_SETFL, O_NONBLOCK) != 0)

@@ -17,8 +17,8 @@ namespace {
 using daemon::adapters::UniqueFd;
 
 constexpr const char* kDefaultAddress = "127.0.0.1:9482";
-/// Limit per call. A scrape makes four calls, so they end within the 10 s for which Prometheus
-/// waits.
+/// Limit per call. A scrape makes one call to the bus and four to vgpud, so they end within the 10
+/// s for which Prometheus waits by default.
 constexpr std::chrono::seconds kCallLimit{2};
 
 /// Connects each time, because the bus may have been restarted. Calls the owner of the name,

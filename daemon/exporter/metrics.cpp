@@ -29,9 +29,9 @@ struct Family {
     std::string_view help;
 };
 
-/// How a property is written. Times are exact: a double could not hold the nanoseconds of a few
-/// months. NonZero: no sample for 0. IsSet: 1 for a text that is not empty. OfAgent: no sample
-/// without an agent.
+/// The format of a value. Times are written without rounding, because a double cannot represent the
+/// nanoseconds of a few months exactly. NonZero: no sample for 0. IsSet: 1 for a text that is not
+/// empty. OfAgent: no sample without an agent.
 enum class As { Number, Nanoseconds, Microseconds, Percent, NonZero, IsSet, OfAgent };
 
 struct Row {
@@ -150,15 +150,16 @@ Labelled labelled_vf(const Properties& vf) {
 /// The text of all metrics. Samples of one family follow each other, as the formats require.
 class Document {
 public:
-    explicit Document(MetricsFormat format) : is_open_(format == MetricsFormat::OpenMetrics) {}
+    explicit Document(MetricsFormat format)
+        : is_open_metrics_(format == MetricsFormat::OpenMetrics) {}
 
     /// Begins a family. In the Prometheus format a family has the name of its samples, and no unit.
     void begin(const Family& family) {
         const auto& [type, suffix, in_prometheus] = family.type;
         sample_ = fmt::format("{}{}", family.name, suffix);
-        const std::string_view name = is_open_ ? family.name : std::string_view(sample_);
-        text_ += fmt::format("# TYPE {} {}\n", name, is_open_ ? type : in_prometheus);
-        if (is_open_ && family.unit != "none")
+        const std::string_view name = is_open_metrics_ ? family.name : std::string_view(sample_);
+        text_ += fmt::format("# TYPE {} {}\n", name, is_open_metrics_ ? type : in_prometheus);
+        if (is_open_metrics_ && family.unit != "none")
             text_ += fmt::format("# UNIT {} {}\n", name, family.unit);
         text_ += fmt::format("# HELP {} {}\n", name, family.help);
     }
@@ -169,12 +170,12 @@ public:
     }
 
     [[nodiscard]] std::string take() {
-        if (is_open_) text_ += "# EOF\n";
+        if (is_open_metrics_) text_ += "# EOF\n";
         return std::move(text_);
     }
 
 private:
-    bool is_open_;
+    bool is_open_metrics_;
     std::string sample_{};  ///< name of the samples of the current family
     std::string text_{};
 };
@@ -247,8 +248,8 @@ std::string_view media_type_of(MetricsFormat format) {
 
 MetricsFormat format_for(std::string_view accept) {
     const bool knows_open = accept.find("application/openmetrics-text") != std::string_view::npos;
-    const bool wants_plain = accept.find("text/plain") != std::string_view::npos;
-    return wants_plain && !knows_open ? MetricsFormat::Prometheus : MetricsFormat::OpenMetrics;
+    const bool takes_plain = accept.find("text/plain") != std::string_view::npos;
+    return takes_plain && !knows_open ? MetricsFormat::Prometheus : MetricsFormat::OpenMetrics;
 }
 
 std::string metrics_text(const Readings& readings, MetricsFormat format) {

@@ -2,7 +2,7 @@
 //
 // Metrics of vgpud as OpenMetrics 1.0 text, or in the older Prometheus format, which lacks units,
 // info and states. Most families are rows of {manager,gpu,vf}_metrics.def, with one D-Bus property
-// each. Used by vgpu-exporter and `vgpuctl metrics`. Pure.
+// each. Used by vgpu-exporter and `vgpuctl metrics`. Pure functions.
 #pragma once
 
 #include "daemon/exporter/values.h"

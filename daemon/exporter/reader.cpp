@@ -11,10 +11,11 @@ namespace {
 
 constexpr const char* kManager = org::vgpu1::Manager_proxy::INTERFACE_NAME;
 constexpr const char* kPath = "/org/vgpu1";
-/// vgpud reads its GPUs once per second, so values of this age cost nothing.
+/// vgpud reads its GPUs once per second, so values of this age require no further read.
 constexpr std::uint32_t kMaxAgeMs = 1500;
 
-Dict only(const std::string& names) {
+/// Options of ListGpus and ListVfs that request the properties `names`.
+Dict options_for(const std::string& names) {
     return {{"properties", sdbus::Variant{names}}, {"max_age_ms", sdbus::Variant{kMaxAgeMs}}};
 }
 
@@ -36,8 +37,8 @@ Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination) {
     for (const Dict& event : answer_of<std::vector<Dict>>(*manager, "RecentEvents", newest))
         readings.manager["Events"] = properties_of(event)["seq"];
     readings.gpus = properties_of(
-        answer_of<std::vector<Dict>>(*manager, "ListGpus", only(properties_of_gpus())));
-    readings.vfs = rows_of(answer_of<Dict>(*manager, "ListVfs", only(properties_of_vfs())));
+        answer_of<std::vector<Dict>>(*manager, "ListGpus", options_for(properties_of_gpus())));
+    readings.vfs = rows_of(answer_of<Dict>(*manager, "ListVfs", options_for(properties_of_vfs())));
     return readings;
 }
 

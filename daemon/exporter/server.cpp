@@ -14,7 +14,7 @@ using daemon::adapters::UniqueFd;
 
 namespace {
 
-/// Whether the connection is over. `done`: result of recv() or send().
+/// True if the connection is over. `done`: result of recv() or send().
 bool is_end(ssize_t done) {
     return done == 0 || (done < 0 && errno != EAGAIN && errno != EINTR);
 }
@@ -34,8 +34,8 @@ void Server::watch(PollSet& poll_set) {
 }
 
 void Server::dispatch(const PollSet& poll_set) {
-    // One time for all clients, so that a client does not become late while vgpud is asked for
-    // another.
+    // One time for all clients, so that a client does not become late while another client waits
+    // for vgpud.
     const daemon::Nanoseconds now = clock_.now();
     for (Client& client : clients_) {
         if (poll_set.fds.at(client.index).revents != 0) serve(client);

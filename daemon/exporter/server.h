@@ -4,8 +4,9 @@
 // read, and no client can harm the others:
 //   - sockets never block; an iteration reads one buffer and writes what the client accepts;
 //   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
-//   - at most kMaxClients: one more closes the oldest that has no response yet, or else the oldest.
-// main.cpp calls watch() before each wait and dispatch() after it; one thread.
+//   - at most kMaxClients connections: a further one closes the oldest without a response, or, if
+//     all have one, the oldest.
+// main.cpp calls watch() before each wait and dispatch() after it, in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -38,7 +39,7 @@ public:
 private:
     struct Client {
         daemon::adapters::UniqueFd fd;
-        daemon::Nanoseconds until{0};
+        daemon::Nanoseconds until{0};  ///< deadline of the request, then of the response
         std::string request{};
         Response response{};              ///< null while the request is being read
         std::size_t sent = 0, total = 0;  ///< bytes of the response

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud's D-Bus properties as plain values, for vgpuctl and vgpu-exporter. Pure.
+// vgpud's D-Bus properties as plain values, for vgpuctl and vgpu-exporter.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// Whether the domain no longer exists. For a transient domain that has ended, libvirt reports only
+/// True if the domain no longer exists. For a transient domain that has ended, libvirt reports only
 /// a stop.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
@@ -109,7 +109,7 @@ void DomainWatch::connect() {
 
 /// Closes the connection. Also called after a failed attempt to connect.
 void DomainWatch::disconnect(const std::string& why) {
-    const std::string said = why;
+    const std::string reason = why;
     if (connection_ != nullptr) {
         if (callback_ >= 0) virConnectDomainEventDeregisterAny(connection_, callback_);
         virConnectUnregisterCloseCallback(connection_, on_connection_close);
@@ -119,9 +119,9 @@ void DomainWatch::disconnect(const std::string& why) {
     callback_ = -1;
     next_try_ = std::chrono::steady_clock::now() + delay_;
     delay_ = std::min(delay_ * 2, kLongestDelay);
-    if (is_loss_reported_ || said.empty()) return;
+    if (is_loss_reported_ || reason.empty()) return;
     is_loss_reported_ = true;
-    report_(line_of({{"lost", "no connection to " + uri_ + ": " + said}}));
+    report_(line_of({{"lost", "no connection to " + uri_ + ": " + reason}}));
 }
 
 void DomainWatch::report_all() {

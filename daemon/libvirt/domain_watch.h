@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainWatch: follows the domains of one libvirt and reports changes as lines of JSON. Reconnects
-// with a growing delay. It is not part of vgpud, because calls of libvirt block while libvirtd
-// blocks. Used by main.cpp; one thread.
+// DomainWatch: follows the domains of one libvirtd and reports changes as lines of JSON. Reconnects
+// with a growing delay. Runs outside of vgpud, because calls of libvirt block while libvirtd
+// blocks. Used by main.cpp in one thread.
 //
-//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all, after connecting
-//   {"domain": {"uuid": …, "name": …, "active": false}}        this one changed
-//   {"removed": "UUID"}                                        no longer exists
+//   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all domains, after connecting
+//   {"domain": {"uuid": …, "name": …, "active": false}}        a domain has changed
+//   {"removed": "UUID"}                                        a domain no longer exists
 //   {"lost": "no connection to qemu:///system: …"}             once per loss
 #pragma once
 

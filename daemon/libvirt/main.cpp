@@ -35,11 +35,11 @@ int main_of(int argc, char** argv) {
     CLI11_PARSE(app, argc, argv);
     ::signal(SIGPIPE, SIG_IGN);
     ::signal(SIGHUP, SIG_IGN);  // there is no configuration to reload
-    bool is_heard = true;
-    DomainWatch watch(uri, [&is_heard](const std::string& line) {
-        is_heard = is_heard && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
+    bool is_output_open = true;
+    DomainWatch watch(uri, [&is_output_open](const std::string& line) {
+        is_output_open = is_output_open && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;
     });
-    while (is_heard && !is_input_over()) watch.iterate(kInputCheckInterval);
+    while (is_output_open && !is_input_over()) watch.iterate(kInputCheckInterval);
     return 0;
 }
 

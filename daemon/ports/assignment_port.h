@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// AssignmentPort: decides which driver gets the function of a VF: in the kernel a host driver or
+// AssignmentPort: sets which driver gets the function of a VF: in the kernel a host driver or
 // vfio-pci, in user space the client that opens its vfio-user socket. AssignmentRefused, with the
 // possible choices, if the platform does not support a choice; WrongState if the function is in
-// use. Implemented by adapters/platform_assignment. GPU thread only.
+// use. Implemented by adapters/platform_assignment and backend/sriov/assignment. Used in the GPU's
+// thread only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -29,6 +30,9 @@ enum class AssignmentMode {
     return kWords[static_cast<std::size_t>(assignment_mode)];
 }
 
+/// Whether a VF may be taken from the driver of this host that has it (mode Host).
+enum class TakeFromHost { No, Yes };
+
 class AssignmentPort {
 public:
     virtual ~AssignmentPort() = default;
@@ -36,7 +40,7 @@ public:
     /// The choice in force; never Default.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
     /// No effect if `assignment_mode` is already in force.
-    virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode) = 0;
+    virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost take) = 0;
 };
 
 }  // namespace vgpu::daemon

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: vgpud's time. CLOCK_MONOTONIC and CLOCK_BOOTTIME in the product (adapters/system_clock.h),
-// a virtual clock in tests. Events carry device times. Any thread.
+// Clock: vgpud's time. CLOCK_MONOTONIC and CLOCK_BOOTTIME in vgpud (adapters/system_clock.h), a
+// virtual clock in tests. RUN events carry times of the device's clock instead. Any thread may call
+// it.
 #pragma once
 
 #include <chrono>

@@ -14,7 +14,7 @@ namespace vgpu::daemon {
 
 struct EventBatch {
     std::vector<vgpu_pf_event> events;  ///< in order; at most EventPort::kMaxBatch
-    std::uint64_t lost = 0;             ///< events overwritten before `events`
+    std::uint64_t lost = 0;             ///< events overwritten before read() could copy them
 };
 
 class EventPort {
@@ -30,7 +30,7 @@ public:
     /// Number of the next event; starts at 1. A changed number means that an event came.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
-    /// The next read() starts at next_seq().
+    /// Skips all events so far: the next read() starts at next_seq().
     virtual void skip_to_end() = 0;
 
     /// Readable when there are new events; -1 if no descriptor reports them.

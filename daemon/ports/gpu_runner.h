@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuRunner: runs the loop of one GPU in a separate thread, so that a slow PF core delays only its
-// own GPU. An iteration runs when a descriptor becomes readable, at a time, or after wake().
+// own GPU. An iteration runs when a descriptor becomes readable, at wake_at(), or after wake().
 // Implemented by adapters/gpu_thread; tests call iterate() themselves.
 #pragma once
 
@@ -26,7 +26,7 @@ public:
     /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
     /// runner spins on a spare CPU, because waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
-    /// Ends the wait of a running iteration; none follows. From any thread.
+    /// Ends the wait of a running iteration, and prevents later waits. Any thread may call it.
     virtual void interrupt() = 0;
 };
 
@@ -36,7 +36,7 @@ public:
 
     /// Runs the first iteration at once. `loop` must live until stop() has returned.
     virtual void start(GpuLoop& loop) = 0;
-    /// Requests another iteration soon; from any thread.
+    /// Requests another iteration soon. Any thread may call it.
     virtual void wake() = 0;
     /// Ends the loop; no iteration is running when stop() returns.
     virtual void stop() = 0;

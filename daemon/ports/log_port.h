@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // LogPort: changes level and target of vgpud's log at run time, in the words of syslog and systemd
-// (org.freedesktop.LogControl1). Implemented by adapters/log_control. Main loop only.
+// (org.freedesktop.LogControl1). Implemented by adapters/log_control. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -16,11 +16,11 @@ public:
 
     /// One of: emerg, alert, crit, err, warning, notice, info, debug.
     [[nodiscard]] virtual std::string level() const = 0;
-    /// OutOfRange, with the known words, for another word.
+    /// Fails with OutOfRange for an unknown level, and names the known levels.
     virtual Result<> set_level(const std::string& level) = 0;
     /// One of: console, journal, null.
     [[nodiscard]] virtual std::string target() const = 0;
-    /// OutOfRange for another word.
+    /// Fails with OutOfRange for an unknown target.
     virtual Result<> set_target(const std::string& target) = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnerPort: finds out whether owners of VFs (processes, VMs) exist, and names clients. GpuModel
-// uses it to report claims that look forgotten; it ends no claim. Any thread. Implemented by
-// adapters/owner_probe.
+// uses the result to report claims that look forgotten, but ends no claim because of it. Any thread
+// may call an OwnerPort. Implemented by adapters/owner_probe.
 #pragma once
 
 #include "daemon/ports/process_port.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessPort: starts helper processes of a GPU (softgpu, vgpu-pf) that outlive vgpud, and finds
-// them again by files in the run directory. Pid and start time identify a process. Implemented by
-// adapters/process_launcher.
+// ProcessPort: starts the managed processes of a GPU (softgpu, vgpu-pf), which outlive vgpud, and
+// finds them again by files in the run directory. Pid and start time identify a process.
+// Implemented by adapters/process_launcher.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -32,18 +32,20 @@ class ProcessPort {
 public:
     virtual ~ProcessPort() = default;
 
-    /// Starts a process in a new session. System if log, file or process cannot be made. The file
-    /// is on disk first, so that a later vgpud finds the process.
+    /// Starts a process in a new session. Fails with System if the log, the pid file or the process
+    /// cannot be made. The pid file is written before the program runs, so that a later vgpud finds
+    /// the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
+    /// The process that LABEL.pid names, if it runs.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
-    /// None while the process runs; reaps a process that ended. How it ended: "with exit status 1",
-    /// "by signal 9 (Killed)". "" if that is unknown: not a child of this vgpud, a zombie, or a
-    /// reused pid.
+    /// How the process ended: "with exit status 1", "by signal 9 (Killed)"; none while it runs.
+    /// Reaps a process that ended. "" if the cause is unknown: not a child of this vgpud, a zombie,
+    /// or a reused pid.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
-    /// Bounds the log: moves old lines to LABEL.log.1.
+    /// Bounds the log: moves the end of a long LABEL.log to LABEL.log.1, and empties LABEL.log.
     virtual void trim_log(const ProcessSpec& spec) = 0;
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;
-    /// Removes the socket file of a dead process.
+    /// Removes the socket file at `path`, if any. The caller knows that no process serves it.
     virtual void remove_stale(const std::string& path) = 0;
 };
 

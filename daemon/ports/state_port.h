@@ -21,9 +21,9 @@ class StatePort {
 public:
     virtual ~StatePort() = default;
 
-    /// The names of all files of GPUs, such as "gpus/gpu0.json", in any order.
+    /// The names of all files in the directory of GPUs, such as "gpus/gpu0.json", in any order.
     virtual Result<std::vector<std::string>> list() = 0;
-    /// The whole file; empty if it does not exist.
+    /// The whole file; none if it does not exist.
     /// StateCorrupt if it exists but cannot be read, or if vgpud cannot have written it.
     virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
     /// Replaces the file by `content`. At every moment the file is the old or the new one.

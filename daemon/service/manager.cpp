@@ -15,7 +15,8 @@ namespace {
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
-/// Options of control actions: force for a VF that a client has open, owner for a claimed VF.
+/// Options of control actions. With `force` a VF is paused or stopped although a client has it
+/// open, or reset although it is claimed. With `owner` its owner resets it.
 constexpr std::array<std::string_view, 1> kStopOptions{"force"};
 constexpr std::array<std::string_view, 2> kResetOptions{"force", "owner"};
 constexpr std::array<std::string_view, 0> kResumeOptions{};
@@ -26,7 +27,8 @@ std::span<const std::string_view> options_of(vgpu_pf_control_action action) {
     return kResumeOptions;
 }
 
-/// Reads an option of 64 bits. A value that does not fit in 32 bits is out of range, and never cut.
+/// Reads an option of 64 bits. OutOfRange if the value does not fit in 32 bits; it is never
+/// truncated.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.max = std::min<std::uint64_t>(range.max, UINT32_MAX);
@@ -100,10 +102,10 @@ void Manager::finish() {
 
 std::string Manager::clash_of(const std::string& name, const Target& own,
                               const StateStore::Names& names) const {
-    const std::string way_out =
+    const std::string advice =
         fmt::format("; use {}/vf{} until one of them has another name", own.gpu, own.vf);
     if (find_gpu(name) != nullptr)
-        return fmt::format("its name '{}' is also the name of a GPU{}", name, way_out);
+        return fmt::format("its name '{}' is also the name of a GPU{}", name, advice);
     std::vector<std::string> others;
     const auto [begin, end] = names.equal_range(name);
     for (auto at = begin; at != end; ++at)
@@ -111,18 +113,18 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
             others.push_back(path_of(other));
     if (others.empty()) return "";
     return fmt::format("its name '{}' is also the name of {}{}", name, fmt::join(others, ", "),
-                       way_out);
+                       advice);
 }
 
-/// Finds names that are not unique. A GPU may return with a name that was given meanwhile, and
-/// states may be edited by hand.
+/// Finds names that are not unique. A VF may get a name while a state file that also has the name
+/// cannot be read, and operators may restore or copy state files.
 void Manager::find_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
     const StateStore::Names names = store_.names();
     std::map<Target, std::string> found;
-    for (const auto& [name, place] : names) {
-        const Target own{place.first, place.second};
+    for (const auto& [name, gpu_and_vf] : names) {
+        const Target own{gpu_and_vf.first, gpu_and_vf.second};
         const std::string clash = clash_of(name, own, names);
         if (clash.empty() || find_gpu(own.gpu) == nullptr) continue;
         if (!clashes_.contains(own)) emit(own, EventKind::NameClash, clash);
@@ -144,7 +146,7 @@ void Manager::find_clashes() {
 }
 
 /// Tries paths first, because a name cannot look like GPU/vfN (is_valid_name). Finds only VFs in
-/// view: names on an absent GPU are not found.
+/// the GPUs' snapshots: names on an absent GPU are not found.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -198,11 +200,11 @@ Result<GpuHost*> Manager::gpu_of(const std::string& id) const {
                 fmt::format("there is no GPU '{}'{}", shown, did_you_mean(shown, known)));
 }
 
-Result<> Manager::name_is_free(const std::string& name, const Target& but) const {
+Result<> Manager::name_is_free(const std::string& name, const Target& except) const {
     for (const std::string& gpu : known_gpus()) {
         if (gpu == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
         // This form is the default name of a VF, and only allowed for that VF.
-        if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", but.gpu, but.vf))
+        if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", except.gpu, except.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is reserved for VFs without a name", name));
     }
@@ -210,28 +212,29 @@ Result<> Manager::name_is_free(const std::string& name, const Target& but) const
     const auto [begin, end] = names.equal_range(name);
     for (auto at = begin; at != end; ++at) {
         const Target other{at->second.first, at->second.second};
-        if (other == but) continue;
+        if (other == except) continue;
         const std::string_view away = find_gpu(other.gpu) == nullptr ? ", on an absent GPU" : "";
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
     }
     if (locked_names_.contains(name))
         return fail(ErrorId::NameTaken, fmt::format("'{}' is being assigned by {}", name, holder_));
-    if (names_asked_for_.contains(name))
+    if (pending_names_.contains(name))
         return fail(ErrorId::NameTaken,
                     fmt::format("'{}' is being assigned by another request", name));
     return {};
 }
 
-/// Refuses names of requests under way, because their records may come while the holder plans.
+/// Refuses names of requests under way, because these requests may add records while the holder
+/// plans.
 Result<> Manager::lock(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
     for (const std::string& name : names)
-        if (names_asked_for_.contains(name))
+        if (pending_names_.contains(name))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is being assigned by another request", name));
-    // a recovery continues a run, including its ended claims
+    // a recovery continues an earlier run, so it also needs the claims that ended during that run
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     locked_gpus_ = {gpus.begin(), gpus.end()};
@@ -243,7 +246,8 @@ void Manager::lock_names(const std::vector<std::string>& names) {
     locked_names_.insert(names.begin(), names.end());
 }
 
-/// Uses any GPU's thread, because the main loop must not wait for the disk.
+/// Uses the thread of a GPU, if possible of one in state Ok, because the main loop must not wait
+/// for the disk.
 void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
     const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
         return gpu->snapshot()->gpu.state == GpuState::Ok;
@@ -264,8 +268,8 @@ Result<> Manager::not_locked(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Records the end of a claim. Claims made after the plan are in no plan, so their VFs are not made
-/// again.
+/// Records the end of a claim. Ignores a claim made after the plan, because the apply recreates no
+/// VF with such a claim.
 void Manager::record_end(const EndedClaim& claim) {
     if (!locked_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
@@ -275,8 +279,8 @@ void Manager::record_end(const EndedClaim& claim) {
     ended_claims_.insert(claim);
 }
 
-/// Without an intent nothing was destroyed, and claims end by a release. Persistent claims do not
-/// end here.
+/// Without a recorded intent no apply has destroyed a VF, so start_release() records the ends of
+/// all claims. Persistent claims do not end here.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
@@ -293,19 +297,19 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
     });
 }
 
-/// Reserves `name` until `done` is called.
-template <typename T> Done<T> Manager::while_reserved(const std::string& name, Done<T> done) {
+/// Reserves `name`. Returns a callback that frees the name, then calls `done`.
+template <typename T> Done<T> Manager::reserve_name(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
     // Requests of GPUs run in different threads, so only the main loop sees all names.
-    names_asked_for_.insert(name);
+    pending_names_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
-        names_asked_for_.erase(name);
+        pending_names_.erase(name);
         done(std::move(result));
     };
 }
 
 /// `gpu`, or the GPU with the most VRAM for a VF.
-Result<GpuHost*> Manager::gpu_for(const std::string& gpu) const {
+Result<GpuHost*> Manager::gpu_for_new_vf(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
     std::uint64_t max = 0;
@@ -328,7 +332,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
-                       // an apply may make the VF again
+                       // an apply may recreate the VF
                        if (released || released.error().id == ErrorId::NoSuchVf)
                            record_end({.gpu = gpu, .owner = owner, .generation = generation});
                        done(released);
@@ -339,7 +343,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
 void Manager::create(const std::string& gpu, const Options& options, Done<Target> done) {
     or_refuse(done, [&]() -> Result<> {
         TRY(const CreateRequest request, create_request(options));
-        TRY(GpuHost * chosen, gpu_for(gpu));
+        TRY(GpuHost * chosen, gpu_for_new_vf(gpu));
         TRY_VOID(not_locked(chosen->id()));
         const std::string& name = request.spec.name;
         if (!name.empty()) TRY_VOID(name_is_free(name, {}));
@@ -349,7 +353,7 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
                 TRY(const std::uint32_t vf, model.create(request));
                 return Target{.gpu = id, .vf = vf};
             },
-            while_reserved(name, done));
+            reserve_name(name, done));
         return {};
     });
 }
@@ -371,7 +375,7 @@ void Manager::set_vf(const Target& target, const Options& options, Done<> done) 
         }
         gpu->ask<void>([change, vf = target.vf,
                         requester](GpuModel& model) { return model.change(vf, change, requester); },
-                       while_reserved(name.value_or(""), done));
+                       reserve_name(name.value_or(""), done));
         return {};
     });
 }

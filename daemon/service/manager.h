@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Manager: all GPUs of one vgpud. Finds targets (gpu0, gpu0/vf3, a VF's name or UUID), chooses the
-// GPU of a new VF, keeps names unique, and passes checked options to GpuModels. Owns GPUs and state
-// store. Main loop; never waits for a PF core. finish() calls `done`. A request that is refused at
-// once calls `done` before it returns.
+// GPU of a new VF, keeps names unique, and passes checked options to GpuModels. Owns the GPUs and
+// the state store. Runs in the main loop and never waits for a PF core: finish() calls the `done`
+// of a request that a GPU's thread has carried out. If Manager itself refuses a request, it calls
+// `done` before it returns.
 #pragma once
 
 #include "daemon/service/gpu/host.h"
@@ -34,8 +35,8 @@ struct Target {
 /// AmbiguousName: several VFs have `name`.
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
-/// Names are unique over all GPUs and VFs on record and all requests under way. VFs that share a
-/// name in a state file are reported, and can be reached only by path.
+/// A name is unique among all GPUs, all VFs on record and all requests under way. Manager reports
+/// VFs that share a name in a state file; they have to be found by path or UUID.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -56,6 +57,8 @@ public:
     /// NoSuchGpu, with the nearest id.
     [[nodiscard]] Result<GpuHost*> gpu_of(const std::string& id) const;
 
+    /// Calls the `done` of requests that the GPUs' threads have carried out, and finds new clashes
+    /// of names.
     void finish();
     /// Ends the GPUs' threads. Requests under way get no answer.
     void end() { gpus_.clear(); }
@@ -73,20 +76,23 @@ public:
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 
-    /// Locks `gpus` and `names`: until unlock() only the holder may change VFs of `gpus` or use
-    /// `names`. One holder at a time. Busy, or NameTaken for a name in another request.
+    /// Locks `gpus` and `names`: until unlock() only the holder may create, change or destroy VFs
+    /// of `gpus`, change the settings of `gpus`, or use `names`. Claims and control() stay
+    /// possible. Busy if there is a holder; NameTaken for a name in another request.
     Result<> lock(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
     /// Adds names to the current holder's lock.
     void lock_names(const std::vector<std::string>& names);
     void unlock();
-    /// Makes the apply under way (or none) durable, in a GPU's thread.
+    /// Records the apply under way, or that there is none; durable. A GPU's thread writes the file;
+    /// without GPUs the main loop does.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
-    /// `owner` released all its VFs: ends its claims of VFs that the current apply has destroyed.
+    /// Call it when `owner` releases all its VFs. Ends its claims of VFs that the current apply has
+    /// destroyed, so that the apply recreates these VFs without an owner.
     void end_claims(const std::string& owner);
-    /// Whether the claim has ended since `gpu` was locked; a VF that is made again then has no
-    /// owner. Not durable: the recovery of the next vgpud knows only the intent.
+    /// True if the claim has ended since `gpu` was locked. If so, an apply recreates the VF without
+    /// an owner. Not durable: after a restart of vgpud, the recovery has only the intent.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
     /// Answers with the generation of the claim. Options: generation, lease_s, persistent.
@@ -94,11 +100,11 @@ public:
                const Done<std::uint64_t>& done);
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
-    /// The owner has stopped: empties the VF and ends its claim, unless it is persistent.
+    /// Call it when the owner has stopped. Scrubs the VF, and ends a claim that is not persistent.
     void pause(const Target& target, const std::string& owner, std::uint64_t generation,
                const Done<>& done);
 
-    /// An event of vgpud.
+    /// Emits an event of vgpud itself.
     void emit(EventKind kind, std::string text);
     void emit(const Target& target, EventKind kind, std::string text);
     std::vector<AdminEvent> take_admin_events();
@@ -115,24 +121,24 @@ private:
     void record_end(const EndedClaim& claim);
     Result<> start_release(const Target& target, const std::string& owner, std::uint64_t generation,
                            AfterRelease after, const Done<>& done);
-    /// Why the name of the VF `own` is not unique; empty if it is.
+    /// Why `name`, the name of the VF `own`, is not unique; empty if it is unique.
     [[nodiscard]] std::string clash_of(const std::string& name, const Target& own,
                                        const StateStore::Names& names) const;
     void find_clashes();
-    template <typename T> Done<T> while_reserved(const std::string& name, Done<T> done);
-    [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& but) const;
-    [[nodiscard]] Result<GpuHost*> gpu_for(const std::string& gpu) const;
+    template <typename T> Done<T> reserve_name(const std::string& name, Done<T> done);
+    [[nodiscard]] Result<> name_is_free(const std::string& name, const Target& except) const;
+    [[nodiscard]] Result<GpuHost*> gpu_for_new_vf(const std::string& gpu) const;
 
     StateStore store_;
     const Clock& clock_;
     std::vector<AdminEvent> admin_events_;   ///< of vgpud, not taken yet
-    std::set<std::string> names_asked_for_;  ///< in requests under way
+    std::set<std::string> pending_names_;    ///< in requests under way
     std::map<Target, std::string> clashes_;  ///< name clashes, as reported
     std::optional<std::uint64_t> clashes_version_;
     std::string holder_;
     std::set<std::string> locked_gpus_, locked_names_;
-    std::set<EndedClaim> ended_claims_;  ///< claims of locked GPUs that ended since the run or its
-                                         ///< recovery began
+    std::set<EndedClaim> ended_claims_;  ///< claims on locked GPUs that ended since the apply or
+                                         ///< its recovery began
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 

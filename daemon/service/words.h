@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts: names of VFs, and helpers of text/. Pure functions, used in error causes and properties in
-// all of daemon/service.
+// The check of VF names, and the helpers of text/ that all of daemon/service uses for error causes
+// and properties. Pure functions.
 #pragma once
 
 #include "text/nearest.h"
@@ -22,7 +22,7 @@ using text::start_of;
 using text::Uuid;
 using text::uuid_text;
 
-/// Names of VFs: 1 to 63 of [A-Za-z0-9._-], first a letter; no GPU-like "x/vfN", no UUID.
+/// True if a VF may have the name: 1 to 63 of [A-Za-z0-9._-], first a letter, and not a UUID.
 bool is_valid_name(std::string_view name);
 
 }  // namespace vgpu::daemon

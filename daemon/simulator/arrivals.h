@@ -18,7 +18,7 @@ enum class Arrivals : std::uint8_t {
     Backlogged,  ///< always has work
     Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
     Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
-    Recorded,    ///< `jobs`
+    Recorded,    ///< the work of `jobs`
 };
 
 struct RecordedJob {
@@ -35,7 +35,7 @@ enum class BadKernel : std::uint8_t {
 struct VfFault {
     std::int64_t at_ns = 0;  ///< since the simulation began
     BadKernel kind = BadKernel::None;
-    bool stays_out = false;  ///< after a reset the guest does not load its driver again
+    bool stays_out = false;  ///< true if the guest does not load its driver again after a reset
 };
 
 struct Workload {
@@ -45,13 +45,13 @@ struct Workload {
     std::int64_t phase_ns = 0;
     std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
     std::vector<RecordedJob> jobs{};  ///< in the order of time
-    std::vector<VfFault> faults{};    ///< in addition to its jobs
+    std::vector<VfFault> faults{};    ///< in addition to the jobs
 };
 
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t incarnation = 0;  ///< of the VF; arrivals of an earlier one are void
+    std::uint64_t incarnation = 0;  ///< number of the VF's join; arrivals of earlier joins are void
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< in Workload::jobs
     VfFault fault{};           ///< if it has a kind, this is a fault and not a job
@@ -72,7 +72,7 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// Adds the first arrival of an incarnation that begins at from.at_ns, and all faults.
+    /// Adds the first arrival of a VF that joins at from.at_ns, and its faults from that time on.
     void begin(const Workload& work, Arrival from, Rng& rng) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
@@ -86,7 +86,8 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// Adds work for a VF that lost its work and is back. Recorded jobs continue without this.
+    /// Adds work for a VF that lost its work in a reset and has loaded its driver again. Does
+    /// nothing unless the work is backlogged: the queue still has the next arrival of other kinds.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }

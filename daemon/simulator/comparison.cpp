@@ -14,8 +14,8 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// max |received / due − 1| over the VFs that always have work and compete only by weight.
-/// due = Σ received · weight / Σ weight.
+/// max |received / due − 1| over the VFs that always have work and compete only by weight, in
+/// percent; 0 if the setup has changes. due = weight · Σ received / Σ weight.
 double share_error_of(const Simulation& setup, const Figures& figures) {
     double weights = 0, received = 0;
     const auto counts = [&](std::size_t i) {
@@ -39,7 +39,8 @@ double share_error_of(const Simulation& setup, const Figures& figures) {
     return 100 * worst;
 }
 
-class Judge final : public GpsFluid {
+/// A GpsFluid that also keeps the recording of the run.
+class RecordingFluid final : public GpsFluid {
 public:
     void recorded(const std::vector<std::uint8_t>& bytes) override {
         recording.assign(bytes.begin(), bytes.end());
@@ -48,17 +49,17 @@ public:
     std::string recording;
 };
 
-/// The part of the scenario that a policy does not support; empty if it supports all.
+/// Why the policy cannot simulate the scenario; empty if it can.
 std::string_view refusal_of(const Simulation& setup, const Policy& policy) {
     const auto has = [&setup](auto is_one) {
         return std::any_of(setup.vfs.begin(), setup.vfs.end(), is_one);
     };
-    const auto is_bad = [](const VfFault& fault) { return fault.kind == BadKernel::Hang; };
+    const auto hangs = [](const VfFault& fault) { return fault.kind == BadKernel::Hang; };
     if (has([](const VfSetup& vf) { return vf.policy.is_gang; })) return "it has no gang slots";
     if (has([&](const VfSetup& vf) {
-            return std::any_of(vf.work.faults.begin(), vf.work.faults.end(), is_bad);
+            return std::any_of(vf.work.faults.begin(), vf.work.faults.end(), hangs);
         }))
-        return policy.refuses_hangs();
+        return policy.hang_refusal();
     return {};
 }
 
@@ -119,7 +120,7 @@ double longest_slice_ms(const Scenario& scenario) {
 }
 
 tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario) {
-    Judge oracle;
+    RecordingFluid oracle;
     auto figures = run(scenario, kProductName, oracle);
     if (!figures) return tl::make_unexpected(figures.error());
     return ProductOutcome{.figures = std::move(*figures),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Comparison: runs a scenario under each of its policies. Reports fairness against the ideal
-// engine, responses, waits and waste.
+// Comparison: runs a scenario under each of its policies. Reports fairness compared with the ideal
+// engine, responses, waits and unused time.
 #pragma once
 
 #include "daemon/simulator/scenario.h"
@@ -19,10 +19,10 @@ struct Row {
     double share_error_pct = 0;                 ///< of the worst VF that always has work
     double p50_ms = 0, p99_ms = 0, max_ms = 0;  ///< response of all jobs
     std::uint64_t jobs = 0;
-    std::uint64_t missed = 0;    ///< deadlines
-    double longest_wait_ms = 0;  ///< off the engine with work
-    double useful_pct = 0;       ///< part of the time that is service
-    double idle_with_work_pct = 0;
+    std::uint64_t missed = 0;       ///< deadlines
+    double longest_wait_ms = 0;     ///< off the engine with work
+    double useful_pct = 0;          ///< part of the time that is service
+    double idle_with_work_pct = 0;  ///< part of the time in Figures::idle_with_work_ns
     std::uint64_t switches = 0;
     std::uint64_t resets = 0;  ///< of VFs
 };
@@ -30,7 +30,7 @@ struct Row {
 struct ProductOutcome {
     Figures figures{};
     double worst_lag_ms = 0;
-    std::string recording{};  ///< its last part (recording.h)
+    std::string recording{};  ///< the last part of vgpud's record (recording.h)
 };
 /// Simulates the product. The error is the text of the part that refused.
 [[nodiscard]] tl::expected<ProductOutcome, std::string> simulate(const Scenario& scenario);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Rounds of gangs (docs/decisions/0012-gangs.md). The host's clock counts slots. At the start of a
-// round the slots of phase 0 of all gangs begin together, as at time 0 of a simulation.
+// Rounds of gangs (docs/decisions/0012-gangs.md). A round is the least common multiple of the
+// gangs' periods, counted from time 0 of the host's clock. At the start of a round the slots of
+// phase 0 of all gangs begin together, as at time 0 of a simulation.
 #pragma once
 
 #include "daemon/simulator/simulator.h"

@@ -8,8 +8,8 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// A debt below this counts as paid.
-constexpr long double kPaidNs = 1e-6L;
+/// A lag between -kLagToleranceNs and 0 counts as 0.
+constexpr long double kLagToleranceNs = 1e-6L;
 
 }  // namespace
 
@@ -24,20 +24,20 @@ void GpsFluid::swapped(std::uint32_t vf, std::uint32_t other) {
     std::swap(accounts_[vf], accounts_[other]);
 }
 
-/// Removes a VF. A lag > 0 is shared among the others once no VF has lag > 0.
+/// Removes a VF. Its lag, if it is positive, is forfeited.
 void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
     account.is_competing = false;
     account.has_negative_lag = account.ideal < account.received;
-    if (account.has_negative_lag) return share_if_alone();
+    if (account.has_negative_lag) return distribute_if_none_competes();
     forfeited_lag_ += account.ideal - account.received;
     account.ideal = account.received;
-    share_if_alone();
+    distribute_if_none_competes();
 }
 
-/// If no VF competes, debts are paid at once.
-void GpsFluid::share_if_alone() {
+/// Distributes the forfeited lag at once if no VF competes.
+void GpsFluid::distribute_if_none_competes() {
     if (std::none_of(accounts_.begin(), accounts_.end(),
                      [](const Account& account) { return account.is_competing; }))
         distribute_forfeited_lag();
@@ -50,16 +50,16 @@ void GpsFluid::decided(std::uint32_t /*vf*/) {
 void GpsFluid::distribute_forfeited_lag() {
     while (forfeited_lag_ > 0) {
         long double weights = 0, step = forfeited_lag_;
-        bool is_anybody_in = false;
+        bool is_any_competing = false;
         for (const Account& account : accounts_) {
             if (!account.is_competing && !account.has_negative_lag) continue;
-            is_anybody_in = is_anybody_in || account.is_competing;
+            is_any_competing = is_any_competing || account.is_competing;
             weights += account.weight;
         }
         for (const Account& account : accounts_) {
             if (!account.is_competing && !account.has_negative_lag) continue;
             const long double ahead = account.received - account.ideal;
-            if (ahead <= kPaidNs && account.is_competing) return;
+            if (ahead <= kLagToleranceNs && account.is_competing) return;
             step = std::min(step, std::max(ahead, 0.0L) / account.weight * weights);
         }
         if (weights == 0) {
@@ -68,7 +68,7 @@ void GpsFluid::distribute_forfeited_lag() {
         }
         distribute(step);
         forfeited_lag_ -= step;
-        if (!is_anybody_in) continue;
+        if (!is_any_competing) continue;
         record_all();
     }
 }
@@ -82,22 +82,22 @@ void GpsFluid::competes(std::uint32_t vf) {
     accounts_[vf].has_negative_lag = false;
 }
 
-void GpsFluid::rests(std::uint32_t vf, bool is_mid_slice) {
+void GpsFluid::stops_competing(std::uint32_t vf, bool is_mid_slice) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
     account.is_competing = false;
-    const long double owed = account.ideal - account.received;
-    if (owed < 0) {
+    const long double lag = account.ideal - account.received;
+    if (lag < 0) {
         account.has_negative_lag = true;
     } else {
         account.ideal = account.received;
         if (is_mid_slice)
-            distribute(owed);
+            distribute(lag);
         else
-            forfeited_lag_ += owed;
+            forfeited_lag_ += lag;
         record_all();
     }
-    share_if_alone();
+    distribute_if_none_competes();
 }
 
 void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t /*at_ns*/) {
@@ -108,7 +108,8 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     record_all();
 }
 
-/// Distributes service by weight. A VF that has paid its debt drops out.
+/// Distributes service by weight. A VF with negative lag that does not compete leaves the fluid
+/// schedule when its lag reaches 0.
 void GpsFluid::distribute(long double ns) {
     while (ns > 0) {
         long double weights = 0, step = ns;
@@ -123,7 +124,8 @@ void GpsFluid::distribute(long double ns) {
         for (Account& account : accounts_) {
             if (!account.is_competing && !account.has_negative_lag) continue;
             account.ideal += step * account.weight / weights;
-            if (!account.has_negative_lag || account.received - account.ideal > kPaidNs) continue;
+            if (!account.has_negative_lag || account.received - account.ideal > kLagToleranceNs)
+                continue;
             account.ideal = account.received;
             account.has_negative_lag = false;
         }

@@ -2,12 +2,14 @@
 //
 // GpsFluid: an ideal engine (generalised processor sharing) by which a run is judged. It is
 // independent of the product: no virtual time, no deadlines, plain long double, loops over all VFs.
-// Time is service by weight, without reservations. Rounding error: < 1 ns in 10^6 slices.
+// It counts only service by weight, and ignores reserved service. Rounding error: < 1 ns in 10^6
+// slices.
 //
-// It follows the run and does not know the length of work in advance. It splits service by weight
-// among competing VFs. A VF that stops competing within its slice forfeits its lag > 0 to the
-// others at once. If a VF stops at another time, or leaves, its lag is shared once no VF has lag >
-// 0. A VF with lag < 0 stays until its share has paid the debt.
+// GpsFluid follows the run and does not know the length of work in advance. It splits service by
+// weight among competing VFs. A VF that stops competing within its slice forfeits its lag, if it is
+// positive, to the others at once. If a VF stops at another time, or leaves, its positive lag is
+// shared as long as all competing VFs have lag < 0. A VF with lag < 0 stays in the fluid schedule
+// until its share has made up the lag.
 #pragma once
 
 #include "daemon/simulator/simulator.h"
@@ -25,7 +27,7 @@ public:
     void reweighted(std::uint32_t vf, std::uint32_t weight) override;
     void decided(std::uint32_t vf) override;
     void competes(std::uint32_t vf) override;
-    void rests(std::uint32_t vf, bool is_mid_slice) override;
+    void stops_competing(std::uint32_t vf, bool is_mid_slice) override;
     void served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::int64_t at_ns) override;
 
     /// ideal - received
@@ -38,16 +40,16 @@ private:
         long double ideal = 0, received = 0;
         long double weight = 0;
         bool is_competing = false;
-        bool has_negative_lag = false;  ///< does not compete, lag < 0
+        bool has_negative_lag = false;  ///< true if the VF does not compete and has lag < 0
     };
 
     void distribute(long double ns);
     void record_all();
     void distribute_forfeited_lag();
-    void share_if_alone();
+    void distribute_if_none_competes();
 
     std::vector<Account> accounts_;
-    long double forfeited_lag_ = 0;  ///< to be shared once no VF has lag > 0
+    long double forfeited_lag_ = 0;  ///< not shared yet
     long double worst_lag_ = 0;
 };
 

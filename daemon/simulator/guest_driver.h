@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestDriver: the part of a guest's driver that the PF core sees. It loads within full access,
-// with a single message. After a reset it reports ready, and loads again once the VF is
-// provisioned, unless it stays out.
+// GuestDriver: the part of a guest's driver that the PF core sees. To load, the driver requests
+// full access, and releases it at once. After a reset the driver answers the FLR notification with
+// READY_TO_RESET, and loads again when the VF is PROVISIONED, unless `stays_out` was set.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
 //                      ^                                       | was_reset
-//                      +---------- VF is PROVISIONED -------- Resetting   (Gone, if it stays out)
+//                      +---------- VF is PROVISIONED -------- Resetting   (Gone, if stays_out)
 //
 // Called by a ProductRun between device events.
 #pragma once
@@ -19,12 +19,12 @@ namespace vgpu::simulator {
 
 class GuestDriver {
 public:
-    /// `pf` must outlive it.
+    /// `pf` must outlive the GuestDriver.
     GuestDriver(VirtualPf& pf, std::uint32_t vf) : pf_(&pf), vf_(vf) {}
 
     void load();
     void was_reset(bool stays_out);
-    /// Does all that is due.
+    /// Makes all state transitions that are possible now.
     void step();
 
     [[nodiscard]] bool is_loaded() const { return state_ == State::Loaded; }

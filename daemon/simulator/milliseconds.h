@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ms_of(): milliseconds for display. This is the only place where the simulator's nanoseconds
-// become a fraction; computation uses whole nanoseconds.
+// ms_of(): nanoseconds as milliseconds, for display and JSON. The simulators themselves count whole
+// nanoseconds.
 #pragma once
 
 #include <chrono>

@@ -11,6 +11,7 @@ namespace vgpu::simulator {
 
 namespace {
 
+/// The VF that a function id of GPU-IOV names; 0 is the PF.
 std::uint32_t function_vf(std::uint32_t byte) {
     return (byte & GPUIOV_FCN_VF) != 0 ? (byte & 0x7fu) + 1 : 0;
 }
@@ -44,12 +45,12 @@ void ModelGpu::next_step() {
     if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
     const gpuiov_command step = steps_[step_].first;
     const std::uint32_t vf = steps_[step_].second;
-    static const std::map<gpuiov_command, gpuiov_status> kWhile = {
+    static const std::map<gpuiov_command, gpuiov_status> kStatusDuring = {
         {GPUIOV_CMD_IDLE, GPUIOV_STATUS_IDLING},
         {GPUIOV_CMD_SAVE, GPUIOV_STATUS_SAVING},
         {GPUIOV_CMD_LOAD, GPUIOV_STATUS_LOADING},
         {GPUIOV_CMD_RUN, GPUIOV_STATUS_ENABLING}};
-    status_ = kWhile.contains(step) ? kWhile.at(step) : GPUIOV_STATUS_PENDING;
+    status_ = kStatusDuring.contains(step) ? kStatusDuring.at(step) : GPUIOV_STATUS_PENDING;
     if (step == GPUIOV_CMD_IDLE && vfs_[vf].hangs && is_running_) {
         is_stalled_ = true;
         return;
@@ -123,10 +124,10 @@ void ModelGpu::start_run(std::uint32_t vf) {
     quantum_end_ = quantum == 0 ? kEndless : now_ + quantum;
     run_end_ = has_end ? quantum_end_ + late : kEndless;
     work_from_ = now_;
-    rest_ns_ = 0;
-    rests_from_.reset();
+    idle_ns_ = 0;
+    idle_since_.reset();
     if (on_start) on_start(vf);
-    if (vfs_[vf].work_ns == 0) rests_from_ = now_;
+    if (vfs_[vf].work_ns == 0) idle_since_ = now_;
     watch_work();
     if (!has_end) return;
     at(run_end_, [this, id] {
@@ -146,14 +147,14 @@ void ModelGpu::watch_work() {
         if (id != run_id_ || !is_running_ || vfs_[loaded_].work_ns != work) return;
         vfs_[loaded_].work_ns = 0;
         work_from_ = now_;
-        rests_from_ = now_;
+        idle_since_ = now_;
         interrupt(GPUIOV_INTR_GFX_VM_IDLE);
     });
 }
 
-void ModelGpu::end_rest() {
-    if (rests_from_) rest_ns_ += now_ - *rests_from_;
-    rests_from_.reset();
+void ModelGpu::end_idle() {
+    if (idle_since_) idle_ns_ += now_ - *idle_since_;
+    idle_since_.reset();
 }
 
 void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
@@ -168,8 +169,8 @@ void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     entry.vf = loaded_;
     entry.reason = reason;
     entry.wave_instructions = ran / 10;
-    end_rest();
-    entry.idle_ns = std::min(rest_ns_, ran);
+    end_idle();
+    entry.idle_ns = std::min(idle_ns_, ran);
     append_log(entry);
     if (on_run) on_run(entry);
 }
@@ -190,12 +191,12 @@ void ModelGpu::reset_vf(std::uint32_t number) {
     ++vfs_[number].generation;
     vfs_[number].work_ns = 0;
     vfs_[number].has_interrupts = false;
-    if (loaded_ == number) throw_out();
+    if (loaded_ == number) unload_active();
     vfs_[number].hangs = false;
     if (on_reset) on_reset(number);
 }
 
-void ModelGpu::throw_out() {
+void ModelGpu::unload_active() {
     if (is_running_) park(VGPU_RUN_END_RESET, now_);
     loaded_ = 0;
     is_stalled_ = false;
@@ -241,7 +242,7 @@ void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
     Vf& vf = vfs_[number];
     const bool is_active = loaded_ == number && is_running_;
     if (is_active && vf.work_ns == 0) work_from_ = now_;
-    if (is_active) end_rest();
+    if (is_active) end_idle();
     vf.work_ns = ns == kEndless || vf.work_ns == kEndless ? kEndless : vf.work_ns + ns;
     if (is_active) watch_work();
     if (!is_active && (regs_[REG_VGPU_WAKE_ENABLE] >> (number - 1) & 1u) != 0)
@@ -252,7 +253,7 @@ void ModelGpu::give_work(std::uint32_t number, std::uint64_t ns) {
 void ModelGpu::hang(std::uint32_t number) {
     vfs_[number].hangs = true;
     if (loaded_ != number || !is_running_) return;
-    ++run_id_;  // cancels the ends of its quantum and of its work
+    ++run_id_;  // cancels the scheduled ends of the VF's quantum and work
     run_end_ = kEndless;
 }
 

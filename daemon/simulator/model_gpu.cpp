@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint32_t kVsec = VGPU_ECAP_VSEC;
 constexpr std::uint32_t kScheduler = kVsec + GPUIOV_GFX_SCH0;
 
-/// Calls `each` for the part of a range in each page, with the start of the part.
+/// Calls each(page, offset in the page, offset in the range, bytes) for the part of a range in each
+/// page.
 template <typename Each>
 void for_each_page(std::uint64_t offset, std::size_t bytes, const Each& each) {
     for (std::size_t done = 0; done < bytes;) {
@@ -420,7 +421,7 @@ void ModelGpu::write_register(std::uint32_t reg, std::uint32_t value) {
                 vf.to_vf[i] = regs_[REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + i];
             vf.to_vf_valid = true;
             const bool is_notice = vf.to_vf[0] == MAILBOX_VF_FLR_NOTIFICATION;
-            (is_notice && !vf.has_interrupts ? vf.unheard : vf.received).push_back(vf.to_vf[0]);
+            (is_notice && !vf.has_interrupts ? vf.undelivered : vf.received).push_back(vf.to_vf[0]);
         }
         return;
     }

@@ -2,9 +2,10 @@
 //
 // ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is both the
 // platform (services of core/base/os.h) and the device: PF registers, GPU-IOV capability, VRAM, run
-// log, mailbox, bulk operations. VFs are amounts of work. Time passes only in run_for() and
-// run_until(), which order timer, interrupts and ends of quanta. Faults: `faults` defines how the
-// next IDLE, SAVE, LOAD or RUN of a VF fails; `fail_after` makes the n-th access fail.
+// log, mailbox, bulk operations. The model of a VF is the amount of work that it has left. Time
+// passes only in run_for() and run_until(), which order timer, interrupts and ends of quanta.
+// Faults: `faults` defines how the next IDLE, SAVE, LOAD or RUN of a VF fails or is delayed;
+// `fail_after` makes one access of the core fail.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ public:
     [[nodiscard]] std::uint64_t now() const { return now_; }
     void run_until(std::uint64_t time);
     void run_for(std::uint64_t ns) { run_until(now_ + ns); }
-    /// kEndless if there is none.
+    /// Time of the next event; kEndless if there is none.
     [[nodiscard]] std::uint64_t next_event() const;
     [[nodiscard]] Snapshot save() const;
     void restore(const Snapshot& snapshot);
@@ -60,6 +61,7 @@ public:
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
     [[nodiscard]] std::uint64_t total_switches() const { return switches_; }
+    /// A register in the bank of `vf`; `reg` is its offset in bank 0.
     [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
     void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
     /// The value last written; 0 if none.
@@ -71,7 +73,7 @@ public:
     void poke(std::uint64_t offset, std::uint8_t value) { byte(offset) = value; }
     [[nodiscard]] std::uint8_t peek(std::uint64_t offset);
     void interrupt(std::uint32_t bits);
-    /// Loses all state.
+    /// Loses registers, VRAM, work and pending events. Clients stay attached.
     void power_cycle();
 
     // --- as a guest
@@ -85,10 +87,12 @@ public:
     std::vector<std::string> log_lines;
     std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
     std::function<void(std::uint32_t vf)> on_start;
-    std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< a run is over
+    std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< called when a run is over
     std::function<void(std::uint32_t vf)> on_reset;            ///< a VF was reset, and its work is
                                                                ///< gone
-    /// If set, replaces `done`, `notifications` and the stream members.
+    /// Callbacks for the core's calls. `request_done` replaces `done`, `stream_write` replaces
+    /// `stream_out` and `stream_room`, `stream_read` replaces `stream_in`. `events` is called in
+    /// addition to counting `notifications`. Each callback may be empty.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
         std::function<void()> events;
@@ -141,10 +145,10 @@ private:
     bool apply_step(gpuiov_command step, std::uint32_t vf);
     void start_run(std::uint32_t vf);
     void watch_work();
-    void end_rest();
+    void end_idle();
     void park(vgpu_hw_run_end reason, std::uint64_t at_time);
     void reset_vf(std::uint32_t vf);
-    void throw_out();
+    void unload_active();
     std::uint32_t busy_mask() const;
     void append_log(const vgpu_hw_run_log_entry& entry);
 

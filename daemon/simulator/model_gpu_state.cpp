@@ -20,7 +20,7 @@ std::vector<std::uint64_t> ModelGpuState::digest() const {
     words.insert(words.end(), {events_.size(), faults.size(), fail_after.value_or(UINT64_MAX),
                                intr_status_, intr_enable_, mbox1_, command_, status_, loaded_,
                                step_, steps_.size(), until(device_reset_ends_)});
-    flags({irq_, op_busy_, op_refused_, is_running_, is_stalled_, rests_from_.has_value(), is_gone,
+    flags({irq_, op_busy_, op_refused_, is_running_, is_stalled_, idle_since_.has_value(), is_gone,
            lose_interrupts, verify_fails, stream_in.empty()});
     for (const Vf& vf : vfs_) {
         words.insert(words.end(), {vf.to_pf[0], vf.to_vf[0]});

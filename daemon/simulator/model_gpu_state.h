@@ -26,6 +26,8 @@ inline constexpr std::uint64_t kSecond = 1000 * kMs;
 inline constexpr std::uint64_t kVramPage = 65536;  ///< bytes
 inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::max();
 
+/// Lost: the step never ends. Aborted: it ends with GPUIOV_STATUS_ABORTED. Both stall the VF that
+/// is loaded. Late: it takes Fault::late_ns longer.
 enum class FaultKind { Lost, Aborted, Late };
 
 struct Fault {
@@ -39,7 +41,7 @@ class ModelGpuState {
 public:
     struct Vf {
         std::uint64_t work_ns = 0;  ///< kEndless: never done
-        bool hangs = false;         ///< stays in the engine until reset
+        bool hangs = false;         ///< true if it stays in the engine until a reset
         bool is_attached = false;
         std::uint32_t generation = 0;  ///< number of FLRs done
         bool flr_never_ends = false;
@@ -53,26 +55,26 @@ public:
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
         /// FLR notifications sent while the interrupt ring was off. The driver reads its mailbox
         /// only on an interrupt, and an FLR turns the ring off until the driver loads again.
-        std::vector<std::uint32_t> unheard;
+        std::vector<std::uint32_t> undelivered;
         bool has_interrupts = false;
     };
 
-    /// The values that decide how the device continues. Times are relative to now, in steps of a
-    /// factor of two; numbers that only count are left out.
+    /// The values that decide how the device continues. Times are relative to now and rounded to
+    /// powers of two. Counters that the device does not use are left out.
     [[nodiscard]] std::vector<std::uint64_t> digest() const;
 
     // --- records and faults
     std::map<std::uint64_t, std::pair<int, std::string>> done;
     std::uint64_t notifications = 0;
     std::deque<Fault> faults;
-    bool overruns_hold = false;       ///< runs that overrun ignore commands as well
-    std::uint64_t step_ns = 2 * kUs;  ///< each of IDLE SAVE LOAD RUN
+    bool overruns_hold = false;       ///< true if runs that overrun delay the command IDLE, too
+    std::uint64_t step_ns = 2 * kUs;  ///< duration of each IDLE, SAVE, LOAD and RUN
     std::uint64_t bulk_ns = 20 * kUs;
     std::uint32_t state_bytes = 4096;  ///< size of a VF's SAVE_STATE
     bool refuse_tables = false;
     bool lose_interrupts = false;
     bool verify_fails = false;
-    bool is_gone = false;                     ///< every access fails with -ENODEV
+    bool is_gone = false;                     ///< true if every access fails with -ENODEV
     std::optional<std::uint64_t> fail_after;  ///< accesses until one fails with -EIO
     std::uint64_t accesses = 0;
     std::uint64_t accesses_failed = 0;     ///< by `fail_after`
@@ -81,10 +83,10 @@ public:
     std::deque<std::uint8_t> stream_in;
     std::optional<std::size_t> stream_room;  ///< bytes until -EAGAIN
     std::uint32_t device_resets = 0;
-    bool device_reset_keeps_vram = false;  ///< as in softgpu, VF tables are kept as well
+    bool device_reset_keeps_vram = false;  ///< true as in softgpu; VF page tables are kept as well
     std::uint64_t device_reset_ns = 0;     ///< time until the reset is reported as over
-    /// Number of calls from a service back into the core, which os.h forbids. They are found
-    /// because every call of the core ends by arming the timer.
+    /// Number of calls from a service of the platform back into the core, which os.h forbids. They
+    /// are noticed because every call of the core ends by arming the timer.
     std::uint32_t calls_back = 0;
 
 protected:
@@ -120,8 +122,8 @@ protected:
     std::uint64_t work_from_ = 0;  ///< begin of the VF's current work
     bool is_stalled_ = false;
     std::uint64_t run_start_ = 0;
-    std::optional<std::uint64_t> rests_from_;
-    std::uint64_t rest_ns_ = 0;  ///< rest time within the run
+    std::optional<std::uint64_t> idle_since_;
+    std::uint64_t idle_ns_ = 0;  ///< idle time within the run
     std::uint64_t run_id_ = 0;
     std::uint64_t command_id_ = 0;
     std::uint64_t switches_ = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Algorithms of other systems as policies, taken from their sources or documents, with their
-// default quanta. Where the model has a choice, it favours the peer; comments name what is left
-// out. No peer has gang slots. It is not known how long resets of GIM and xe take, and what they
-// charge. So no policy here simulates hangs; each refuses them and reports what is known.
+// default quanta. If a source leaves a detail open, the model decides in favour of the peer;
+// comments name what is left out. No peer has gang slots. It is not known how long resets of GIM
+// and xe take, and how much service they charge to the VF. So no policy here simulates hangs: each
+// refuses scenarios with hangs, and its refusal says what is known.
 #pragma once
 
 #include "daemon/simulator/policy.h"
@@ -15,11 +16,11 @@ namespace vgpu::simulator {
 
 class PeerPolicy : public Policy {
 public:
-    /// `name` and `refuses_hangs` must be literals.
-    PeerPolicy(std::string_view name, std::string_view refuses_hangs)
-        : name_(name), refuses_hangs_(refuses_hangs) {}
+    /// `name` and `hang_refusal` must be literals.
+    PeerPolicy(std::string_view name, std::string_view hang_refusal)
+        : name_(name), hang_refusal_(hang_refusal) {}
     [[nodiscard]] std::string_view name() const final { return name_; }
-    [[nodiscard]] std::string_view refuses_hangs() const final { return refuses_hangs_; }
+    [[nodiscard]] std::string_view hang_refusal() const final { return hang_refusal_; }
     void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) override;
     void remove(std::uint32_t vf, std::int64_t at_ns) override;
     void wake(std::uint32_t vf, std::int64_t at_ns) override;
@@ -35,6 +36,7 @@ protected:
 
     /// The next VF with work after `last`; 0 if none.
     [[nodiscard]] std::uint32_t next_in_circle(std::uint32_t last) const;
+    /// Called when a VF was added.
     virtual void entered(std::uint32_t /*vf*/) {}
 
     std::vector<Vf> vfs_;
@@ -43,12 +45,12 @@ protected:
 
 private:
     std::string_view name_;
-    std::string_view refuses_hangs_;
+    std::string_view hang_refusal_;
 };
 
 /// AMD GIM: round robin, 6 ms, no weights. An overrun is subtracted from the VF's next slices, but
-/// at least half a slice remains; a debt above a slice costs one slice. Always passes over VFs
-/// without work (GIM: at most 8 times in a row). In GIM a switch command above 500 ms costs an FLR.
+/// at least half of each remains; a debt above a slice costs one slice. Always skips VFs without
+/// work (GIM: at most 8 times in a row). GIM resets a VF (FLR) whose switch takes more than 500 ms.
 class GimRoundRobin : public PeerPolicy {
 public:
     explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
@@ -66,7 +68,7 @@ private:
     std::vector<std::int64_t> debt_ns_;
 };
 
-/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms; passes over VFs without
+/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms; skips VFs without
 /// work; no weights, no debt. xe resets a VF that stays 16 ms (default) after its quantum.
 class XeSlices : public PeerPolicy {
 public:
@@ -108,7 +110,7 @@ private:
     int stage_ = 0;
 };
 
-/// Start-time fair queueing with slices of 2 ms (stride scheduling, the textbook choice).
+/// Start-time fair queueing, with slices of 2 ms.
 class StartTimeFair : public PeerPolicy {
 public:
     explicit StartTimeFair(std::int64_t slice_ns = 2'000'000)

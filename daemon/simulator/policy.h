@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Policy: another system's algorithm (peers.h), which chooses the next VF for the engine. All
-// policies get the same events at the same times.
+// policies get the same arrivals and changes at the same times.
 #pragma once
 
 #include "daemon/service/scheduler/policy.h"
@@ -26,23 +26,26 @@ public:
 
     [[nodiscard]] virtual std::string_view name() const = 0;
 
-    /// VF numbers begin at 1.
+    /// Adds or changes a VF. VF numbers begin at 1.
     virtual void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) = 0;
     virtual void remove(std::uint32_t vf, std::int64_t at_ns) = 0;
+    /// The VF got work, or has none left.
     virtual void wake(std::uint32_t vf, std::int64_t at_ns) = 0;
     virtual void sleep(std::uint32_t vf, std::int64_t at_ns) = 0;
 
+    /// The next slice. If none, the engine idles until the next event.
     virtual Grant next(std::int64_t at_ns) = 0;
     /// The VF granted last has entered the engine, or has left it.
     virtual void started(std::int64_t at_ns) = 0;
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// Time of a change without an event. At that time advance() is called.
+    /// Time at which the policy itself changes, such as a refill of credit; none if it never does.
+    /// advance() is called at that time.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
     virtual void advance(std::int64_t) {}
 
-    /// Why the policy cannot simulate a scenario with hangs.
-    [[nodiscard]] virtual std::string_view refuses_hangs() const = 0;
+    /// Why the policy cannot simulate a scenario with hangs; empty if it can.
+    [[nodiscard]] virtual std::string_view hang_refusal() const = 0;
 };
 
 }  // namespace vgpu::simulator

@@ -28,7 +28,7 @@ constexpr std::uint64_t kVfBytes = 32u << 20;
 constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::uint32_t kSwitchSteps = 4;
 
-/// State files in memory, which are never read.
+/// A StatePort that stores nothing, because a simulated vgpud never restarts.
 class Memory final : public daemon::StatePort {
 public:
     Result<std::vector<std::string>> list() override { return std::vector<std::string>{}; }
@@ -53,19 +53,19 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_throttled = false;
         std::uint32_t weight = 0;   ///< as the observer was last informed
-        std::uint32_t account = 0;  ///< number of the VF whose account the observer has here
-        bool is_listed = false;     ///< the table in force gives it a share
+        std::uint32_t account = 0;  ///< VF number whose account the observer has for this VF
+        bool is_listed = false;     ///< true if a table in force has given it a share
         std::uint64_t incarnation = 0;
         std::optional<GuestDriver> driver{};  ///< while the VF exists
         std::int64_t hung_ns = 0;             ///< since it hung
-        bool stays_out = false;               ///< after a reset
+        bool stays_out = false;               ///< true if its driver is not loaded after a reset
     };
 
     [[nodiscard]] std::int64_t now() const {
         return static_cast<std::int64_t>(pf_.gpu.now()) - begin_ns_;
     }
-    void settle();
-    void go_on();
+    void warm_up();
+    void step();
     [[nodiscard]] std::int64_t vgpud_acts_at() const;
     [[nodiscard]] bool is_over() const;
     [[nodiscard]] std::int64_t next_ns() const;
@@ -78,16 +78,16 @@ private:
     void complete_job(std::uint32_t index, std::int64_t at_ns);
     void start(std::uint32_t number);
     void end();
-    void lose_work(std::uint32_t number);
+    void drop_work(std::uint32_t number);
     void step_vgpud();
     Result<> deliver();
     Result<> deliver_change(const Change& change);
     void arrive(const Arrival& arrival);
-    void go_wrong(const Arrival& arrival);
+    void inject_fault(const Arrival& arrival);
     void submit(const Arrival& arrival, std::int64_t work_ns);
-    void attend_guests();
+    void service_guests();
     Result<> join(std::uint32_t index, std::uint32_t weight);
-    void take_account(std::uint32_t index);
+    void swap_accounts(std::uint32_t index);
     Result<> load_driver(GuestDriver& driver, std::uint32_t number);
     Result<> leave(std::uint32_t index);
     void record_weights();
@@ -96,7 +96,7 @@ private:
     void record_competes(std::uint32_t index, bool competes);
     [[nodiscard]] std::uint64_t overrun(std::uint32_t number);
     [[nodiscard]] bool is_reserved() const;
-    [[nodiscard]] bool somebody_waits() const;
+    [[nodiscard]] bool is_any_waiting() const;
     [[nodiscard]] bool keeps_slots(std::uint32_t index) const {
         return policy(index).is_strict || policy(index).is_gang;
     }
@@ -120,16 +120,16 @@ private:
     Memory memory_;
     daemon::StateStore store_;
     daemon::GpuModel vgpud_;
-    std::vector<Vf> vfs_;  ///< by place in the setup; 0 unused
+    std::vector<Vf> vfs_;  ///< in the order of the setup, from 1; 0 unused
     ArrivalQueue arrivals_;
     std::size_t next_change_ = 0;
     std::int64_t begin_ns_ = 0;
     std::int64_t accounted_ns_ = 0;
-    std::uint32_t running_ = 0;          ///< place of the running VF
+    std::uint32_t running_ = 0;          ///< index of the running VF in vfs_; 0: none
     std::int64_t reads_at_ns_ = kNever;  ///< when vgpud reads events
-    std::uint64_t heard_ = 0;            ///< notifications
+    std::uint64_t notifications_ = 0;    ///< notifications of the PF core seen so far
     bool has_begun_ = false;
-    std::set<std::uint32_t> spare_accounts_;  ///< numbers with accounts beyond all places
+    std::set<std::uint32_t> spare_accounts_;  ///< VF numbers that have a spare account
     Figures figures_;
 };
 
@@ -153,7 +153,7 @@ ProductRun::ProductRun(const Simulation& setup, Observer* observer, const VgpudM
     pf_.gpu.overrun = [this](std::uint32_t number) { return overrun(number); };
     pf_.gpu.on_start = [this](std::uint32_t number) { start(number); };
     pf_.gpu.on_run = [this](const vgpu_hw_run_log_entry&) { end(); };
-    pf_.gpu.on_reset = [this](std::uint32_t number) { lose_work(number); };
+    pf_.gpu.on_reset = [this](std::uint32_t number) { drop_work(number); };
     pf_.wait = [this] { pass_one_event(); };
 }
 
@@ -163,7 +163,7 @@ Result<Figures> ProductRun::run() {
     begin_ns_ = static_cast<std::int64_t>(pf_.gpu.now());
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
         if (!setup_.vfs[i - 1].joins_later) TRY_VOID(join(i, setup_.vfs[i - 1].policy.weight));
-    settle();
+    warm_up();
     const std::uint64_t switches = pf_.gpu.total_switches();
     has_begun_ = true;
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
@@ -172,7 +172,7 @@ Result<Figures> ProductRun::run() {
                             rng_);
     while (!is_over()) {
         TRY_VOID(deliver());
-        go_on();
+        step();
     }
     account();
     figures_.elapsed_ns = now();
@@ -184,9 +184,10 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// Lets vgpud plan for the VFs before their first work. Gang slots count from the end of this.
-void ProductRun::settle() {
-    while (now() < kSettleNs) go_on();
+/// Lets the VFs' drivers load and vgpud plan before the first work. Time 0 of the simulation, at
+/// which gang slots begin, is the end of warm_up().
+void ProductRun::warm_up() {
+    while (now() < kWarmUpNs) step();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
     while (now() < until_ns) {
         if (vgpud_acts_at() <= now()) step_vgpud();
@@ -197,7 +198,7 @@ void ProductRun::settle() {
     if (reads_at_ns_ != kNever) reads_at_ns_ = 0;
 }
 
-void ProductRun::go_on() {
+void ProductRun::step() {
     if (vgpud_acts_at() <= now()) step_vgpud();
     pass_to(next_ns());
 }
@@ -213,7 +214,7 @@ std::int64_t ProductRun::vgpud_acts_at() const {
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
 
-/// Time of the next event, at least a nanosecond from now.
+/// Time of the next event, at least a nanosecond from now unless an arrival is due.
 std::int64_t ProductRun::next_ns() const {
     std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
     if (has_begun_ && next_change_ < setup_.changes.size())
@@ -232,12 +233,12 @@ void ProductRun::pass_to(std::int64_t at_ns) {
         record_weights();
         record_throttled();
     }
-    if (pf_.gpu.notifications == heard_) return;
-    heard_ = pf_.gpu.notifications;
+    if (pf_.gpu.notifications == notifications_) return;
+    notifications_ = pf_.gpu.notifications;
     if (reads_at_ns_ == kNever) reads_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
-/// Called while vgpud waits for an answer.
+/// Called while vgpud waits for an answer of the PF core.
 void ProductRun::pass_one_event() {
     pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
 }
@@ -255,7 +256,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Accounts for the time since the last call. Nothing has changed in that time.
+/// Accounts for the time since the last call. The state of the engine was constant in that time.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -276,8 +277,8 @@ void ProductRun::account() {
 
 void ProductRun::idle(std::int64_t ns) {
     figures_.idle_ns += ns;
-    const bool is_meant = running_ != 0 && keeps_slots(running_);
-    if (!is_meant && somebody_waits()) figures_.idle_with_work_ns += ns;
+    const bool is_own_slot = running_ != 0 && keeps_slots(running_);
+    if (!is_own_slot && is_any_waiting()) figures_.idle_with_work_ns += ns;
 }
 
 /// Charges a hang like service by weight.
@@ -336,7 +337,7 @@ void ProductRun::end() {
 }
 
 /// Loses all work of a VF that is reset.
-void ProductRun::lose_work(std::uint32_t number) {
+void ProductRun::drop_work(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
     account();
@@ -364,7 +365,7 @@ std::uint64_t ProductRun::overrun(std::uint32_t number) {
     return static_cast<std::uint64_t>(ns);
 }
 
-bool ProductRun::somebody_waits() const {
+bool ProductRun::is_any_waiting() const {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
         if (!vfs_[i].jobs.empty() && !vfs_[i].is_throttled && !policy(i).is_gang) return true;
     return false;
@@ -382,7 +383,7 @@ Result<> ProductRun::deliver() {
     while (next_change_ < setup_.changes.size() && setup_.changes[next_change_].at_ns <= now())
         TRY_VOID(deliver_change(setup_.changes[next_change_++]));
     while (arrivals_.next_ns() <= now()) arrive(arrivals_.take());
-    attend_guests();
+    service_guests();
     return {};
 }
 
@@ -401,7 +402,7 @@ Result<> ProductRun::deliver_change(const Change& change) {
 void ProductRun::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (vf.number == 0 || vf.incarnation != arrival.incarnation) return;
-    if (arrival.fault.kind != BadKernel::None) return go_wrong(arrival);
+    if (arrival.fault.kind != BadKernel::None) return inject_fault(arrival);
     arrivals_.follow(work(arrival.vf), arrival, rng_);
     if (!vf.driver->is_loaded()) {
         ++figures_.vfs[arrival.vf].lost;
@@ -415,7 +416,7 @@ void ProductRun::arrive(const Arrival& arrival) {
 }
 
 /// Begins a kernel without an end, or a hang.
-void ProductRun::go_wrong(const Arrival& arrival) {
+void ProductRun::inject_fault(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
     account();
@@ -440,7 +441,7 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
 }
 
 /// Loads drivers after resets. Their VFs get work again.
-void ProductRun::attend_guests() {
+void ProductRun::service_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
         if (!vf.driver || vf.driver->is_loaded()) continue;
@@ -465,16 +466,17 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     vf.weight = weight;
     vf.driver.emplace(pf_, vf.number);
     vf.is_listed = false;
-    take_account(index);
+    swap_accounts(index);
     TRY_VOID(load_driver(*vf.driver, vf.number));
     if (observer_ && policy(index).is_gang) observer_->joined(index, weight);
     return {};
 }
 
-/// The PF core has an account per VF number, so a VF with a free number takes over the debt of the
-/// last VF with it. The observer has an account per place in the setup, and more places for numbers
-/// without a place.
-void ProductRun::take_account(std::uint32_t index) {
+/// Swaps the observer's accounts when a VF of the setup gets another number than before. The PF
+/// core keeps an account per VF number, so a VF takes over the negative lag of the last VF with its
+/// number. The observer keeps an account per VF of the setup, and spare accounts for the numbers of
+/// VFs that have left.
+void ProductRun::swap_accounts(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
     const std::uint32_t before = std::exchange(vfs_[index].account, number);
     if (before == number) return;
@@ -523,7 +525,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
 
 // --- reports to the observer
 
-/// Reports weights to the observer. A VF has its weight from the first table in force that lists
+/// Reports weights to the observer. A weight is in force from the first run table in force that has
 /// it.
 void ProductRun::record_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
@@ -550,7 +552,7 @@ void ProductRun::begin_share(std::uint32_t index, std::uint32_t weight) {
 void ProductRun::record_throttled() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
-        if (vf.number == 0 || pf_.vf(vf.number).is_capped == vf.is_throttled) continue;
+        if (vf.number == 0 || pf_.vf(vf.number).is_throttled == vf.is_throttled) continue;
         vf.is_throttled = !vf.is_throttled;
         vf.waits_since_ns = now();
         if (!vf.jobs.empty()) record_competes(i, !vf.is_throttled);
@@ -559,7 +561,7 @@ void ProductRun::record_throttled() {
 
 void ProductRun::record_competes(std::uint32_t index, bool competes) {
     if (!observer_ || policy(index).is_gang || !vfs_[index].is_listed) return;
-    if (!competes) return observer_->rests(index, running_ == index && !is_reserved());
+    if (!competes) return observer_->stops_competing(index, running_ == index && !is_reserved());
     // the forfeited lag is shared before a VF joins, as at a decision
     observer_->decided(0);
     observer_->competes(index);

@@ -14,8 +14,8 @@ daemon::GpuConfig gpu_config() {
 }
 
 ModelGpu::Options device_options(const Simulation& setup) {
-    // a round begins soon after all VFs have settled
-    constexpr std::int64_t kAheadNs = 2 * kSettleNs;
+    // a round begins soon after all VFs have warmed up
+    constexpr std::int64_t kAheadNs = 2 * kWarmUpNs;
     constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
     const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;
     return {.total_vfs = kProductVfs,

@@ -12,7 +12,7 @@
 namespace vgpu::simulator {
 
 /// Virtual time in which the VFs' drivers load.
-inline constexpr std::int64_t kSettleNs = 1'500'000'000;
+inline constexpr std::int64_t kWarmUpNs = 1'500'000'000;
 
 [[nodiscard]] daemon::GpuConfig gpu_config();
 

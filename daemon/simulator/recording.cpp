@@ -24,7 +24,7 @@ namespace {
 constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
-/// Limit of service: three days in ns. Beyond it lags do not fit in 64 bits.
+/// Limit of the service of all VFs in ns: about three days. With more, lags do not fit in 64 bits.
 constexpr std::int64_t kMaxService = std::int64_t{1} << 48;
 /// The end of the year 9999: later times cannot be printed with four digits of the year.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
@@ -137,7 +137,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     return chunk;
 }
 
-/// Reads an event, and remembers the names in it.
+/// Reads an event. Adds the VF names in it to `recording`.
 Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -201,7 +201,7 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// Calls `read`, and adds the place to its errors.
+/// Calls `read`, and adds the byte offset to its errors.
 template <typename T, typename Read>
 tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
     Items items(bytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read and replayed.
-// replay() compares the decisions with those of this build's scheduler. Exports observe replays.
+// replay() compares the decisions with those of this build's scheduler. The exports
+// (recording_export.h) observe a replay.
 #pragma once
 
 #include "daemon/service/trace/event.h"
@@ -19,7 +20,8 @@ namespace vgpu::simulator {
 
 struct RecordedChunk {
     std::uint64_t number = 0;
-    /// Whether the chunk continues chunk number - 1. If not, vgpud adopted the schedule's state.
+    /// True if the chunk continues the chunk with the preceding number. If not, the recording
+    /// begins here, or vgpud adopted the schedule's state.
     bool continues = false;
     daemon::Nanoseconds at{0};
     std::int64_t unix_time = 0;  ///< s, at `at`; years 1970 to 9999
@@ -30,10 +32,10 @@ struct RecordedChunk {
 /// All texts are printable ASCII; '?' replaces other characters.
 struct Recording {
     std::string gpu;
-    std::string vgpud;                           ///< version of the vgpud that decided
+    std::string vgpud;                           ///< version of the recorded vgpud
     std::map<std::uint32_t, std::string> names;  ///< of VFs, as last known
     std::vector<RecordedChunk> chunks;
-    bool is_cut = false;  ///< the last item is incomplete
+    bool is_cut = false;  ///< true if the last item is incomplete
 };
 
 /// The error names the byte offset of the first mistake.
@@ -52,8 +54,9 @@ tl::expected<std::string, std::string> with_texts(
 struct Replay {
     std::uint64_t events = 0;
     std::uint64_t tables = 0;     ///< requests for a table
-    std::uint64_t gaps = 0;       ///< missing chunks in between
-    std::uint64_t different = 0;  ///< tables, and schedules at the begin of chunks, that differ
+    std::uint64_t gaps = 0;       ///< number of times that chunks are missing
+    std::uint64_t different = 0;  ///< tables, and schedules at the beginning of chunks, that the
+                                  ///< replay makes differently
     std::string first_difference{};
 };
 

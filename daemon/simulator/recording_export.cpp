@@ -84,7 +84,7 @@ private:
     }
     void add(const Woke& woke, const GpuSchedule&) { instant("work", woke.vf, woke.at); }
     void add(const WentIdle& idle, const GpuSchedule&) { instant("no work", idle.vf, idle.at); }
-    void add(const Throttled& held, const GpuSchedule&) { instant("held back", held.vf, held.at); }
+    void add(const Throttled& cap, const GpuSchedule&) { instant("throttled", cap.vf, cap.at); }
     void add(const MembersSet& set, const GpuSchedule&) {
         OrderedJson& event = instant("contracts", 0, set.at);
         for (const GpuSchedule::Member& member : set.members)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Exports of a Recording: figures, a trace for Perfetto and chrome://tracing, a picture, and a
-// scenario for `vgpuctl simulate`. The scenario has the same VFs and work; its contracts may be
-// changed.
+// scenario for `vgpuctl simulate`. The scenario has the same VFs and work; edit its contracts to
+// try others.
 #pragma once
 
 #include "daemon/simulator/milliseconds.h"
@@ -21,7 +21,7 @@ struct RecordedVf {
     std::int64_t service_ns = 0;
     std::int64_t reserved_ns = 0;  ///< part of service_ns
     std::int64_t longest_run_ns = 0;
-    std::int64_t worst_lag_ns = 0;  ///< absolute
+    std::int64_t worst_lag_ns = 0;  ///< absolute value
 };
 
 /// Time from the first event to the last.
@@ -45,7 +45,7 @@ struct RecordedFigures {
 
 [[nodiscard]] std::string svg_picture(const Recording& recording);
 
-/// A scenario (schemas/vgpu-scenario.schema.json). Work is cut at the begin and end of the
+/// A scenario (schemas/vgpu-scenario.schema.json). Work is cut at the beginning and end of the
 /// recording.
 [[nodiscard]] std::string scenario_text(const Recording& recording);
 

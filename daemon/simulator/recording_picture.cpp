@@ -92,8 +92,8 @@ private:
                                  ? 0
                                  : 100.0 * static_cast<double>(figures.service_ns) /
                                        static_cast<double>(figures_.service_ns);
-        const int hue = static_cast<int>(vf * 137 % 360);  // colours of neighbours are far apart on
-                                                           // the wheel
+        // neighbours get colours that are far apart on the colour wheel
+        const int hue = static_cast<int>(vf * 137 % 360);
         return fmt::format(
             "<text x=\"8\" y=\"{:.0f}\">{}</text>\n<g fill=\"hsl({},60%,45%)\">\n{}</g>\n"
             "<text x=\"{:.0f}\" y=\"{:.0f}\">{:.1f} %</text>\n",

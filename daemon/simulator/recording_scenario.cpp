@@ -21,8 +21,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-/// The work of one VF. A job begins when the VF has work and ends when it runs out of it, if the VF
-/// ran in between.
+/// The work of one VF, as recorded. A job begins when the VF gets work, and ends when it has none
+/// left, if the VF ran in between.
 class WorkSeen {
 public:
     void wake(Nanoseconds at) {
@@ -33,8 +33,8 @@ public:
         done_ns_ += ns;
         if (is_last_run_) finish();
     }
-    /// The VF has run out of work. If it is running, its job ends with the run, which the recording
-    /// reports when it is over.
+    /// The VF has run out of work. The recording has the end of a run after this event, so the job
+    /// of a running VF ends with that run.
     void run_out(bool is_running) {
         has_paused_ = true;
         is_last_run_ = is_running && since_.has_value();
@@ -64,7 +64,7 @@ private:
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// A gang's phase for a time that counts from `begin`.
+/// A gang's phase, relative to `begin` instead of time 0 of the host's clock.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -101,8 +101,8 @@ public:
         for (const RecordedChunk& chunk : recording_.chunks) {
             const bool is_first = &chunk == &recording_.chunks.front();
             set_members(chunk.image.members, chunk.image.max_gap_ms, chunk.at, is_first);
-            if (is_first) wake_awake(chunk.image);
-            for (const Event& event : chunk.events) see(event);
+            if (is_first) begin_ongoing_work(chunk.image);
+            for (const Event& event : chunk.events) read_event(event);
         }
         OrderedJson vfs = OrderedJson::array();
         for (auto& [vf, one] : vfs_) {
@@ -158,18 +158,19 @@ private:
         }
     }
 
-    void wake_awake(const GpuSchedule::Image& image) {
+    /// Begins the jobs of the VFs that had work when the recording began.
+    void begin_ongoing_work(const GpuSchedule::Image& image) {
         const daemon::scheduler::FluidImage fluid = image.fluid.image();
         for (const auto& [vf, client] : fluid.clients)
             if (client.is_awake) vfs_[vf].work.wake(period_.begin);
     }
 
-    void see(const Event& event) {
+    void read_event(const Event& event) {
         if (const auto* set = std::get_if<MembersSet>(&event))
             set_members(set->members, set->max_gap_ms, set->at, false);
         if (const auto* woke = std::get_if<Woke>(&event)) vf_of(woke->vf).work.wake(woke->at);
         if (const auto* idle = std::get_if<WentIdle>(&event))
-            vf_of(idle->vf).work.run_out(!idle->is_parked);
+            vf_of(idle->vf).work.run_out(!idle->is_inactive);
         const auto* ran = std::get_if<Ran>(&event);
         if (ran == nullptr) return;
         vf_of(ran->vf).work.run(begin_of(*ran), ran->ns);
@@ -179,13 +180,15 @@ private:
         last_vf_ = ran->vf;
     }
 
-    /// A VF that never was a member cannot be simulated, so its events go to `nobody_`.
+    /// A VF that was never a member of the schedule cannot be simulated, so its events go to
+    /// `nobody_`.
     Vf& vf_of(std::uint32_t vf) {
         const auto found = vfs_.find(vf);
         return found == vfs_.end() ? nobody_ : found->second;
     }
 
-    /// Median pause between runs of different VFs, because most runs follow each other at once.
+    /// The median of the pauses between runs of different VFs. Most such runs follow each other
+    /// without idle time, so the median is the time of a switch. 0 if there are none.
     double switch_us() {
         constexpr double kUsPerMs = 1000;
         if (pauses_.empty()) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rng: seeded random numbers (SplitMix64). They are the same with every standard library, unlike
-// the distributions of <random>.
+// Rng: seeded random numbers (SplitMix64). Unlike the distributions of <random>, they do not depend
+// on the C++ library.
 #pragma once
 
 #include <cmath>
@@ -36,7 +36,7 @@ public:
         const double x = -std::log1p(-unit()) * static_cast<double>(mean);
         return static_cast<std::int64_t>(x) + 1;
     }
-    /// Log-uniformly distributed in 1 .. 10000.
+    /// Log-uniformly distributed in 1 .. 9999.
     std::uint32_t weight() { return static_cast<std::uint32_t>(std::exp(unit() * 9.21034)); }
 
 private:

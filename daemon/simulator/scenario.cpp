@@ -20,20 +20,20 @@ namespace {
 
 using Json = nlohmann::json;
 using daemon::scheduler::Contract;
-using daemon::scheduler::Party;
+using daemon::scheduler::ContractParty;
 using daemon::scheduler::PriorityClass;
 using daemon::scheduler::SlotMode;
 
 constexpr std::size_t kMaxVfs = 4096;
 constexpr std::size_t kFewWords = 80;
 
-/// A mistake in the document; does not leave this file.
+/// A mistake in the document. Thrown and caught only in this file.
 class Wrong : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// A value, shortened for messages.
+/// A value, shortened for messages to kFewWords bytes.
 std::string words_of(const Json& value) {
     return value.dump().substr(0, kFewWords);
 }
@@ -88,8 +88,8 @@ public:
         return json_.at(key).get<std::string>();
     }
 
-    /// false if absent
-    [[nodiscard]] bool truth(const char* key) const {
+    /// The value; false if absent.
+    [[nodiscard]] bool flag(const char* key) const {
         if (!has(key)) return false;
         if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " must be true or false");
         return json_.at(key).get<bool>();
@@ -149,7 +149,7 @@ std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
         if (jobs.back().work_ns == 0) throw Wrong(fmt::format("{}: a job without work", where));
         if (jobs.size() > 1 && jobs.back().at_ns < jobs[jobs.size() - 2].at_ns)
             throw Wrong(
-                fmt::format("{}[{}] comes before the one before it", where, jobs.size() - 1));
+                fmt::format("{}[{}] begins before the preceding job", where, jobs.size() - 1));
     }
     return jobs;
 }
@@ -197,7 +197,7 @@ std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
         fault.at_ns = section.ns("at_ms", 0, kNsPerMs, kLongestMs);
         fault.kind = section.word<BadKernel>(
             "kind", BadKernel::None, {{"endless", BadKernel::Endless}, {"hang", BadKernel::Hang}});
-        fault.stays_out = section.truth("stays_out");
+        fault.stays_out = section.flag("stays_out");
         if (fault.stays_out && fault.kind != BadKernel::Hang)
             throw Wrong(section.path("stays_out") +
                         " requires kind 'hang'; no other kind resets the VF");
@@ -231,7 +231,8 @@ Contract contract_of(const Section& section) {
     return contract;
 }
 
-void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector<Party>& parties) {
+void add_vfs(const Json& json, std::size_t index, Simulation& setup,
+             std::vector<ContractParty>& parties) {
     const std::string where = fmt::format("vfs[{}]", index);
     const Section section(json, where);
     section.allow({"name", "count", "joins_later", "weight", "priority_class", "mode", "min_pct",
@@ -244,7 +245,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
     const Contract contract = contract_of(section);
     Workload work = section.has("work") ? work_of(section.at("work"), where + ".work") : Workload{};
     if (section.has("faults")) work.faults = faults_of(section.at("faults"), where + ".faults");
-    const bool joins_later = section.truth("joins_later");
+    const bool joins_later = section.flag("joins_later");
     const double preempt_timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
     for (std::size_t i = 0; i < count; ++i) {
         VfSetup vf{.name = count == 1 ? name : fmt::format("{}-{}", name, i + 1),
@@ -252,7 +253,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup, std::vector
                    .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
-        // VFs of one entry begin at different times
+        // the VFs of one entry with a count begin at different times
         if (work.arrivals == Arrivals::Periodic)
             vf.work.phase_ns +=
                 static_cast<std::int64_t>(i) * work.period_ns / static_cast<std::int64_t>(count);
@@ -301,7 +302,7 @@ std::vector<std::string> policies_of(const Json& json) {
     return names;
 }
 
-void admit(Simulation& setup, const std::vector<Party>& parties) {
+void admit(Simulation& setup, const std::vector<ContractParty>& parties) {
     const daemon::scheduler::Engine engine{.switch_ns = setup.device.switch_ns};
     const auto admission = daemon::scheduler::admit_for_table(parties, engine);
     if (!admission) throw Wrong("not admitted: " + admission.error().cause);
@@ -326,7 +327,7 @@ Scenario scenario_of(const Json& json) {
     if (setup.duration_ns == 0) throw Wrong("scenario.duration_ms is 0");
     if (section.has("device")) setup.device = device_of(section.at("device"));
     if (!section.has("vfs")) throw Wrong("scenario has no vfs");
-    std::vector<Party> parties;
+    std::vector<ContractParty> parties;
     for (std::size_t i = 0; const Json& vf : list_at(json, "vfs")) add_vfs(vf, i++, setup, parties);
     if (setup.vfs.empty()) throw Wrong("scenario has no vfs");
     admit(setup, parties);

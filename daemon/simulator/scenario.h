@@ -28,7 +28,7 @@ inline constexpr const char* kProductName = "vgpu";
 
 /// The names of all policies, in the order of tables.
 [[nodiscard]] const std::vector<std::string>& policy_names();
-/// None for kProductName and for unknown names.
+/// Null for kProductName and for unknown names.
 [[nodiscard]] std::unique_ptr<Policy> policy_named(std::string_view name);
 
 }  // namespace vgpu::simulator

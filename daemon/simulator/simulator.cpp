@@ -141,7 +141,7 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     vf.has_work = false;
     --with_work_;
     policy_.sleep(number, now_ns_);
-    if (observer_) observer_->rests(number, is_mid_slice(number));
+    if (observer_) observer_->stops_competing(number, is_mid_slice(number));
 }
 
 void Simulator::idle() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Simulator: simulates one engine, its VFs and their work under any Policy, event by event. A run
-// depends only on setup and seed. As in the product's engine, a world switch costs switch_ns, and
-// no VF is charged for this time. Slices may overrun. A VF leaves when its work ends. A waking VF
-// may cut the slice if the policy allows that. Kernels that hang are endless work here, because
-// nothing resets a VF (product.h does). An Observer judges the run: it gets all service and
-// all changes of competing VFs with their times.
+// depends only on setup and seed. As in the product's engine, no VF is charged for the time of a
+// world switch. Slices may overrun. A VF leaves the engine when its work ends; a strict VF stays
+// until its slice ends. A kernel that hangs is endless work here, because only the product
+// (product.h) resets VFs. An Observer judges the run: it gets all service, and all changes of the
+// set of competing VFs, in the order of time.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -26,7 +26,7 @@ struct VfSetup {
     double preempt_timeout_ms = 0;           ///< 0: as vgpud provisions a VF
     VfPolicy policy{};                       ///< after admission
     Workload work{};
-    bool joins_later = false;  ///< joins later, by a Change
+    bool joins_later = false;  ///< true if the VF joins later, by a Change
 };
 
 enum class ChangeKind : std::uint8_t { Weight, Leave, Join };
@@ -41,7 +41,7 @@ struct Change {
 struct DeviceModel {
     std::int64_t switch_ns = 100'000;
     std::int64_t decision_ns = 0;  ///< between a run and the next switch
-    double overrun_part = 0;       ///< part of the slices that end with work left
+    double overrun_part = 0;       ///< probability that a slice with work left overruns
     std::int64_t overrun_mean_ns = 0;
     std::int64_t overrun_max_ns = 0;
 };
@@ -84,7 +84,7 @@ struct Figures {
     std::int64_t switching_ns = 0;
     std::int64_t idle_ns = 0;
     std::int64_t idle_with_work_ns = 0;  ///< while a VF that is not throttled had work
-    std::int64_t hung_ns = 0;            ///< until the engine was usable again
+    std::int64_t hung_ns = 0;            ///< from hangs until the engine was usable again
     std::uint64_t switches = 0;
     std::uint64_t runs = 0;
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
@@ -96,16 +96,18 @@ public:
     virtual ~Observer() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
-    /// Swaps two accounts. Called when a VF that left in debt returns under another number.
+    /// Swaps two accounts. Called by the product only, when a VF joins with another number than
+    /// before, or with a number that another VF has had.
     virtual void swapped(std::uint32_t, std::uint32_t /*other*/) {}
     /// Called at the end, by the product only, with vgpud's record (recording.h).
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/) {}
-    /// Called between two runs. `vf` is next by weight; 0: none or unknown.
+    /// Called between two runs, and by the product also before a VF begins to compete. `vf` is next
+    /// by weight; 0: none or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
     /// The VF has no work left, or is throttled. `is_mid_slice`: within its slice by weight.
-    virtual void rests(std::uint32_t, bool /*is_mid_slice*/) {}
+    virtual void stops_competing(std::uint32_t, bool /*is_mid_slice*/) {}
     /// Service that ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
                         std::int64_t /*at_ns*/) {}
@@ -128,7 +130,7 @@ private:
         std::int64_t waits_since_ns = 0;
         bool is_in = false;
         bool has_work = false;
-        std::uint64_t incarnation = 0;  ///< arrivals of an earlier one are void
+        std::uint64_t incarnation = 0;  ///< number of joins; arrivals of earlier joins are void
     };
 
     /// A slice by weight. VF 0: between two runs.

@@ -113,7 +113,8 @@ VirtualPf::Answer VirtualPf::run(vgpu_pf_op op, void* body) {
             answer = done.mapped();
             break;
         }
-        if (gpu.next_event() == kEndless) return {-ETIMEDOUT, "nothing happens any more"};
+        if (gpu.next_event() == kEndless)
+            return {-ETIMEDOUT, "the model has no further event, so the request cannot end"};
         wait();
     }
     if (answer.error == 0 && op == VGPU_PF_OP_SET_RUN_TABLE && on_table)

@@ -58,9 +58,10 @@ static uint32_t bit(uint32_t capability)
 }
 
 /*
- * Threads change their priorities, and locked memory grows, as long as the process lives. Only root
- * without CAP_SYS_RESOURCE, and without these limits from its service manager, keeps a capability
- * for them.
+ * Raises the limits of thread priorities and of locked memory, because the process changes both
+ * while it runs. Returns the capabilities to keep: one for each limit that could not be raised.
+ * This matters only to root without CAP_SYS_RESOURCE whose service manager did not raise the limit;
+ * other users have no such capability.
  */
 static uint32_t rights_to_keep(int real_time_priority)
 {
@@ -73,7 +74,7 @@ static uint32_t rights_to_keep(int real_time_priority)
 	return rights;
 }
 
-/* without CAP_SETPCAP the bounding set stays; it only matters to exec, which the filter forbids */
+/* without CAP_SETPCAP the bounding set stays, but it affects only exec, which is forbidden */
 static int drop_capabilities(uint32_t keep)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -105,8 +106,8 @@ static void *use_heap(void *unused)
 }
 
 /*
- * Makes libc do now what it would otherwise do later: look at the file of its output, read the time
- * zone, and read files for the heaps of threads.
+ * Makes libc do now what it would otherwise do later: check the type of the file behind stdout,
+ * read the time zone, and read files for the heaps of threads.
  */
 static void prepare_libc(void)
 {
@@ -122,8 +123,8 @@ static void prepare_libc(void)
 }
 
 /*
- * Take capabilities and files away. Threads that are started later inherit this. Their real-time
- * priority is at most real_time_priority.
+ * Take capabilities and files away from the calling thread. Threads that it starts later inherit
+ * this. Real-time priorities are at most real_time_priority.
  */
 int vgpu_confine_files(int real_time_priority)
 {
@@ -160,7 +161,7 @@ int vgpu_confine_calls(const struct vgpu_confine_rules *rules)
 {
 	int threads[MAX_THREADS];
 	uint32_t count = list_threads(threads);
-	int error = vgpu_sealed_close();
+	int error = vgpu_sealed_freeze();
 
 	if (error)
 		return fail("cannot seal paths", error);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Locks a process in, for softgpu and vgpu-pf. A process that a guest or a client has taken over
- * then reaches nothing but its memory, its descriptors, and the few paths that it sealed before.
+ * Confines softgpu and vgpu-pf. A process that a guest or a client has taken over then reaches
+ * nothing but its memory, its descriptors, and the few paths that it sealed before.
  *
  * Order: vgpu_seal_*() names the paths; vgpu_confine_files() takes capabilities and files away from
  * the calling thread and from the threads that it starts later; vgpu_confine_calls() takes system
  * calls away from all threads. No thread can be started afterwards.
  *
- * All functions return 0 or a negative errno; vgpu_confine_step() names what has failed. A process
- * that cannot lock itself in must not serve.
+ * vgpu_confine_files() and vgpu_confine_calls() return 0 or a negative errno; vgpu_confine_step()
+ * names what has failed. A process that cannot confine itself must not serve.
  */
 #ifndef VGPU_CONFINE_CONFINE_H
 #define VGPU_CONFINE_CONFINE_H

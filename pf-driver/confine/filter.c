@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The seccomp filter: a list of the system calls that a process may still make. Others fail with
- * EPERM (refusal.c); exec and calls of another architecture end the process, because no mistake of
- * this tree makes them.
+ * EPERM (refusal.c). exec and calls of another architecture end the process, because only an
+ * attacker would make them.
  *
- * Calls that could reach another process or file are bound to arguments: paths to sealed ones,
- * priorities and signals to the threads of the process, memory to places outside of the sealed
- * area and to pages that are not executable.
+ * Calls that could reach another process or file are allowed only with some arguments: sealed
+ * paths; priorities and signals of the process's own threads; memory outside of the sealed area
+ * that is not executable.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -143,7 +143,7 @@ static void allow_descriptors(struct filter *filter)
 		ALLOW_IF(filter, SCMP_SYS(fcntl), int_is(1, commands[i]));
 }
 
-/* the user of a client, time limits, the mode of a socket's file, and send() without an address */
+/* a client's credentials, time limits, the mode of a socket's file, send() without an address */
 static void allow_open_sockets(struct filter *filter)
 {
 	static const int limits[] = {SO_RCVTIMEO, SO_SNDTIMEO};
@@ -198,7 +198,7 @@ static void allow_threads(struct filter *filter, const int *threads, uint32_t co
 /*
  * Allows what sanitizers do in addition. At the end, a thread that shares the memory stops and
  * traces the others, and reads their stacks and maps. UBSan writes memory to a pipe to find out
- * whether it exists. Reports check whether they go to a terminal.
+ * whether the memory is mapped. Reports check whether they go to a terminal.
  */
 static void allow_sanitizers(struct filter *filter)
 {

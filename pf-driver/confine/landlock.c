@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Landlock: the second lock of the files. The kernel checks paths, so it also holds where the
- * filter must allow a call, as in builds with sanitizers. It confines the calling thread and the
- * threads that it starts later. A kernel without Landlock changes nothing here.
+ * Takes files away by Landlock, in addition to the filter. The kernel checks paths, so Landlock
+ * also holds where the filter must allow a call, as in builds with sanitizers. It confines the
+ * calling thread and the threads that this thread starts later. On a kernel without Landlock, this
+ * file has no effect.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 #include "pf-driver/confine/parts.h"
 
-/* what newer kernels know beyond the header of Debian 12 */
+/* constants of newer kernels that the header of Debian 12 lacks */
 #define ACCESS_FS_TRUNCATE  (1ull << 14)
 #define ACCESS_FS_IOCTL_DEV (1ull << 15)
 #define ACCESS_NET_ALL	    0x3ull /* bind and connect of TCP */
@@ -30,7 +31,7 @@ struct ruleset {
 	(LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK | ACCESS_FS_TRUNCATE)
 
-/* Return: the version of the kernel's Landlock, or 0. */
+/* Get the version of the kernel's Landlock. Return: 0: none. */
 int vgpu_confine_landlock_version(void)
 {
 	long version =
@@ -39,7 +40,7 @@ int vgpu_confine_landlock_version(void)
 	return version > 0 ? (int)version : 0;
 }
 
-/* Everything that this version can forbid; each version knows more. */
+/* all accesses that this version can forbid; later versions can forbid more */
 static struct ruleset everything(int version, size_t *bytes)
 {
 	struct ruleset all = {.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
@@ -88,7 +89,7 @@ static int add_rules(int ruleset_fd, uint64_t handled)
 	return error;
 }
 
-/* Return: 0, also without Landlock; else a negative errno. */
+/* Restrict the calling thread. Return: 0, also without Landlock; else a negative errno. */
 int vgpu_landlock_restrict(void)
 {
 	int version = vgpu_confine_landlock_version();

@@ -25,14 +25,15 @@
 #endif
 
 /*
- * The area's place is fixed: above vm.mmap_min_addr, below every program and library. So one
- * comparison keeps the memory calls away from it: an address from VGPU_SEALED_END on is allowed.
+ * The address of the sealed area is fixed: above vm.mmap_min_addr, below every program and library.
+ * So one comparison keeps the memory calls away from the area: only addresses from VGPU_SEALED_END
+ * on are allowed.
  */
 #define VGPU_SEALED_BASE  0x100000ull
 #define VGPU_SEALED_BYTES 0x4000ull
 #define VGPU_SEALED_END	  (VGPU_SEALED_BASE + VGPU_SEALED_BYTES)
 
-/* a path in the area; family and path are those of the address of a socket */
+/* a path in the area, as the address of a unix socket, so that bind() and connect() can use it */
 struct vgpu_sealed_slot {
 	union {
 		struct sockaddr_un address;
@@ -45,13 +46,13 @@ struct vgpu_sealed_slot {
 uint32_t vgpu_sealed_count(void);
 const struct vgpu_sealed_slot *vgpu_sealed_slot(uint32_t index);
 uint32_t vgpu_sealed_uses(uint32_t index);
-int vgpu_sealed_close(void);
+int vgpu_sealed_freeze(void);
 
 int vgpu_landlock_restrict(void);
 
 int vgpu_filter_load(const struct vgpu_confine_rules *rules, const int *threads, uint32_t count);
 
-/* from now on a refused call is logged once and fails with EPERM */
+/* from now on a refused call fails with EPERM; the first refusal of each call is logged */
 int vgpu_refusal_handle(const char *program);
 
 #endif

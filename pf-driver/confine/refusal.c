@@ -2,8 +2,8 @@
 /*
  * Handles refused system calls: the kernel sends SIGSYS to the thread, and the handler makes the
  * call fail with EPERM. So a call that this tree did not foresee, say of a newer libc, leaves a
- * line in the log and does not end the guests' device. Another handler does not help an attacker:
- * the kernel never executes a refused call.
+ * line in the log and does not end the guests' device. An attacker gains nothing by replacing the
+ * handler, because the kernel never executes a refused call.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define CALLS 1024u
 
 static char program_name[32];
-static atomic_bool was_reported[CALLS]; /* each call is logged once */
+static atomic_bool was_reported[CALLS]; /* each of these calls is logged once */
 
 static char *append(char *at, const char *end, const char *text)
 {
@@ -40,7 +40,7 @@ static char *append_number(char *at, const char *end, unsigned number)
 	return append(at, end, digits + first);
 }
 
-/* Runs in the signal handler: no stdio. */
+/* Runs in the signal handler, so it must not use stdio. */
 static void log_refusal(unsigned call)
 {
 	char line[128];
@@ -52,7 +52,7 @@ static void log_refusal(unsigned call)
 		return;
 	at = append(at, end, ": refused system call ");
 	at = append_number(at, end, call);
-	at = append(at, end, " (this process is locked in)\n");
+	at = append(at, end, " (this process is confined)\n");
 	ignored = write(STDERR_FILENO, line, (size_t)(at - line));
 	(void)ignored;
 }

@@ -105,7 +105,7 @@ const struct sockaddr_un *vgpu_sealed_address(const struct sockaddr_un *address)
 	return slot ? &slot->address : address;
 }
 
-/* Watch the directory of a socket for removed names. Return: 0 or a negative errno. */
+/* Watch the directory of a socket for removed files. Return: 0 or a negative errno. */
 int vgpu_sealed_watch(int watch_fd, const char *path)
 {
 	char directory[4096];
@@ -135,7 +135,7 @@ uint32_t vgpu_sealed_uses(uint32_t index)
 }
 
 /* Make the area read-only for the life of the process. */
-int vgpu_sealed_close(void)
+int vgpu_sealed_freeze(void)
 {
 	if (!slots)
 		return 0;

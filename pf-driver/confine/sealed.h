@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Sealed paths. A seccomp filter sees the address of a path, not its text. So the paths that a
- * process needs after its start lie in one area of memory that becomes read-only, and the filter
+ * Seals the paths that a process needs after its start. A seccomp filter sees the address of a
+ * path, not its text. So these paths lie in one area of memory that becomes read-only. The filter
  * allows only their addresses, and no call that changes the area.
  *
- * A caller that passes a path to the kernel asks for the sealed copy at the call. Without one, as
- * in vgpud and in unit tests, it gets its own path back. Used by softgpu and vgpu-pf.
+ * A caller that passes a path to the kernel gets the sealed copy by vgpu_sealed...() at the call.
+ * If there is none, as in vgpud and in unit tests, the caller gets its own path back. Used by
+ * softgpu and vgpu-pf.
  */
 #ifndef VGPU_CONFINE_SEALED_H
 #define VGPU_CONFINE_SEALED_H
@@ -18,13 +19,13 @@ __BEGIN_DECLS
 
 /* what the process does with a sealed path; bits */
 enum vgpu_path_use {
-	VGPU_PATH_SERVE = 1,   /* its own socket: bind, ask whether anybody answers, remove */
+	VGPU_PATH_SERVE = 1,   /* its own socket: bind, check whether a process answers, remove */
 	VGPU_PATH_CONNECT = 2, /* the socket of another process */
 	VGPU_PATH_RECORD = 4,  /* a small file: write, remove */
 	VGPU_PATH_WATCH = 8,   /* the directory of a socket: inotify */
 };
 
-/* Before the process is locked in. Return: 0; -ENAMETOOLONG or -ENOSPC: the path stays unsealed. */
+/* Called before the process is confined. Return: 0, or negative errno: the path is not sealed. */
 int vgpu_seal_path(const char *path, uint32_t uses);
 int vgpu_seal_socket(const char *path);
 

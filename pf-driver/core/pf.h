@@ -9,14 +9,14 @@
  *        -> surprise_remove (the device is lost), suspend (the device is about to be reset),
  *           shutdown (the platform ends)
  *
- * vgpu_pf_timer() gives up a device that does not come back from its reset: device.is_attached is
- * false then, and the platform attaches again.
+ * If the device does not come back from its reset, vgpu_pf_timer() sets is_attached of struct
+ * vgpu_pf_device to false, and the platform attaches again.
  *
- * The platform calls one function at a time, and no function sleeps. A call that can change a VF or
- * the engine ends by settling: the core carries out events of VFs, decides the next run, writes the
- * checkpoint, reports finished requests, and arms the timer. After a crash of the platform, a new
- * core adopts the VFs in service without a reset, from registers, VF page tables and the
- * checkpoint.
+ * The platform calls one function at a time, unless the comment of the function allows more, and no
+ * function sleeps. A call that can change a VF or the engine ends with the pending work: it carries
+ * out events of VFs, decides the next run, writes the checkpoint, reports finished requests, and
+ * arms the timer. After a crash of the platform, a new core adopts the VFs in service without a
+ * reset, from registers, VF page tables and the checkpoint.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -42,11 +42,11 @@ enum vgpu_pf_platform {
  * @boot_id: differs from those of all earlier cores
  * @platform: kind of the platform
  * @time_scale: factor on waits for guests and the device; 1 on silicon
- * @max_gap_ms: longest time of a VF with work off the engine; 0: no limit
- * @is_stepwise: switch worlds by IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH
+ * @max_gap_ms: longest time that a VF with work may be out of the engine; 0: no limit
+ * @is_stepwise: true if a world switch uses IDLE, SAVE, LOAD, RUN instead of CONTEXT_SWITCH
  * @event_ring: zeroed memory shared with readers; the platform owns it
- * @event_ring_bytes: one page and room for at least one event
- * @name: of the GPU, for vgpu_pf_info.name
+ * @event_ring_bytes: size of event_ring: 4096 bytes for its head, and at least one event
+ * @name: name of the GPU, for vgpu_pf_info.name
  */
 struct vgpu_pf_params {
 	uint64_t boot_id;
@@ -64,12 +64,13 @@ struct vgpu_pf;
 
 /**
  * struct vgpu_pf_device - properties of the device
- * @is_attached: a device is attached; the other members keep the values of the last device
+ * @is_attached: true if a device is attached; otherwise the other members describe the
+ *	last device
  * @total_vfs: number of VFs
  * @vram_bytes: VRAM of the device
  * @aperture_bytes: size of a VF's BAR0, the upper limit of its VRAM
- * @doorbell_pages: upper limit for one VF
- * @cu_count: compute units
+ * @doorbell_pages: upper limit of the doorbell pages of one VF
+ * @cu_count: number of compute units
  * @vsec: config offset of the GPU-IOV capability
  * @scheduler: config offset of the GFX scheduler block
  *
@@ -87,15 +88,14 @@ struct vgpu_pf_device {
 };
 
 /**
- * struct vgpu_pf_op_traits - properties of an operation, so that no platform keeps a list of
- *	operations
+ * struct vgpu_pf_op_traits - properties of an operation, so that no platform lists the operations
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
- * @is_reading: allowed to a client that may only read
- * @has_stream: moves data through a file of the client
- * @is_leased: refused while another client holds the policy lease
- * @needs_device: refused while the device is lost
- * @is_platforms: the platform answers the operation, not the core
+ * @is_reading: true if read-only clients may call the operation
+ * @has_stream: true if it moves data through a file of the client
+ * @is_leased: true if it is refused while another client holds the policy lease
+ * @needs_device: true if it is refused while the device is lost
+ * @is_handled_by_platform: true if the platform answers it, not the core
  */
 struct vgpu_pf_op_traits {
 	uint32_t op;
@@ -104,14 +104,14 @@ struct vgpu_pf_op_traits {
 	bool has_stream;
 	bool is_leased;
 	bool needs_device;
-	bool is_platforms;
+	bool is_handled_by_platform;
 };
 
 /**
  * vgpu_pf_request_traits() - get the properties of an operation
  * @op: enum vgpu_pf_op, or any number from a client
  *
- * Return: the properties; NULL: there is no such operation. Any thread may call this.
+ * Return: the properties; NULL if there is no such operation. Any thread may call this.
  */
 const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
 
@@ -121,11 +121,11 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
  * @generation: counts the provisionings of the VF
  * @vram_bytes: provisioned VRAM
  * @preempt_timeout_us: time in which the VF must leave the engine; 0: default
- * @is_provisioned: the VF owns resources
- * @is_attached: a client has the function open
- * @has_driver: the guest's driver is loaded
- * @wants_durable: the VF is scrubbed and waits for SCRUB_DURABLE
- * @is_capped: throttled: the scheduler skips the VF because its cap has no tokens left
+ * @is_provisioned: true if the VF owns resources
+ * @is_attached: true if a client has the function open
+ * @has_driver: true if the guest's driver is loaded
+ * @awaits_durable: true if the VF is scrubbed and waits for SCRUB_DURABLE
+ * @is_throttled: true if the scheduler skips the VF because its cap has too few tokens
  * @weight: weight in force; 0: the table in force has none for the VF
  * @uuid: from PROVISION
  */
@@ -137,17 +137,17 @@ struct vgpu_pf_vf_view {
 	bool is_provisioned;
 	bool is_attached;
 	bool has_driver;
-	bool wants_durable;
-	bool is_capped;
+	bool awaits_durable;
+	bool is_throttled;
 	uint32_t weight;
 	uint8_t uuid[16];
 };
 
 /**
  * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
- * @is_switching: a world switch is in progress
- * @is_broken: a command failed, and the engine has not recovered
- * @reserved: bit n: VF n is in the engine or next, served by its reservation
+ * @is_switching: true if a world switch is in progress
+ * @is_broken: true if a command failed and the engine has not recovered
+ * @reserved: bit n is set if VF n is in the engine, or next, to be served from its reservation
  */
 struct vgpu_pf_engine_view {
 	bool is_switching;
@@ -172,26 +172,26 @@ uint32_t vgpu_pf_bytes(void);
 struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf);
 
 /**
- * vgpu_pf_view_was_lost_in_reset() - was the device lost while the core reset it?
+ * vgpu_pf_view_device_was_lost_in_reset() - check whether the device was lost in its reset
  * @pf: the PF
  *
- * Return: true until the next successful attach.
+ * Return: true if so; the next successful attach ends this state.
  */
-bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf);
+bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf);
 
 /**
  * vgpu_pf_view_device() - get the properties of the device
  * @pf: the PF
  *
- * All members except is_attached are constant after the first attach, so the platform may read them
- * while another thread is in the core.
+ * total_vfs, vram_bytes, aperture_bytes and cu_count are constant after the first attach, so the
+ * platform may read them while another thread is in the core.
  *
  * Return: the properties; they live as long as the PF.
  */
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_view_max_gap() - get how long a VF with work may be off the engine
+ * vgpu_pf_view_max_gap() - get how long a VF with work may be out of the engine
  * @pf: the PF
  *
  * The platform may call this while another thread is in the core.
@@ -209,15 +209,15 @@ uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf);
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_view_message() - get the error text of the last call that failed
+ * vgpu_pf_view_message() - get the error text of a call that has just failed
  * @pf: the PF
  *
- * Return: text without a line end; valid until the next call.
+ * Return: text without a line end; valid until the next call into the core.
  */
 const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_view_is_leased() - does a client hold the policy lease?
+ * vgpu_pf_view_is_leased() - check whether a client holds the policy lease
  * @pf: the PF
  *
  * The platform may call this while another thread is in the core.
@@ -235,9 +235,9 @@ bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf);
 struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf);
 
 /*
- * Make a PF without a device. pf: vgpu_pf_bytes() of memory with any contents; os: services of the
- * platform, which must outlive the PF; params: copied. (This is not kernel-doc, because clang's
- * -Wdocumentation takes @params for a command.)
+ * Make a PF without a device. pf: vgpu_pf_bytes() bytes of memory, with any contents; os: services
+ * of the platform, which must outlive the PF; params: copied. (This is not kernel-doc, because
+ * clang's -Wdocumentation takes @params for a command.)
  */
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params);
 
@@ -246,15 +246,15 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
  * @pf: a PF without a device
  *
  * If the device has kept its state and the checkpoint is valid, VFs stay in service. Otherwise the
- * core programs the device again.
+ * first attach clears the device, and a later one programs it again.
  *
- * Return: 0; or -ENODEV with a message if this is not a vgpu device, is not the device that was
- * attached before, or is still in its reset. Then the PF is unchanged.
+ * Return: 0; or -ENODEV with a message if this is not a vgpu device of a supported size, is not the
+ * device that was attached before, or is still in its reset. After an error the PF is unchanged.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_surprise_remove() - handle that the device does not answer any more
+ * vgpu_pf_surprise_remove() - handle the loss of the device, which does not answer any more
  * @pf: the PF; nothing happens without a device
  *
  * The platform has already ended the device's access to host memory.
@@ -262,7 +262,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf);
 void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_suspend() - suspend the core: the device is about to be reset or to lose its power
+ * vgpu_pf_suspend() - suspend the core before the device is reset or loses its power
  * @pf: the PF; nothing happens without a device
  *
  * Does the same as vgpu_pf_surprise_remove(), but logs no error. The platform has already ended the
@@ -271,7 +271,7 @@ void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
 void vgpu_pf_suspend(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_shutdown() - shut down in order, because the platform ends
+ * vgpu_pf_shutdown() - shut the core down before the platform ends
  * @pf: the PF; nothing happens without a device
  *
  * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). The platform has
@@ -294,15 +294,15 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf);
 void vgpu_pf_timer(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_stream_ready() - handle that the file of the stream can move data again
+ * vgpu_pf_stream_ready() - continue the stream, because its file can move data again
  * @pf: the PF
  */
 void vgpu_pf_stream_ready(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_request_cancel() - handle that the client of a request has gone
+ * vgpu_pf_request_cancel() - detach a request from its client, which does not wait any longer
  * @pf: the PF
- * @token: of the request
+ * @token: token of the request
  *
  * The core does not use the payload any more. The action that the request started continues.
  */
@@ -311,7 +311,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 /**
  * vgpu_pf_request_run_for() - do one operation of the uapi for a client
  * @pf: the PF
- * @client: number that the platform gave the client; 0: the platform itself, which no lease stops
+ * @client: number that the platform gave the client; 0: the platform itself, which needs no lease
  * @op: enum vgpu_pf_op
  * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; filled in. It must stay valid
  *	until the request is finished or cancelled.
@@ -339,7 +339,7 @@ static inline int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *pay
 }
 
 /**
- * vgpu_pf_request_gone() - end the policy lease of a client that has gone
+ * vgpu_pf_request_gone() - end the policy lease of a client that is gone
  * @pf: the PF
  * @client: number of the client
  *
@@ -358,7 +358,7 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 			   uint64_t value);
 
 /**
- * vgpu_pf_set_max_gap() - set how long a VF with work may be off the engine
+ * vgpu_pf_set_max_gap() - set how long a VF with work may be out of the engine
  * @pf: the PF
  * @max_gap_ms: in ms; 0: no limit
  */
@@ -413,13 +413,13 @@ struct vgpu_share {
  * @shares: the parts; ppm is filled in
  * @count: number of parts, at most VGPU_PF_MAX_VFS
  *
- * The sum of the parts is the whole, except for rounding. It is less if the caps are less in sum,
- * and more if the floors are more in sum. If a part's floor is above its cap, the floor counts.
+ * The sum of the parts is the whole, except for rounding. It is less if the caps add up to less,
+ * and more if the floors add up to more. If a part's floor is above its cap, the floor counts.
  */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 
 /**
- * vgpu_pf_dump_trace() - write the last transitions of life cycles, one a line, for a bug report
+ * vgpu_pf_dump_trace() - write the last transitions of life cycles for a bug report, one per line
  * @pf: the PF
  * @text: output; unchanged if there was no transition
  * @bytes: size of text, at least 1

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_pf has all state of the PF core. Each sub-struct belongs to one file. Files that
- * begin, restore, reset or end a VF as a whole also set the parts of that VF.
+ * struct vgpu_pf has all state of the PF core. The comment of each sub-struct names the files that
+ * own it. Other files write single members: flags that request work, such as device_reset.is_due,
+ * and members about a VF, when they provision, restore, reset or release this VF.
  */
 #ifndef VGPU_CORE_STATE_H
 #define VGPU_CORE_STATE_H
@@ -16,10 +17,10 @@ enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SWITCH = 0,   /* poll the command of a world switch */
 	VGPU_PF_TIMER_SLICE,	    /* end the running slice */
 	VGPU_PF_TIMER_BULK,	    /* poll the bulk operation */
-	VGPU_PF_TIMER_WATCHDOG,	    /* look for interrupts that were lost */
+	VGPU_PF_TIMER_WATCHDOG,	    /* check for lost interrupts */
 	VGPU_PF_TIMER_RECOVER,	    /* poll the engine after a failed command */
 	VGPU_PF_TIMER_DEVICE_RESET, /* poll the reset of the device */
-	VGPU_PF_TIMER_CONTRACT,	    /* a budget, a slot or tokens of a VF are due */
+	VGPU_PF_TIMER_CONTRACT,	    /* apply a budget, a slot or tokens that are due */
 	VGPU_PF_TIMERS,
 };
 
@@ -47,18 +48,18 @@ struct vgpu_bulk_op {
 struct vgpu_pf_bulk {
 	struct vgpu_bulk_op queue[VGPU_BULK_QUEUE];
 	uint32_t head, used;
-	bool is_started;
-	bool is_under_way; /* the device may be executing an operation, perhaps an abandoned one */
+	bool is_started;   /* true if the operation at the head was given to the device */
+	bool is_under_way; /* true if the device may still execute an operation */
 	uint64_t started_ns;
 	uint64_t poll_delay_ns;
 	struct vgpu_os_dma retained; /* memory of the abandoned operation */
 };
 
-/* sizes of the buffer of a stream in bytes, vf_state.c */
+/* vf_state.c: sizes in bytes of the buffer of a stream */
 #define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* longest text of a dump */
-#define VGPU_STREAM_BUFFER	 0x2000000u /* the maximum; the state of 64 CUs needs less */
+#define VGPU_STREAM_BUFFER	 0x2000000u /* the maximum; more than the state of 64 CUs */
 #define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* the part that does not depend on the CUs */
-#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* one CU: VGPRs, SGPRs, LDS, waves; about 340 KiB */
+#define VGPU_STREAM_BUFFER_OF_CU 0x60000u   /* for one CU, whose state is about 340 KiB */
 
 enum vgpu_stream_kind {
 	VGPU_STREAM_NONE = 0,
@@ -71,15 +72,15 @@ struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
 	uint64_t token;
-	struct vgpu_pf_stream *payload; /* the request's payload; NULL: the client has gone */
+	struct vgpu_pf_stream *payload; /* the request's payload; NULL: the client is gone */
 	uint32_t step;			/* enum stream_step */
 	uint64_t vram_offset;		/* next byte of VRAM to be saved or restored */
 	uint32_t first, filled;		/* bytes [first, filled) of the buffer are to be moved */
-	uint64_t bytes;			/* moved through the stream so far */
-	bool is_waiting_device;
-	bool is_changed;     /* RESTORE has written to the VF */
-	bool has_left_pause; /* the VF has left its pause since the stream began */
-	bool driver_loaded;  /* RESTORE: from the head of the stream */
+	uint64_t bytes;			/* bytes moved through the stream so far */
+	bool is_waiting_device;		/* true if a bulk operation of the stream has not ended */
+	bool is_changed;		/* true if RESTORE has changed the VF */
+	bool has_left_pause; /* true if the VF has left its pause since the stream began */
+	bool driver_loaded;  /* RESTORE: true if the saved VF had a loaded driver */
 	struct vgpu_os_dma buffer;
 };
 
@@ -90,6 +91,7 @@ struct vgpu_pf_pending_provision {
 	struct vgpu_pf_provision *payload;
 };
 
+/* scrub.c: a VERIFY_ZERO that waits for the device */
 struct vgpu_pf_pending_verify {
 	uint32_t vf;	 /* 0: none */
 	uint32_t serial; /* distinguishes answers to this check from answers to earlier ones */
@@ -110,7 +112,7 @@ struct vgpu_finished_request {
 /* request.c, reply.c: the lease, and the answers to requests */
 struct vgpu_pf_requests {
 	uint64_t lease_holder; /* client number; 0: no client holds the lease */
-	char message[160];     /* error text of the last request that failed */
+	char message[160];     /* error text of the last failure; "": none */
 	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
 	uint32_t finished_count;
 };
@@ -118,12 +120,15 @@ struct vgpu_pf_requests {
 /* event.c */
 struct vgpu_pf_events {
 	uint64_t seq; /* sequence number of the next event */
-	bool has_new; /* clients have not been notified of the last events */
+	bool has_new; /* true if clients have not been notified of the newest events */
 };
 
-/* checkpoint.c: the two records of the checkpoint in PF VRAM, of all VFs and of the run table */
+/*
+ * checkpoint.c: the checkpoint in PF VRAM has two records, one of all VFs and one of the run table;
+ * each record has two copies
+ */
 struct vgpu_pf_checkpoint {
-	bool is_dirty, is_table_dirty;
+	bool is_dirty, is_table_dirty; /* true if the record in VRAM is out of date */
 	uint64_t seq, table_seq;
 	struct vgpu_pf_record vf_records[2], table_records[2];
 };
@@ -131,10 +136,10 @@ struct vgpu_pf_checkpoint {
 /* device_reset.c: the reset of the whole device */
 struct vgpu_pf_device_reset {
 	uint64_t count;
-	bool is_due; /* a reset begins when the core settles: no smaller reset has helped */
+	bool is_due; /* true if the core must reset the device at the end of the call */
 	bool is_under_way;
 	uint64_t deadline_ns;
-	bool is_lost; /* the device was lost in its reset: its checkpoint is not valid any more */
+	bool is_lost; /* true if the device was lost in its reset: the checkpoint is invalid */
 };
 
 /* timer.c: deadlines of the whole PF; 0: not set */
@@ -158,7 +163,7 @@ struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached; /* an attach has succeeded: the VFs below are those of the device */
+	bool was_attached; /* true if an attach has succeeded, so that vfs describe this device */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;

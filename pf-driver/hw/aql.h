@@ -89,8 +89,9 @@ struct aql_pm4_ib {
 HW_ASSERT_SIZE(struct aql_pm4_ib, 64);
 
 /*
- * amd_signal_t. The completion of a packet does in this order: value -= 1; if event_mailbox_ptr is
- * not 0, store event_id there, then raise an end-of-pipe interrupt with event_id as its context.
+ * amd_signal_t. When a packet completes, the CP does in this order: value -= 1; if
+ * event_mailbox_ptr is not 0, it stores event_id there, then raises an end-of-pipe interrupt with
+ * event_id as its context.
  */
 struct aql_signal {
 	int64_t kind;

@@ -35,7 +35,7 @@ enum gpuiov_sch_offset {
 	GPUIOV_SCH_FCN_ID = 0x05,
 	GPUIOV_SCH_CMD_STATUS = 0x08,
 	GPUIOV_SCH_VM_BUSY_STATUS = 0x0c,	  /* bit per VF: has work */
-	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14,	  /* [4:0] id, b31 valid (read as dword) */
+	GPUIOV_SCH_ACTIVE_FUNCTION_ID = 0x14,	  /* [4:0] id, [31] valid (read as dword) */
 	GPUIOV_SCH_ACTIVE_FUNCTION_STATUS = 0x16, /* enum gpuiov_function_state */
 };
 
@@ -49,8 +49,9 @@ enum gpuiov_sch_offset {
 	((uint32_t)(cmd) | GPUIOV_CMD_EXECUTE | ((uint32_t)(fcn) << 8) | ((uint32_t)(next) << 16))
 
 /*
- * Legal order per function: INIT or LOAD, RUN, IDLE, SAVE; the device answers ABORTED to anything
- * else (docs/hardware-contract.md). Source: GIM libgv/core/amdgv_ws_state.c.
+ * Usual order for a function: INIT or LOAD, RUN, IDLE, then RUN again or SAVE. The table of
+ * commands in docs/hardware-contract.md says when the device answers ABORTED. Source: GIM
+ * libgv/core/amdgv_ws_state.c.
  */
 enum gpuiov_command {
 	GPUIOV_CMD_IDLE = 1,
@@ -107,18 +108,18 @@ enum gpuiov_vector {
 /* RESET_CONTROL (ours): write 1 resets the whole device; reads 1 until done */
 #define GPUIOV_RESET_DEVICE 0x1u
 
-/* reset value of VGPU_ID and VGPU_VERSION (ours) */
+/* reset values of VGPU_ID and VGPU_VERSION (ours) */
 #define VGPU_ID_MAGIC	       0x55504756u
 #define VGPU_REGISTERS_VERSION 1u
 
-/* VGPU_OP_COMMAND: bulk operations that the PF lets the device do (ours) */
+/* VGPU_OP_COMMAND: bulk operations that the device carries out for the PF (ours) */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,
 	VGPU_OP_DMA_IN = 3,	 /* bus address SRC to VRAM DST of a VF */
 	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC of a VF to bus address DST */
-	VGPU_OP_SCRUB_VRAM = 5,	 /* replace the backing of SIZE bytes at DST by zeroes */
+	VGPU_OP_SCRUB_VRAM = 5,	 /* zero SIZE bytes at DST */
 	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
-	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes of the device at SRC; status 2 if any is not zero */
+	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes of the device at SRC; REFUSED if any is not zero */
 	VGPU_OP_SAVE_STATE = 8,	 /* serialised state of a parked VF to bus address DST */
 	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
 };
@@ -134,8 +135,8 @@ enum vgpu_hw_op_status {
 };
 
 /*
- * Run log (ours, after GIM's RLCV time-stamp log): the device appends one entry per world switch to
- * a ring in PF memory; the PF computes service from these entries, never from the plan.
+ * Run log (ours, after GIM's RLCV time-stamp log): the device appends one entry per run of a VF to
+ * a ring in host memory; the PF computes service from these entries, never from the plan.
  */
 struct vgpu_hw_run_log_entry {
 	uint64_t seq;		    /* written last; entry is valid when seq == index + 1 */
@@ -143,9 +144,9 @@ struct vgpu_hw_run_log_entry {
 	uint64_t run_end_ns;	    /* engine parked */
 	uint64_t wave_instructions; /* retired in this run */
 	uint32_t vf;
-	uint32_t park_ns;   /* stop request to parked */
+	uint32_t park_ns;   /* from the stop request until parked */
 	uint32_t reason;    /* enum vgpu_hw_run_end */
-	uint32_t switch_ns; /* previous park to this RUN, spent in the device */
+	uint32_t switch_ns; /* time in the device from the previous park to this RUN */
 	uint64_t idle_ns;   /* part of the run without work, as reported by GFX_VM_IDLE */
 	uint32_t reserved[2];
 };

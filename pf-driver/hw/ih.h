@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Interrupt vector (IV) entries of the IH ring, 32 bytes, and the client and source numbers that a
- * VF needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid headers, amdkfd
- * kfd_int_process_v9.c.
+ * Interrupt vector (IV) entries, 32 bytes each, of the interrupt handler's (IH) ring, and the
+ * client and source numbers that a VF needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid
+ * headers, amdkfd kfd_int_process_v9.c.
  */
 #ifndef VGPU_HW_IH_H
 #define VGPU_HW_IH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Mailbox numbers, expanded from mailbox.def, and the time limits of the guest's driver (Linux
- * amdgpu mxgpu_ai.h). The PF must answer within half of each (docs/hardware-contract.md).
+ * amdgpu mxgpu_ai.h). The PF must answer within half of each limit (docs/hardware-contract.md).
  */
 #ifndef VGPU_HW_MAILBOX_H
 #define VGPU_HW_MAILBOX_H

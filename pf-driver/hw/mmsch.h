@@ -16,7 +16,7 @@ enum mmsch_command {
 #undef MMSCH
 };
 
-/* head of an init table; sizes and offsets in dwords, offsets from its start; both 0: no table */
+/* head of an init table; sizes and offsets in dwords, offsets from the head; both 0: no table */
 struct mmsch_init_header {
 	uint32_t version;
 	uint32_t header_dwords;
@@ -39,14 +39,14 @@ HW_ASSERT_SIZE(struct mmsch_init_header, 32);
 /* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all other values are ours. */
 enum mmsch_response {
 	MMSCH_RESPONSE_DONE = 0x10000002,
-	MMSCH_RESPONSE_REFUSED = 0x20000001,	  /* the VF has no access now */
+	MMSCH_RESPONSE_REFUSED = 0x20000001,	  /* the VF's register write gate is shut */
 	MMSCH_RESPONSE_BAD_REQUEST = 0x20000002,  /* unknown HOST word, VMID or CTX_SIZE */
 	MMSCH_RESPONSE_BAD_MEMORY = 0x20000003,	  /* the table cannot be read */
 	MMSCH_RESPONSE_BAD_HEADER = 0x20000004,	  /* version, sizes or offsets */
 	MMSCH_RESPONSE_BAD_COMMAND = 0x20000005,  /* unknown or truncated, or no END */
 	MMSCH_RESPONSE_BAD_REGISTER = 0x20000006, /* not a register of the table's block */
 	MMSCH_RESPONSE_NOT_READY = 0x20000007,	  /* a polled condition is not true */
-	MMSCH_RESPONSE_BAD_RING = 0x20000008,	  /* ring without size or too large */
+	MMSCH_RESPONSE_BAD_RING = 0x20000008,	  /* a ring has no size, or is too large */
 };
 
 /* registers that a table may access: [FIRST, END) of its block, in dwords */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * MQD of GFX9 compute queues: 512 dwords in memory, of which 128-183 are the banked registers
- * CP_MQD_BASE_ADDR .. CP_HQD_PQ_WPTR_HI in order (regs.def).
+ * Memory queue descriptor (MQD) of GFX9 compute queues: 512 dwords, of which 128-183 are the banked
+ * registers CP_MQD_BASE_ADDR .. CP_HQD_PQ_WPTR_HI in order (regs.def).
  * Source: Linux amdgpu v9_structs.h, amdkfd kfd_mqd_manager_v9.c.
  */
 #ifndef VGPU_HW_MQD_H

@@ -45,13 +45,13 @@ enum vgpu_pci_cap {
 #define VGPU_PCI_ECAP_NEXT(header) (((header) >> 20) & 0xffcu)
 #define VGPU_PCI_VSEC_HEADER	   0x04u /* id [15:0] of a vendor-specific capability */
 #define VGPU_PCI_VSEC_ID(header)   ((header)&0xffffu)
-/* MSI-X table and PBA of the PF, in BAR5 after the registers that the driver knows */
+/* MSI-X table and pending bits (PBA) of the PF, in BAR5 after the registers that drivers know */
 #define VGPU_MSIX_TABLE_OFFSET 0x7e000u
 #define VGPU_MSIX_PBA_OFFSET   0x7f000u
 
 /*
  * The host view is an endpoint. Its BARs give access to a PCI domain with a root port, the PF and
- * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours. With the other
+ * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours. With the VMD
  * ids, Linux' vmd.ko drives the endpoint (registers and BARs as in drivers/pci/controller/vmd.c).
  */
 #define VGPU_HOST_VIEW_VENDOR	   0x5056u
@@ -83,7 +83,7 @@ enum vgpu_host_view_bar {
  */
 #define VGPU_ROOT_PORT_BAR_BYTES 0x1000u
 enum vgpu_iommu_reg {
-	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function, counted behind the port */
+	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function number behind the port */
 	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: address that the function accesses */
 	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: address to which it is mapped; ROUTE: domain */
 	VGPU_IOMMU_SIZE = 0x18,	   /* 64 bits */

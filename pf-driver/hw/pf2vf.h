@@ -61,7 +61,7 @@ HW_ASSERT_OFFSET(struct pf2vf_message, gpu_capacity, 192);
 #define PF2VF_PCIE_ATOMICS_32_64 0x180u
 #define PF2VF_GPU_CAPACITY_FULL	 65535u
 
-/* byte offsets in VF2PF, which is byte packed after the string */
+/* byte offsets in VF2PF; the members after the driver version have no padding */
 enum vf2pf_offset {
 	VF2PF_SIZE = 0,
 	VF2PF_VERSION_OFFSET = 4,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * PSP as seen by a VF: commands in C2PMSG registers, frames of the GPCOM ring, command buffers.
- * Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
+ * The platform security processor (PSP) as seen by a VF: commands in C2PMSG registers, frames of
+ * the GPCOM ring, command buffers. Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
  */
 #ifndef VGPU_HW_PSP_H
 #define VGPU_HW_PSP_H
@@ -21,7 +21,7 @@ enum psp_ring_command {
 };
 #define PSP_RING_COMMAND_MASK 0xf0000u
 
-/* value that the driver writes to C2PMSG_64; 69: register id, 70: value */
+/* value that the driver writes to C2PMSG_64; C2PMSG_69: register id, C2PMSG_70: value */
 #define PSP_GBR_IH_SET 0x80000u
 
 /* reply in C2PMSG_64 and C2PMSG_101 */
@@ -29,7 +29,7 @@ enum psp_ring_command {
 #define PSP_REPLY_STATUS_MASK 0xffffu
 enum psp_reply_status {
 	PSP_REPLY_OK = 0,
-	PSP_REPLY_REFUSED = 1, /* ours: the VF has no access now */
+	PSP_REPLY_REFUSED = 1, /* ours: the VF's register write gate is shut */
 	PSP_REPLY_BAD_COMMAND = 2,
 	PSP_REPLY_BAD_MEMORY = 3,
 };
@@ -87,7 +87,7 @@ enum psp_prog_reg_word {
 #define PSP_PROG_IH_RINGS 3u
 
 #define PSP_RESPONSE_OFFSET 864u
-/* the device writes it into the command buffer before the fence of the frame */
+/* response, which the device writes into the command buffer before the fence of the frame */
 struct psp_response {
 	uint32_t status;
 	uint32_t session_id;

@@ -39,10 +39,10 @@ enum hw_reg_access {
 #define HW_REG_COUNT	 0x20000u
 #define HW_REG_BAR_BYTES 0x80000u
 
-/* bank of one function in the PF-only range: VGPU_VF0_* + function * this */
+/* dwords of a function's bank in the PF-only range: VF n has VGPU_VF0_* + n * stride */
 #define HW_VGPU_BANK_STRIDE 0x20u
 
-/* SMN and legacy address spaces of packets, dword bases (SET_*_REG offsets are relative to them) */
+/* first dword of the range of SET_*_REG packets; offsets in the packets are relative to it */
 #define HW_REG_BASE_CONFIG  0x2000u
 #define HW_REG_BASE_SH	    0x2c00u
 #define HW_REG_BASE_CONTEXT 0xa000u

@@ -24,7 +24,7 @@ enum sdma_sub_op {
 
 #define SDMA_SUBWIN_DWORDS    13u
 #define SDMA_TIMESTAMP_DWORDS 3u
-#define SDMA_BROADCAST_DWORDS 9u /* linear copy to two places */
+#define SDMA_BROADCAST_DWORDS 9u /* linear copy to two destinations */
 #define SDMA_ATOMIC_ADD_64    0x2fu
 #define SDMA_POLL_FOREVER     0xfffu
 #define SDMA_ENGINES	      2u

@@ -21,7 +21,7 @@
 #define HW_STATIC_ASSERT(claim) _Static_assert(claim, #claim)
 #endif
 
-/* size and offset of a layout, from the hardware documents */
+/* checks of a layout against the size and offsets in the hardware documents */
 #define HW_ASSERT_SIZE(type, bytes)	      HW_STATIC_ASSERT(sizeof(type) == (bytes))
 #define HW_ASSERT_OFFSET(type, member, bytes) HW_STATIC_ASSERT(offsetof(type, member) == (bytes))
 

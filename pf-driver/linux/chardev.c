@@ -22,7 +22,7 @@ struct vgpu_client {
 	struct vgpu_platform *platform;
 	struct vgpu_platform_vf *node;
 	bool may_write;
-	bool is_cancelled; /* platform->lock */
+	bool is_cancelled; /* platform->lock; true after CANCEL */
 	u32 requests;	   /* platform->lock */
 	atomic64_t notified_seq;
 	spinlock_t error_lock;
@@ -241,7 +241,7 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 /* ---- events ---- */
 
 /* reports each event to a file once, as a count */
-static u64 take_changes(struct vgpu_client *client)
+static u64 consume_changes(struct vgpu_client *client)
 {
 	s64 now = (s64)READ_ONCE(client->platform->ring.event_seq);
 
@@ -262,7 +262,7 @@ static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, lof
 
 	if (bytes < sizeof(count) || client->node->number)
 		return -EINVAL;
-	while ((count = take_changes(client)) == 0) {
+	while ((count = consume_changes(client)) == 0) {
 		if (READ_ONCE(platform->is_gone))
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
@@ -303,7 +303,7 @@ static int on_mmap(struct file *file, struct vm_area_struct *area)
 
 /* ---- open and close ---- */
 
-static int own(struct vgpu_platform_vf *node)
+static int claim_node(struct vgpu_platform_vf *node)
 {
 	if (node->platform->is_gone)
 		return -ENODEV;
@@ -337,7 +337,7 @@ static int on_open(struct inode *inode, struct file *file)
 	if (!client)
 		return -ENOMEM;
 	vgpu_platform_lock(node->platform);
-	error = own(node);
+	error = claim_node(node);
 	vgpu_platform_unlock(node->platform);
 	if (error) {
 		kfree(client);

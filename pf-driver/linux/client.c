@@ -2,10 +2,10 @@
 /*
  * Requests to the core on behalf of files and of the platform itself, and their streams.
  *
- * A request waits outside the lock. A caller that cannot wait any longer withdraws the request:
- * from then on the core does not touch the payload. A stream goes through a bounce buffer: the
- * core fills or empties it under the lock and never waits; the caller's thread moves the data to
- * or from the file without the lock, and may wait there as long as necessary.
+ * A caller waits for its request outside the lock. A caller that cannot wait any longer withdraws
+ * the request: from then on the core does not touch the payload. A stream goes through a bounce
+ * buffer: the core fills or empties the buffer under the lock and never waits; the caller's thread
+ * moves the data to or from the file without the lock, and may wait there as long as necessary.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -19,7 +19,7 @@
 #define POLLED_BYTES 4096u
 /* longest time until a wait for a file notices that its request was cancelled */
 #define POLL_MS 50u
-/* pause before a retry on a file that is always ready, or in error, but moves nothing */
+/* pause before a retry on a file that is always ready, or in error, but transfers nothing */
 #define AGAIN_JIFFIES 1
 
 /* ---- requests ---- */
@@ -55,7 +55,7 @@ static void free_stream(struct kref *ref)
 	kfree(stream);
 }
 
-/* The core has finished a request. The platform is locked. */
+/* Handle that the core has finished a request. The platform is locked. */
 void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, const char *message)
 {
 	struct vgpu_request *request = find_request(platform, token);
@@ -68,7 +68,7 @@ void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, cons
 		finish_request(request, error, message);
 }
 
-/* breaks a stream whose caller has gone: the core's next access fails, which ends the stream */
+/* breaks a stream whose caller is gone: the core's next access fails, which ends the stream */
 static void break_stream(struct vgpu_platform *platform, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
@@ -81,7 +81,7 @@ static void break_stream(struct vgpu_platform *platform, struct vgpu_stream *str
 static void withdraw(struct vgpu_platform *platform, struct vgpu_request *request, int error,
 		     const char *message)
 {
-	/* in this order: while the core knows the payload, its owner must wait */
+	/* in this order: the caller must not return while the core knows the payload */
 	list_del_init(&request->entry);
 	vgpu_pf_request_cancel(platform->pf, request->token);
 	if (request->stream)
@@ -100,7 +100,7 @@ static struct vgpu_request *find_of_client(struct vgpu_platform *platform, const
 	return NULL;
 }
 
-/* End requests of a client (NULL: all) before their time. The platform is locked. */
+/* Withdraw the requests of a client (NULL: of all). The platform is locked. */
 void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int error)
 {
 	struct vgpu_request *request;
@@ -112,8 +112,8 @@ void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int 
 }
 
 /*
- * Hand a request to the core; client and stream are set, and the payload stays until it is done.
- * The platform is locked. vgpu_client_finish() waits for the end.
+ * Hand a request to the core. Its client and stream are set; the payload must stay valid until the
+ * request is done. The platform is locked. vgpu_client_finish() waits for the end.
  */
 void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
 		     void *payload)
@@ -146,7 +146,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 				 vgpu_pf_view_message(platform->pf));
 }
 
-/* error: result of the wait; if not 0, withdraws a request that the core has not finished */
+/* error: result of the wait; if not 0, a request that the core has not finished is withdrawn */
 static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
 	if (!error)
@@ -160,7 +160,7 @@ static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request
 
 /*
  * Do an operation without a stream on behalf of the platform. The platform is not locked. Return: 0
- * or negative errno, which has been logged.
+ * or negative errno, which has been logged unless it is -EINTR.
  */
 int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 {
@@ -186,7 +186,10 @@ int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 
 /* ---- streams: the core's end ---- */
 
-/* The core has data for the file. The platform is locked. */
+/*
+ * Take data from the core for the file. The platform is locked. Return: bytes taken; -EAGAIN if the
+ * buffer is full; or another errno if the caller is gone.
+ */
 s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u32 bytes)
 {
 	struct vgpu_stream *stream = platform->clients.stream;
@@ -196,7 +199,7 @@ s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u
 		return -EIO;
 	if (stream->error)
 		return stream->error;
-	/* filled from the start again after it has been emptied */
+	/* an empty buffer is filled from its start again */
 	if (stream->used == 0)
 		stream->first = 0;
 	room = min(bytes, VGPU_STREAM_BYTES - stream->first - stream->used);
@@ -210,7 +213,10 @@ s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u
 	return room;
 }
 
-/* The core requests data of the file; at most this many bytes are read. The platform is locked. */
+/*
+ * Give the core data of the file. The platform is locked. Return: bytes; 0 at the end of the file;
+ * -EAGAIN if the buffer is empty; or another errno if the caller is gone.
+ */
 s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 bytes)
 {
 	struct vgpu_stream *stream = platform->clients.stream;
@@ -237,7 +243,7 @@ s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 byte
 
 /* ---- streams: the file's end ---- */
 
-/* Allocate the bounce buffer of a stream operation. */
+/* Allocate the bounce buffer of a stream operation. Return: 0 or -ENOMEM. */
 int vgpu_client_open_stream(struct vgpu_request *request)
 {
 	struct vgpu_stream *stream = kzalloc(sizeof(*stream), GFP_KERNEL);
@@ -263,7 +269,7 @@ void vgpu_client_close_stream(struct vgpu_request *request)
 	request->stream = NULL;
 }
 
-/* whether nothing is left to move; the data of a finished request may still have to be written */
+/* true if nothing is left to move; data of a finished request may still have to be written */
 static bool is_over(const struct vgpu_request *request, __poll_t events)
 {
 	if (!smp_load_acquire(&request->is_done))
@@ -298,7 +304,7 @@ static int wait_for_file(const struct vgpu_request *request, struct file *file, 
 	return error;
 }
 
-static u32 at_once(const struct file *file, u32 bytes)
+static u32 transfer_bytes(const struct file *file, u32 bytes)
 {
 	return file->f_op->poll ? min(bytes, POLLED_BYTES) : bytes;
 }
@@ -317,7 +323,7 @@ static ssize_t error_as(ssize_t moved)
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
 
-/* writes the core's data to the file; its position moves as with write(2) */
+/* writes the core's data to the file, whose position moves as with write(2) */
 static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 first, u32 used)
 {
 	loff_t position = file->f_pos;
@@ -325,7 +331,8 @@ static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 f
 
 	if (moved)
 		return moved;
-	moved = kernel_write(file, request->stream->data + first, at_once(file, used), &position);
+	moved = kernel_write(file, request->stream->data + first, transfer_bytes(file, used),
+			     &position);
 	file->f_pos = position;
 	return moved == 0 ? -EIO : error_as(moved);
 }
@@ -363,7 +370,7 @@ static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request
 	}
 }
 
-/* reads exactly the bytes that the core requests: data behind the stream stays in the file */
+/* reads exactly the bytes that the core requests: data after the stream stays in the file */
 static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 requested)
 {
 	loff_t position = file->f_pos;
@@ -414,7 +421,7 @@ static bool is_usable(const struct file *file, bool is_input)
 	return (file->f_mode & FMODE_WRITE) && file->f_op->write_iter && !file->f_op->write;
 }
 
-/* The file of a stream operation, or -EBADF, or -EINVAL if the kernel cannot read or write it. */
+/* Get a stream operation's file. Return: ERR_PTR: -EBADF, or -EINVAL if it cannot be used. */
 struct file *vgpu_client_get_file(u32 op, int fd)
 {
 	struct file *file = fd < 0 ? NULL : fget((unsigned int)fd);
@@ -442,9 +449,9 @@ static void abandon(struct vgpu_platform *platform, struct vgpu_request *request
 }
 
 /*
- * Wait until a request of vgpu_client_run() is done; moves the data of a stream. The platform is
- * not locked. Return: how the request ended; the core does not use the payload any more. After 0 of
- * SAVE or DUMP, the file has all data.
+ * Wait until a request of vgpu_client_run() is done, and move its stream's data. The platform is
+ * not locked. Return: 0, or the error of the request or the file; the core does not use the payload
+ * any more. If SAVE or DUMP returns 0, the file has all data.
  */
 int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
 		       struct file *file)
@@ -461,7 +468,7 @@ int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *requ
 	error = end_wait(platform, request, wait_for_completion_interruptible(&request->done));
 	if (error || !moved || is_input)
 		return error;
-	/* the core had finished, but the file has not taken the rest */
+	/* the core has finished, but the rest of its data was not written to the file */
 	strscpy(request->message, reason_of(moved), sizeof(request->message));
 	return moved;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * One view of the kernels that this module is compiled for, 6.1 to 7.x: each difference is
- * handled here once, under the name in the newest kernel. No other file of linux/ checks the
- * version. Kbuild detects later changes of stable kernels, whatever their number.
+ * handled here once, if possible under the name in the newest kernel. No other file of linux/
+ * checks the version. Stable kernels receive some changes later, whatever their version:
+ * pf-driver/Kbuild looks for these in the kernel's headers.
  */
 #ifndef VGPU_LINUX_COMPAT_H
 #define VGPU_LINUX_COMPAT_H
@@ -13,7 +14,7 @@
 #include <linux/pci.h>
 #include <linux/version.h>
 
-/* since 6.2 the callback gets a const device */
+/* since 6.2, devnode() of struct class gets a const device */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define VGPU_DEVNODE_DEVICE const struct device
 #else

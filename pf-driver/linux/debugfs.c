@@ -51,7 +51,7 @@ void vgpu_debugfs_add(struct vgpu_platform *platform)
 	debugfs_create_file("trace", 0400, platform->sysfs.debugfs, platform, &trace_fops);
 }
 
-/* Waits for readers. */
+/* Remove the files; waits for readers. */
 void vgpu_debugfs_remove(struct vgpu_platform *platform)
 {
 	debugfs_remove_recursive(platform->sysfs.debugfs);

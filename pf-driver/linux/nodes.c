@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The nodes of a platform: /dev/vgpu-pfN, and /dev/vgpu/vfM (of further GPUs: pfN-vfM) for each VF,
- * so that a device manager can give a user single VFs. chardev.c implements the open files.
+ * The nodes of a platform: /dev/vgpu-pfN, and for each VF /dev/vgpu/vfM (of the first GPU) or
+ * /dev/vgpu/pfN-vfM, so that a device manager can give a user single VFs. chardev.c implements the
+ * open files.
  *
  * The reference count of the PF's struct device counts the platform's users: each open file and
  * each VF's node holds a reference; the last one frees the platform's memory.
@@ -84,7 +85,7 @@ static void init_platform(struct vgpu_platform *platform, struct pci_dev *pdev)
 	platform->device->release = release_platform;
 }
 
-/* A new platform with one reference, and its core without a device; or an ERR_PTR. */
+/* Make a platform with one reference; its core has no device yet. Return: an ERR_PTR on failure. */
 struct vgpu_platform *vgpu_nodes_make_platform(struct pci_dev *pdev)
 {
 	struct vgpu_platform *platform = kzalloc(sizeof(*platform), GFP_KERNEL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The services of core/base/os.h in the kernel. The core calls all of them under platform->lock, in
- * process context. If a register reads as all ones, the PCI core is asked whether the device is
- * still there; if not, a flag makes vgpu_platform_unlock() detach the core.
+ * process context. If a register reads as all ones, this file asks the PCI core whether the device
+ * still answers; if not, it sets is_device_lost, and vgpu_platform_unlock() detaches the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -16,7 +16,7 @@ static struct vgpu_platform *platform_of(struct vgpu_os *os)
 	return container_of(os, struct vgpu_platform, os);
 }
 
-/* whether the PF answers */
+/* Return: true if the PF answers. */
 bool vgpu_linux_is_device_there(struct vgpu_platform *platform)
 {
 	return !pci_channel_offline(platform->pdev) && pci_device_is_present(platform->pdev);
@@ -27,7 +27,7 @@ static int check_reachable(const struct vgpu_platform *platform)
 	return platform->is_device_lost || platform->is_device_suspended ? -ENODEV : 0;
 }
 
-/* all ones may be a valid value */
+/* all ones may be a valid value: asks the PCI core whether the device is gone */
 static int check_answer(struct vgpu_platform *platform, u32 value)
 {
 	if (value != U32_MAX || vgpu_linux_is_device_there(platform))
@@ -123,7 +123,7 @@ static int check_vram(const struct vgpu_platform *platform, u64 offset, u32 byte
 	return check_reachable(platform);
 }
 
-/* eight bytes at a time: every access may be a trap of tens of microseconds */
+/* reads eight bytes at a time: each access may trap and take tens of microseconds */
 static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 {
 	struct vgpu_platform *platform = platform_of(os);
@@ -159,7 +159,7 @@ static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 byte
 		__raw_writeq(word, to + done);
 	}
 	memcpy_toio(to + done, (const u8 *)data + done, bytes - done);
-	/* write-combined: must arrive before the register write that announces it */
+	/* write-combined: the data must arrive before the register write that announces it */
 	wmb();
 	return 0;
 }
@@ -169,7 +169,7 @@ static int dma_alloc(struct vgpu_os *os, u32 bytes, struct vgpu_os_dma *dma)
 	struct vgpu_platform *platform = platform_of(os);
 	dma_addr_t bus;
 
-	/* megabytes in one piece may not be available; the core reports their purpose */
+	/* no warning: contiguous megabytes may be scarce, and the core reports the failure */
 	dma->cpu = dma_alloc_coherent(&platform->pdev->dev, bytes, &bus, GFP_KERNEL | __GFP_NOWARN);
 	if (!dma->cpu)
 		return -ENOMEM;

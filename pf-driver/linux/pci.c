@@ -2,10 +2,10 @@
 /*
  * The PCI driver: probe and remove, suspend, resets by others, errors of the bus.
  *
- * remove() is always safe: it removes nodes and sysfs, then the VFs' functions, then ends
- * requests with -ENODEV, then releases the device. VFs with resources stay provisioned on the
- * device, and the next probe adopts them. Open files keep only the platform's memory. The module
- * cannot be unloaded while files are open or a VF is in use.
+ * remove() is always safe: it removes the nodes, then the VFs' functions, then sysfs; it ends
+ * requests with -ENODEV, and releases the device last. VFs with resources, except those that numvfs
+ * provisioned, stay provisioned on the device, and the next probe adopts them. Open files keep only
+ * the platform's memory. The module cannot be unloaded while files are open or a VF is in use.
  */
 #include <linux/aer.h>
 #include <linux/dma-mapping.h>
@@ -26,7 +26,7 @@ MODULE_PARM_DESC(unsafe_silicon, "drive PFs that are not softgpu; may hang machi
 
 static unsigned int time_scale = 1;
 module_param(time_scale, uint, 0444);
-MODULE_PARM_DESC(time_scale, "factor on waits for guests, 1 to 1000");
+MODULE_PARM_DESC(time_scale, "factor on waits for guests and the device, 1 to 1000");
 
 static unsigned int max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
@@ -56,8 +56,8 @@ static int check_silicon(struct pci_dev *pdev)
 /* ---- deferred work: work that must not run under the core's lock ---- */
 
 /*
- * Keeps the module loaded while it is needed. vfio-pci disables the function last when it is
- * closed, and no event reports that. So the check is repeated while a VF is in use.
+ * Keeps the module loaded while a VF is in use. When a user closes a VF, vfio-pci disables the
+ * function last, and no event reports this. So the check is repeated while a VF is in use.
  */
 static void pin_module(struct vgpu_platform *platform)
 {
@@ -82,8 +82,8 @@ static void do_deferred(struct work_struct *work)
 	mutex_lock(&platform->admin);
 	if (!READ_ONCE(platform->is_gone) && !platform->sysfs.is_gone) {
 		vgpu_sysfs_notify(platform);
-		vgpu_policy_release_left(platform);
-		vgpu_plan_follow(platform);
+		vgpu_policy_release_remaining(platform);
+		vgpu_plan_update(platform);
 		vgpu_sriov_assign_driver(platform);
 		pin_module(platform);
 	}
@@ -98,9 +98,11 @@ static void do_recheck(struct work_struct *work)
 	schedule_work(&platform->service.deferred);
 }
 
-/* cancels the deferred work twice, because recheck starts it; it does nothing if the platform is
- * gone */
-static void stop_chores(struct vgpu_platform *platform)
+/*
+ * Cancels the deferred work twice, because recheck queues it. Once the platform is gone, the
+ * deferred work does nothing.
+ */
+static void cancel_deferred_work(struct vgpu_platform *platform)
 {
 	cancel_work_sync(&platform->service.deferred);
 	cancel_delayed_work_sync(&platform->service.recheck);
@@ -138,7 +140,7 @@ static void unmap_bars(struct vgpu_platform *platform)
 }
 
 /* saves the configuration space while the device is known to answer */
-static int keep_state(struct vgpu_platform *platform)
+static int save_config_space(struct vgpu_platform *platform)
 {
 	pci_save_state(platform->pdev);
 	platform->bars.pci_state = pci_store_saved_state(platform->pdev);
@@ -146,8 +148,8 @@ static int keep_state(struct vgpu_platform *platform)
 }
 
 /*
- * Restore the configuration space of probe() in a device that was away. The state that the PCI core
- * has saved since, as before a sleep or a reset, may come from a device that did not answer.
+ * Restore the configuration space that probe() saved, in a device that is back. The PCI core may
+ * have saved a later state, as before a sleep or a reset, from a device that did not answer.
  */
 void vgpu_pci_restore(struct vgpu_platform *platform)
 {
@@ -172,7 +174,7 @@ static int enable_device(struct vgpu_platform *platform)
 	if (error)
 		goto release;
 	pci_set_master(pdev);
-	error = keep_state(platform);
+	error = save_config_space(platform);
 	if (!error)
 		return 0;
 	unmap_bars(platform);
@@ -188,7 +190,7 @@ static void disable_device(struct vgpu_platform *platform)
 	pci_clear_master(platform->pdev);
 	unmap_bars(platform);
 	pci_release_regions(platform->pdev);
-	/* failed error recovery has already disabled it */
+	/* an error recovery that failed has already disabled the device */
 	if (pci_is_enabled(platform->pdev))
 		pci_disable_device(platform->pdev);
 	kfree(platform->bars.pci_state);
@@ -212,7 +214,7 @@ static void stop_core(struct vgpu_platform *platform)
 {
 	vgpu_linux_irq_fini(platform);
 	vgpu_platform_stop(platform);
-	stop_chores(platform);
+	cancel_deferred_work(platform);
 	if (platform->functions.is_pinned)
 		module_put(THIS_MODULE);
 	platform->functions.is_pinned = false;
@@ -361,7 +363,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	vgpu_platform_suspend(pci_get_drvdata(pdev));
 	if (state == pci_channel_io_perm_failure)
 		return PCI_ERS_RESULT_DISCONNECT;
-	/* an error may follow one whose recovery failed */
+	/* a failed recovery from an earlier error has already disabled the device */
 	if (pci_is_enabled(pdev))
 		pci_disable_device(pdev);
 	return PCI_ERS_RESULT_NEED_RESET;
@@ -388,22 +390,22 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done = reset_done,
 };
 
-/* the module's aliases contain only our ids: real silicon does not load it */
-static const struct pci_device_id our_ids[] = {
+/* the module's aliases contain only our ids: real silicon does not load the module */
+static const struct pci_device_id alias_ids[] = {
 	{PCI_DEVICE_SUB(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF, VGPU_PCI_SUBVENDOR_PF,
 			VGPU_PCI_SUBDEVICE_PF)},
 	{},
 };
-MODULE_DEVICE_TABLE(pci, our_ids);
+MODULE_DEVICE_TABLE(pci, alias_ids);
 
-static const struct pci_device_id all_ids[] = {
+static const struct pci_device_id probe_ids[] = {
 	{PCI_DEVICE(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF)},
 	{},
 };
 
 static struct pci_driver driver = {
 	.name = VGPU_DRIVER_NAME,
-	.id_table = all_ids,
+	.id_table = probe_ids,
 	.probe = probe,
 	.remove = remove,
 	.shutdown = shutdown,

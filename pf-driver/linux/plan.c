@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Plans the run table while no client (vgpud) has the lease, from the first write to sysfs on. Each
- * VF gets one entry. The VFs with resources divide a round by quantum times weight. No part is
- * below min_pct or above max_pct of its VF. The round is shortened until no VF is off the engine
- * for longer than max_gap_ms. When VFs get or lose resources, the round is divided again. Weights
- * and floors hold while all VFs have work; caps are contracts too, and always hold. Contracts that
- * a lease holder leaves behind stay in force.
+ * VF gets one entry. The VFs with resources divide a round (one cycle of the table) by quantum
+ * times weight. No part is below min_pct or above max_pct of its VF, but no slice is shorter than
+ * SHORTEST_US. The planned round lasts at most max_gap_ms, so that no VF is off the engine for
+ * longer; it lasts longer if the shortest slices and the floors require it. When VFs get or lose
+ * resources, the round is divided again. Weights and floors hold while all VFs have work; caps
+ * become contracts, which always hold. Contracts that a lease holder leaves behind stay in force.
  */
 #include <linux/slab.h>
 
@@ -42,7 +43,7 @@ struct vgpu_plan {
 	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* part of the round, by VF number */
 };
 
-/* the sum of the quanta, at most max_gap_ms */
+/* the sum of the requested slices, at most max_gap_ms */
 static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 {
 	u64 max_us = (u64)vgpu_pf_view_max_gap(platform->pf) * USEC_PER_MSEC;
@@ -54,7 +55,7 @@ static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 	return max_us ? min(cycle_us, max_us) : cycle_us;
 }
 
-/* a part cannot be shorter than the shortest quantum */
+/* the floor of a part: min_pct, and at least the shortest slice */
 static u32 min_ppm(const struct vgpu_policy *policy, u64 cycle_us)
 {
 	u64 shortest = DIV_ROUND_UP_ULL((u64)SHORTEST_US * VGPU_SHARE_FULL_PPM, cycle_us);
@@ -96,8 +97,8 @@ static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_pl
 }
 
 /*
- * The contracts of a lease holder that has gone stay in force. This file changes only those caps
- * that it has set. A gang has no cap.
+ * The contracts of a lease holder that is gone stay in force. This file removes only its own caps,
+ * and sets a cap if max_pct is below 100. A gang has no cap.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 			  struct vgpu_pf_contract *contract)
@@ -117,7 +118,7 @@ static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 				   contract->budget_ns + VGPU_PF_CONTRACT_MIN_NS);
 }
 
-/* table: receives the plan; contracts are those in force */
+/* table: receives the plan; at the call it has the contracts in force */
 static void fill_table(struct vgpu_platform *platform, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
@@ -220,7 +221,7 @@ int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms)
 }
 
 /* Plan again if VFs got or lost their resources, or a lease has ended. platform->admin is held. */
-void vgpu_plan_follow(struct vgpu_platform *platform)
+void vgpu_plan_update(struct vgpu_platform *platform)
 {
 	bool is_due = platform->plan.is_due || platform->plan.vfs != sharing_vfs(platform);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. It
- * lives until the last open file is closed, even if device and driver are gone (is_gone).
+ * exists until the last open file is closed, even if device and driver are gone (is_gone).
  *
- * Locks, outer first:
+ * Locks, outer first. The comment of a member names its lock: admin, lock, ...
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
  *   platform->admin         mutex: operations of several steps (numvfs, quotas, assignment mode)
- *   device lock of a VF     the driver core's, while a driver of this host comes or goes
- *   platform->lock          rt_mutex: the PF core and everything below marked so. Taken by
- *                           vgpu_platform_lock(); vgpu_platform_unlock() acts on the results of the
- *                           call and releases it. Held across MMIO, never across user memory, files
- *                           or the driver core.
- *   functions.lock, error_lock   spinlocks around a few words
+ *   device lock of a VF     the driver core's, while a driver of this host binds or unbinds
+ *   platform->lock          rt_mutex: the PF core and the members that name it. Taken by
+ *                           vgpu_platform_lock(). vgpu_platform_unlock() first acts on the results
+ *                           of the call to the core. Held across MMIO, never across accesses to
+ *                           user memory, files or the driver core.
+ *   functions.lock, error_lock   spinlocks for a few members
  *
  * The service thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
  * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits. Since
@@ -59,8 +59,8 @@ enum vgpu_assignment_mode {
 };
 
 enum vgpu_priority {
-	VGPU_PRIORITY_LOW = 0, /* its turns only if it has work */
-	VGPU_PRIORITY_NORMAL,  /* keeps its slices; all VFs or none */
+	VGPU_PRIORITY_LOW = 0, /* gets its slices only while it has work */
+	VGPU_PRIORITY_NORMAL,  /* keeps its slices without work; all VFs or none */
 	VGPU_PRIORITY_HIGH,    /* may preempt a running quantum when it wakes */
 	VGPU_PRIORITIES,
 };
@@ -72,13 +72,13 @@ struct vgpu_policy {
 	enum vgpu_priority priority;
 	u32 weight; /* 100: in proportion to its quantum */
 	u32 min_pct, max_pct;
-	u32 cap_ppm; /* in the VF's contract, by our plan; 0: none */
+	u32 cap_ppm; /* cap that plan.c has set in the VF's contract; 0: none */
 };
 
-/* admin; the plan's input */
+/* input of plan.c; admin */
 struct vgpu_policies {
 	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
-	bool is_strict;				     /* all VFs keep their slices */
+	bool is_strict; /* true if all VFs keep their slices without work */
 };
 
 struct vgpu_platform;
@@ -90,25 +90,25 @@ struct vgpu_platform_vf {
 	struct cdev cdev;
 	struct vgpu_sysfs_dir *dir;
 	enum vgpu_assignment_mode assignment_mode; /* admin */
-	u32 auto_generation;	  /* admin; of the provisioning that came with numvfs; 0: none */
-	bool has_link;		  /* admin; sysfs "device" */
-	bool is_assigned;	  /* admin; assigned to a driver since the VF got resources */
+	u32 auto_generation; /* admin; generation from sriov_numvfs; 0: none */
+	bool has_link;	     /* admin; true if the sysfs link "device" exists */
+	bool is_assigned;    /* admin; true if a driver was assigned since the VF got resources */
 	struct work_struct probe; /* probes the driver that gets the function */
 	struct pci_dev *function; /* functions.lock; NULL: not enabled */
-	bool is_driver_changing;  /* VF's device lock; a driver of this host comes or goes */
+	bool is_driver_changing;  /* VF's device lock; true while a driver binds or unbinds */
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool is_open;
 	} notified; /* admin; last reported by sysfs_notify() */
 	/* platform->lock: */
-	bool confirms_scrub; /* this platform began the release, so it must send SCRUB_DURABLE */
+	bool confirms_scrub; /* true if this platform began the release and sends SCRUB_DURABLE */
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool attached;
-	} seen;
-	bool has_client; /* attached by a client of the VF's socket, not by a driver of this host */
+	} seen;		 /* as found after the last call of the core */
+	bool has_client; /* true if attached through its socket, not by a driver of this host */
 	bool is_open;
-	bool is_closed;		      /* being released: cannot be opened */
+	bool is_closed;		      /* true during a release: the node cannot be opened */
 	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
 };
 
@@ -119,9 +119,9 @@ struct vgpu_stream {
 	u8 *data;
 	u32 first, used;
 	u32 requested;	 /* input: bytes that the core asked for */
-	int error;	 /* the other end is gone */
-	bool is_ended;	 /* input: there is no more */
-	bool is_blocked; /* the core waits for vgpu_pf_stream_ready() */
+	int error;	 /* not 0: the other end is gone */
+	bool is_ended;	 /* input: true if the file has no more data */
+	bool is_blocked; /* true if the core waits for vgpu_pf_stream_ready() */
 	wait_queue_head_t wait;
 };
 
@@ -154,7 +154,7 @@ struct vgpu_platform_service {
 	struct task_struct *thread;
 	struct hrtimer timer;
 	unsigned long wakeups;
-	bool is_failure_notified; /* lock; of the last attempt to attach */
+	bool is_failure_notified; /* lock; true if the last attempt to attach failed */
 	struct work_struct deferred;
 	struct delayed_work
 		recheck; /* runs the deferred work again, for changes that no event reports */
@@ -170,7 +170,7 @@ struct vgpu_platform_clients {
 struct vgpu_platform_ring {
 	void *data;
 	u32 bytes;
-	u64 event_seq; /* READ_ONCE: of the next event */
+	u64 event_seq; /* READ_ONCE; sequence number of the next event */
 	wait_queue_head_t wait;
 };
 
@@ -178,7 +178,7 @@ struct vgpu_platform_ring {
 struct vgpu_platform_functions {
 	spinlock_t lock;
 	struct notifier_block notifier; /* notifier of the PCI bus */
-	bool is_pinned;			/* admin; the module stays while a VF is in use */
+	bool is_pinned;			/* admin; true while a VF in use keeps the module loaded */
 };
 
 /* sysfs.c, debugfs.c */
@@ -187,14 +187,14 @@ struct vgpu_platform_sysfs {
 	struct vgpu_sysfs_dir *bulk_dir;
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
-	bool is_gone; /* admin; being removed: nothing is notified any more */
+	bool is_gone; /* admin; true if being removed: no reader is notified any more */
 };
 
 /* plan.c; admin */
 struct vgpu_platform_plan {
 	u64 generation; /* generation of plan.c's run table; 0: none is in force */
-	u32 vfs;	/* bit per VF number: VFs with resources at that time */
-	bool is_due;	/* a lease has kept plan.c from planning again */
+	u32 vfs;	/* bit per VF number: VFs with resources when the table was planned */
+	bool is_due;	/* true if a lease has kept plan.c from planning again */
 };
 
 struct vgpu_platform {
@@ -204,11 +204,11 @@ struct vgpu_platform {
 	struct vgpu_pf *pf; /* lock */
 	struct pci_dev *pdev;
 	int index;
-	struct device *device;	  /* &vfs[0].dev: its reference count is the platform's */
-	u32 total_vfs;		  /* as found by probe; does not change */
-	bool is_gone;		  /* lock to write: removed; the device is not accessed any more */
-	bool is_device_lost;	  /* lock: does not answer */
-	bool is_device_suspended; /* lock: suspended, or being reset by others */
+	struct device *device;	      /* &vfs[0].dev: its reference count is the platform's */
+	u32 total_vfs;		      /* as found by probe; does not change */
+	bool is_gone;		      /* lock to write; true if removed: no access to the device */
+	bool is_device_lost;	      /* lock; true if the device does not answer */
+	bool is_device_suspended;     /* lock; true if suspended, or being reset by others */
 	wait_queue_head_t state_wait; /* a VF changed its state */
 	struct vgpu_platform_bars bars;
 	struct vgpu_platform_service service;
@@ -282,7 +282,7 @@ int vgpu_policy_write(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_polic
 		      u64 value);
 int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count);
 void vgpu_policy_release_auto(struct vgpu_platform *platform);
-void vgpu_policy_release_left(struct vgpu_platform *platform);
+void vgpu_policy_release_remaining(struct vgpu_platform *platform);
 u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf);
 u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf);
 u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf);
@@ -294,7 +294,7 @@ void vgpu_policy_reopen(struct vgpu_platform *platform, u32 vf);
 /* plan.c; requires platform->admin */
 int vgpu_plan_table(struct vgpu_platform *platform);
 int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms);
-void vgpu_plan_follow(struct vgpu_platform *platform);
+void vgpu_plan_update(struct vgpu_platform *platform);
 
 /* sriov.c */
 void vgpu_sriov_prepare(struct vgpu_platform *platform);
@@ -307,7 +307,7 @@ void vgpu_sriov_assign_driver(struct vgpu_platform *platform);
 void vgpu_sriov_wait_for_probe(struct vgpu_platform *platform, u32 vf);
 void vgpu_sriov_disable(struct vgpu_platform *platform);
 bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf);
-bool vgpu_sriov_is_drivers(struct vgpu_platform *platform, u32 vf);
+bool vgpu_sriov_is_attached_by_driver(struct vgpu_platform *platform, u32 vf);
 
 /* pci.c */
 u32 vgpu_pci_time_scale(void);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Carries out the policies that are written to sysfs. While a client holds the lease, weights and
- * quanta become events for the lease holder, and all other writes fail with EBUSY. plan.c plans the
- * shares of the engine.
+ * quanta become events for the lease holder, and writes of other policies fail with EBUSY. plan.c
+ * plans the shares of the engine.
  *
- * VRAM: writing vram_quota provisions or releases a VF. numvfs provisions its VFs in equal parts if
- * none has resources, and releases exactly these again: the generation of each grant is kept, so
- * that a VF that was released and provisioned again is left alone. This file also confirms the
- * releases that it began (confirms_scrub), because without vgpud no record goes to disk before
- * SCRUB_DURABLE. A client that requested a release confirms it itself.
+ * VRAM: writing vram_quota provisions or releases a VF. A write to sriov_numvfs provisions the VFs
+ * in equal parts if none has resources. A write of 0 releases exactly these VFs again: this file
+ * records the generation of each grant, so a VF that was provisioned again since is not released.
+ * service_thread.c confirms the releases that this file began (confirms_scrub), because without
+ * vgpud no record goes to disk before SCRUB_DURABLE. A client that requested a release confirms it
+ * itself.
  *
  * Writers run under platform->admin. Each step takes platform->lock.
  */
@@ -32,13 +33,13 @@ void vgpu_policy_init(struct vgpu_platform *platform)
 
 /* ---- VRAM ---- */
 
-/* resources that are not being released */
+/* true if the VF has resources that are not being released */
 static bool has_resources(const struct vgpu_pf_vf_view *view)
 {
 	return view->state != VGPU_PF_VF_ABSENT && view->state != VGPU_PF_VF_SCRUBBING;
 }
 
-/* VRAM of a VF in bytes; 0: none. */
+/* Get the VRAM of a VF. Return: bytes; 0: none. */
 u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
@@ -46,7 +47,7 @@ u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf)
 	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
-/* The time in which a VF must leave the engine, in us; 0: default. */
+/* Get the time in which a VF must leave the engine. Return: us; 0: default. */
 u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
@@ -55,7 +56,7 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 				   : READ_ONCE(platform->policies.vfs[vf].preempt_timeout_us);
 }
 
-/* The weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
+/* Get the weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
 u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 {
 	u32 weight;
@@ -68,8 +69,8 @@ u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Length of a VF's slices in the lease holder's run table, in ms, rounded up; without a lease, that
- * of sysfs, where 0 is the default.
+ * Get the length of a VF's slices in the lease holder's run table, in ms, rounded up; without a
+ * lease, that of sysfs, where 0 is the default.
  */
 u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 {
@@ -112,17 +113,20 @@ static bool is_absent(const struct vgpu_platform *platform, u32 vf)
 	return READ_ONCE(platform->vfs[vf].seen.state) == VGPU_PF_VF_ABSENT;
 }
 
-static bool is_device_away(const struct vgpu_platform *platform)
+static bool is_device_unavailable(const struct vgpu_platform *platform)
 {
 	return READ_ONCE(platform->is_gone) || READ_ONCE(platform->is_device_lost);
 }
 
-/* gives up without the device: the release continues when the device is back */
+/*
+ * Waits for the end of a release. Returns -ENODEV if the device is lost: the release continues when
+ * the device is back.
+ */
 static int wait_absent(struct vgpu_platform *platform, u32 vf)
 {
-	long left = wait_event_killable_timeout(platform->state_wait,
-						is_absent(platform, vf) || is_device_away(platform),
-						(long)msecs_to_jiffies(RELEASE_TIMEOUT_S * 1000));
+	long left = wait_event_killable_timeout(
+		platform->state_wait, is_absent(platform, vf) || is_device_unavailable(platform),
+		(long)msecs_to_jiffies(RELEASE_TIMEOUT_S * 1000));
 
 	if (is_absent(platform, vf))
 		return 0;
@@ -151,7 +155,7 @@ static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *gen
 	return error;
 }
 
-/* whether a process, a client or a guest's driver uses the VF; platform->lock is held */
+/* true if a process, a client or a guest's driver uses the VF; platform->lock is held */
 static bool in_use(const struct vgpu_platform *platform, u32 vf)
 {
 	const struct vgpu_platform_vf *node = &platform->vfs[vf];
@@ -159,7 +163,7 @@ static bool in_use(const struct vgpu_platform *platform, u32 vf)
 	return node->is_open || node->has_client || vgpu_pf_view_vf(platform->pf, vf).has_driver;
 }
 
-/* Whether the VF's resources are in use. */
+/* Return: true if the VF's resources are in use. */
 bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 {
 	bool is_used;
@@ -171,8 +175,8 @@ bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Keep the VF's node from being opened, before a release. Return: 0; then vgpu_policy_reopen() must
- * follow; -EBUSY if the VF is in use.
+ * Keep the VF's node from being opened, before a release. Return: 0, and then vgpu_policy_reopen()
+ * must follow; -EBUSY if the VF is in use.
  */
 int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 {
@@ -202,7 +206,7 @@ static int change_quota(struct vgpu_platform *platform, u32 vf, u64 before, u64 
 
 	if (!error && bytes)
 		error = provision(platform, vf, bytes, &generation);
-	/* the previous size, if it is available */
+	/* restore the previous size, if so much VRAM is free */
 	if (error && bytes && before)
 		provision(platform, vf, before, &generation);
 	return error;
@@ -253,7 +257,7 @@ int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 	u64 bytes = fair_bytes(platform, count);
 	int error = 0;
 
-	vgpu_policy_release_left(platform);
+	vgpu_policy_release_remaining(platform);
 	if (vgpu_pf_view_is_leased(platform->pf) || is_anything_provisioned(platform))
 		return 0;
 	if (bytes == 0) {
@@ -276,7 +280,7 @@ int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 	return error;
 }
 
-/* whether the VF still has the grant of numvfs, and not a later one */
+/* true if the VF still has the resources that sriov_numvfs gave it, and no later ones */
 static bool is_auto(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
@@ -288,18 +292,21 @@ static bool is_auto(struct vgpu_platform *platform, u32 vf, u32 generation)
 static bool start_auto_release(struct vgpu_platform *platform, u32 vf)
 {
 	u32 generation = platform->vfs[vf].auto_generation;
-	bool is_given = generation && is_auto(platform, vf, generation);
+	bool is_ours = generation && is_auto(platform, vf, generation);
 
-	if (is_given && start_release(platform, vf, generation)) {
-		/* released later: the device may be away */
+	if (is_ours && start_release(platform, vf, generation)) {
+		/* the device may be lost: vgpu_policy_release_remaining() retries */
 		dev_err(&platform->pdev->dev, "VF%u: was not released\n", vf);
 		return false;
 	}
 	platform->vfs[vf].auto_generation = 0;
-	return is_given;
+	return is_ours;
 }
 
-/* Release the VFs that numvfs provisioned; vgpu_policy_release_left() retries after a failure. */
+/*
+ * Release the VFs that numvfs provisioned. After a failure, vgpu_policy_release_remaining()
+ * retries.
+ */
 void vgpu_policy_release_auto(struct vgpu_platform *platform)
 {
 	u32 started = 0;
@@ -312,10 +319,10 @@ void vgpu_policy_release_auto(struct vgpu_platform *platform)
 }
 
 /*
- * Release, without waiting, the VFs that could not be released with the functions. A VF that is in
- * use again keeps its resources until the functions come and go again.
+ * Release, without waiting, the VFs that could not be released when their functions were removed. A
+ * VF that is in use again keeps its resources until functions are enabled and disabled again.
  */
-void vgpu_policy_release_left(struct vgpu_platform *platform)
+void vgpu_policy_release_remaining(struct vgpu_platform *platform)
 {
 	if (pci_num_vf(platform->pdev) || READ_ONCE(platform->is_device_lost) ||
 	    READ_ONCE(platform->is_device_suspended) || vgpu_pf_view_is_leased(platform->pf))
@@ -397,8 +404,8 @@ static int set_quantum(struct vgpu_platform *platform, u32 vf, u64 value)
 struct policy_row {
 	u64 min, max;
 	int (*set)(struct vgpu_platform *platform, u32 vf, u64 value);
-	bool is_of_table; /* the run table is planned again */
-	bool is_notified; /* a lease holder gets an event; false: EBUSY under a lease */
+	bool replans_table; /* true if a write plans the run table again */
+	bool is_notified;   /* true if a lease holder gets an event; false: EBUSY under a lease */
 };
 
 static const struct policy_row rows[] = {
@@ -413,7 +420,7 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * The priority that cannot be written. Either all VFs keep their slices while idle (NORMAL)
+ * Finds the priority that cannot be written. Either all VFs keep their slices while idle (NORMAL)
  * or none does (LOW), so one VF cannot change between the two. Not all VFs can be HIGH.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_platform *platform, u32 vf)
@@ -471,7 +478,7 @@ static int set(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy polic
 static int set_and_plan(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
 			u64 value)
 {
-	/* until a plan is in force, the files show the earlier values */
+	/* if no plan can be put in force, the files show the earlier values again */
 	struct vgpu_policies before = platform->policies;
 	int error = set(platform, vf, policy, value);
 
@@ -483,8 +490,8 @@ static int set_and_plan(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_pol
 }
 
 /*
- * sysfs received a policy of a VF or VGPU_ALL_VFS, in the unit of the file; platform->admin is
- * held. Return: 0, or a negative errno for write(2).
+ * Apply a policy that was written to sysfs for a VF or VGPU_ALL_VFS, in the unit of the file.
+ * platform->admin is held. Return: 0, or a negative errno for write(2).
  */
 int vgpu_policy_write(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy, u64 value)
 {
@@ -494,6 +501,6 @@ int vgpu_policy_write(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_polic
 		return error;
 	if (notify_lease_holder(platform, vf, policy, value, &error))
 		return error;
-	return rows[policy].is_of_table ? set_and_plan(platform, vf, policy, value)
-					: set(platform, vf, policy, value);
+	return rows[policy].replans_table ? set_and_plan(platform, vf, policy, value)
+					  : set(platform, vf, policy, value);
 }

@@ -20,7 +20,7 @@ void vgpu_platform_lock(struct vgpu_platform *platform)
 	rt_mutex_lock(&platform->lock);
 }
 
-/* The core's view of one VF; the platform is not locked. */
+/* Get the core's view of one VF; the platform is not locked. */
 struct vgpu_pf_vf_view vgpu_platform_view(struct vgpu_platform *platform, u32 vf)
 {
 	struct vgpu_pf_vf_view view;
@@ -35,15 +35,15 @@ static void confirm_scrub(struct vgpu_platform *platform, struct vgpu_platform_v
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf->number};
 
-	if (!vgpu_pf_view_vf(platform->pf, vf->number).wants_durable)
+	if (!vgpu_pf_view_vf(platform->pf, vf->number).awaits_durable)
 		return;
 	vf->confirms_scrub = false;
 	vgpu_pf_request_run(platform->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref,
 			    ++platform->clients.next_token);
 }
 
-/* outside of the core, RUNNING and READY are one state */
-static enum vgpu_pf_vf_state folded_state(const struct vgpu_platform *platform, u32 vf)
+/* a change between RUNNING and READY, which each slice causes, is not reported */
+static enum vgpu_pf_vf_state reported_state(const struct vgpu_platform *platform, u32 vf)
 {
 	enum vgpu_pf_vf_state state = vgpu_pf_view_vf(platform->pf, vf).state;
 
@@ -52,7 +52,7 @@ static enum vgpu_pf_vf_state folded_state(const struct vgpu_platform *platform, 
 
 static bool record_state(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
-	enum vgpu_pf_vf_state state = folded_state(platform, vf->number);
+	enum vgpu_pf_vf_state state = reported_state(platform, vf->number);
 
 	if (state == vf->seen.state)
 		return false;
@@ -71,7 +71,7 @@ static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platfo
 	if (is_attached == vf->seen.attached)
 		return false;
 	vf->seen.attached = is_attached;
-	vf->has_client = is_attached && !vgpu_sriov_is_drivers(platform, vf->number);
+	vf->has_client = is_attached && !vgpu_sriov_is_attached_by_driver(platform, vf->number);
 	return true;
 }
 
@@ -97,8 +97,8 @@ static void finish_call(struct vgpu_platform *platform)
 		return;
 	if (platform->is_device_lost && vgpu_pf_view_device(platform->pf)->is_attached)
 		detach_device(platform);
-	/* the core itself gives up a device that does not return from its reset */
-	if (vgpu_pf_view_was_lost_in_reset(platform->pf) && !platform->is_device_lost &&
+	/* the core itself has abandoned a device that did not come back from its reset */
+	if (vgpu_pf_view_device_was_lost_in_reset(platform->pf) && !platform->is_device_lost &&
 	    !platform->is_device_suspended) {
 		platform->is_device_lost = true;
 		detach_device(platform);
@@ -138,7 +138,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 /* Wake the thread at a time of CLOCK_MONOTONIC; 0: never. */
 void vgpu_platform_arm_timer(struct vgpu_platform *platform, u64 deadline_ns)
 {
-	/* if the timer still fires, no deadline is due */
+	/* if the timer fires nevertheless, the core finds no deadline due */
 	if (deadline_ns == 0)
 		hrtimer_try_to_cancel(&platform->service.timer);
 	else
@@ -146,7 +146,7 @@ void vgpu_platform_arm_timer(struct vgpu_platform *platform, u64 deadline_ns)
 			      HRTIMER_MODE_ABS_HARD);
 }
 
-/* reports a failure once, not at each try */
+/* attaches the core; logs a failure once, not at each attempt */
 static int attach(struct vgpu_platform *platform)
 {
 	int error;
@@ -157,15 +157,15 @@ static int attach(struct vgpu_platform *platform)
 	if (error && !platform->service.is_failure_notified)
 		dev_err(&platform->pdev->dev, "%s\n", vgpu_pf_view_message(platform->pf));
 	platform->service.is_failure_notified = error != 0;
-	/* a device that went away while the core attached is already lost */
+	/* the flag may be true already: the device may have gone while the core attached */
 	platform->is_device_lost |= error != 0;
-	/* work that had to wait for the device */
+	/* start the work that had to wait for the device */
 	if (!error)
 		schedule_work(&platform->service.deferred);
 	return error;
 }
 
-/* a device that went away may come back, as after a reset */
+/* attaches the core if the device has come back, as after a reset */
 static int try_attach(struct vgpu_platform *platform)
 {
 	if (!vgpu_linux_is_device_there(platform))
@@ -224,7 +224,7 @@ int vgpu_platform_start(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* Stop the thread; interrupts are off, and the core is not called any more. VFs stay in service. */
+/* Stop the thread. Interrupts are off; the core is not called afterwards. VFs stay in service. */
 void vgpu_platform_stop(struct vgpu_platform *platform)
 {
 	vgpu_platform_lock(platform);
@@ -241,7 +241,7 @@ void vgpu_platform_stop(struct vgpu_platform *platform)
 	wake_up_interruptible_poll(&platform->ring.wait, EPOLLHUP);
 }
 
-/* The device will be reset, or lose its power: detach the core from it. */
+/* Detach the core from a device that will be reset, or lose its power. */
 void vgpu_platform_suspend(struct vgpu_platform *platform)
 {
 	vgpu_platform_lock(platform);
@@ -252,7 +252,7 @@ void vgpu_platform_suspend(struct vgpu_platform *platform)
 	vgpu_platform_unlock(platform);
 }
 
-/* The device is back. Return: 0, or the core's error; then the thread keeps trying. */
+/* Attach to the device, which is back. Return: 0, or the core's error; then the thread retries. */
 int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 {
 	int error;
@@ -263,7 +263,7 @@ int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 		/* the state of the device could not be saved or restored */
 		error = try_attach(platform);
 	} else {
-		/* the code that reset the device has restored it and drops its saved state */
+		/* the reset has used up the saved configuration space: save it again */
 		if (vgpu_linux_is_device_there(platform))
 			pci_save_state(platform->pdev);
 		error = attach(platform);

@@ -4,9 +4,9 @@
  *
  * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
  * VF has no resources. When the VF is provisioned, a separate work item gives the function to
- * the driver that "assignment_mode" names. Functions and their drivers come and go through the PCI
- * bus' notifier, which runs under the driver core's locks: it takes platform->lock and
- * functions.lock, never platform->admin, whose holders call the driver core.
+ * the driver that "assignment_mode" names. The PCI bus' notifier reports functions and drivers that
+ * appear or vanish. The notifier runs under the driver core's locks, so it takes platform->lock and
+ * functions.lock, but never platform->admin, whose holders call the driver core.
  */
 #include <linux/device.h>
 #include <linux/kmod.h>
@@ -74,8 +74,9 @@ static void function_appears(struct vgpu_platform_vf *vf, struct pci_dev *functi
 }
 
 /*
- * A driver has come or gone. A driver that comes may have attached the VF, and a driver that goes
- * may leave the function attached. So the core checks before the next client can attach.
+ * Handles that a driver was bound or unbound. A driver that was bound may have attached the VF, and
+ * a driver that was unbound may have left the VF attached. So the core checks this before the next
+ * client can attach.
  */
 static void driver_has_changed(struct vgpu_platform_vf *vf)
 {
@@ -136,7 +137,7 @@ static void warn_not_assigned(const struct vgpu_platform_vf *vf, int error)
 		 vf->number, error);
 }
 
-/* a driver may take seconds to load, and wait for the PF core meanwhile, so no lock is held */
+/* probes the driver; holds no lock, because that may take seconds and need the PF core */
 static void do_probe(struct work_struct *work)
 {
 	struct vgpu_platform_vf *vf = container_of(work, struct vgpu_platform_vf, probe);
@@ -148,7 +149,7 @@ static void do_probe(struct work_struct *work)
 	pci_dev_put(function);
 }
 
-/* an idle driver such as vfio-pci would allow users to open a VF without resources */
+/* unbinds an idle driver: vfio-pci, for one, would let users open a VF without resources */
 static void reclaim(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
 	if (is_bound(function) && !vgpu_sriov_is_busy(vf->platform, vf->number))
@@ -157,24 +158,25 @@ static void reclaim(struct vgpu_platform_vf *vf, struct pci_dev *function)
 
 /*
  * Gives the function to the driver that "assignment_mode" names. If this driver has the function
- * already, it keeps the function while the VF has resources. Done once per grant of resources: a
- * driver that fails would be probed without end, because its attempt changes the VF's state.
+ * already, it keeps the function while the VF has resources. This is done once per grant of
+ * resources. Otherwise a driver that fails would be probed without end, because each of its
+ * attempts changes the VF's state.
  */
 static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
 	const char *override = driver_override(vf);
-	bool is_transferred = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
+	bool gets_driver = !override || strcmp(override, OVERRIDE_NOBODY) != 0;
 	int error;
 
-	if (is_transferred && (is_bound(function) || vf->is_assigned))
+	if (gets_driver && (is_bound(function) || vf->is_assigned))
 		return;
 	/* set the override first, so that the old driver does not get the function again */
 	error = vgpu_set_driver_override(function, override);
 	/* after a failure the next change tries again */
-	vf->is_assigned = is_transferred && !error;
+	vf->is_assigned = gets_driver && !error;
 	if (error)
 		warn_not_assigned(vf, error);
-	else if (is_transferred)
+	else if (gets_driver)
 		queue_work(system_unbound_wq, &vf->probe);
 	else
 		reclaim(vf, function);
@@ -195,7 +197,7 @@ void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 	for (u32 i = 1; i <= platform->total_vfs; i++) {
 		struct pci_dev *function = get_function(platform, i);
 
-		/* if others changed the override since, their driver may keep it */
+		/* in mode NONE, a driver that an administrator has bound keeps the function */
 		if (function && platform->vfs[i].assignment_mode != VGPU_ASSIGNMENT_MODE_NONE)
 			assign_driver(&platform->vfs[i], function);
 		pci_dev_put(function);
@@ -203,7 +205,8 @@ void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 }
 
 /*
- * Is the function in use? A driver that only waits, as vfio-pci until it is opened, does not count.
+ * Return: true if the function is in use. A driver that only waits, as vfio-pci does until it is
+ * opened, does not count.
  */
 bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 {
@@ -219,10 +222,10 @@ bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Whether a new attachment of the VF is that of a driver of this host. A driver that only waits
- * does not attach. platform->lock may be held.
+ * Return: true if a new attachment of the VF is that of a driver of this host. A driver that only
+ * waits does not attach. platform->lock may be held.
  */
-bool vgpu_sriov_is_drivers(struct vgpu_platform *platform, u32 vf)
+bool vgpu_sriov_is_attached_by_driver(struct vgpu_platform *platform, u32 vf)
 {
 	return READ_ONCE(platform->vfs[vf].is_driver_changing) || vgpu_sriov_is_busy(platform, vf);
 }
@@ -306,7 +309,7 @@ static int enable(struct vgpu_platform *platform, int count)
 	return count;
 }
 
-/* only the lease holder may release what it has provisioned */
+/* true if the VF is the lease holder's: only this client may release it */
 static bool is_claimed(struct vgpu_platform *platform, u32 vf)
 {
 	return vgpu_pf_view_is_leased(platform->pf) && vgpu_policy_quota(platform, vf);
@@ -318,7 +321,7 @@ static void reopen(struct vgpu_platform *platform, u32 last)
 		vgpu_policy_reopen(platform, i);
 }
 
-/* no process may open a VF while its function and resources go */
+/* closes all VFs: no process may open one while its function and resources are removed */
 static int close_all(struct vgpu_platform *platform)
 {
 	for (u32 i = 1; i <= platform->total_vfs; i++)
@@ -349,7 +352,7 @@ static int disable_unused(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* sriov_numvfs was written, under the PF's device lock. Return: the number of VFs, or an error. */
+/* Handle a write to sriov_numvfs. The PF's device lock is held. Return: number of VFs, or errno. */
 int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 {
 	struct vgpu_platform *platform = pci_get_drvdata(pdev);
@@ -371,7 +374,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 
 /* ---- start and end ---- */
 
-/* functions that a previous driver left enabled */
+/* adopts functions that a previous driver left enabled */
 static void adopt_functions(struct vgpu_platform *platform)
 {
 	struct pci_dev *function = NULL;
@@ -391,7 +394,7 @@ void vgpu_sriov_prepare(struct vgpu_platform *platform)
 		INIT_WORK(&platform->vfs[i].probe, do_probe);
 }
 
-/* Watch functions come and go; sysfs is there. */
+/* Begin to watch functions that appear and vanish. The directories in sysfs must exist. */
 int vgpu_sriov_init(struct vgpu_platform *platform)
 {
 	int error;

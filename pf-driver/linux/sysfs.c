@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * sysfs of a PF, with the names of the kernel's xe driver where they exist:
+ * sysfs of a PF. Files that the kernel's xe driver has, too, have the same names as there:
  *
  *   sriov_admin/max_gap_ms
  *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
  *   sriov_admin/pf/{device,profile/...}
  *   sriov_admin/vfN/{device,stop,state,owner,assignment_mode,profile/...}
  *
- * Each file and kind of directory has one row, with its reader and writer. Readers change
- * nothing. Writers hold platform->admin; docs/pf-driver.md has units and errors.
+ * Each file has one row, with its reader and writer, in the table of its kind of directory. Readers
+ * change nothing. Writers hold platform->admin; docs/pf-driver.md has units and errors.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
@@ -357,7 +357,7 @@ static int add_vf(struct vgpu_platform *platform, u32 vf)
 	return add_files(dir->profile, vf_profile_files, ARRAY_SIZE(vf_profile_files));
 }
 
-/* The place for a link; NULL gives NULL. */
+/* Get the kobject in which links are created. Return: NULL if dir is NULL. */
 struct kobject *vgpu_sysfs_kobject(struct vgpu_sysfs_dir *dir)
 {
 	return dir ? &dir->kobj : NULL;

@@ -22,7 +22,7 @@
 struct vgpu_log_subject {
 	uint32_t key;		/* hash of words and level; 0: the place is free */
 	uint32_t left_out;	/* lines dropped since the last logged one */
-	uint64_t paid_until_ms; /* when the allowance for all its logged lines has passed */
+	uint64_t full_burst_ms; /* when the subject may log a full burst again */
 };
 
 /* All zeroes: the initial state. */
@@ -40,7 +40,7 @@ static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t byt
 	return key ? key : 1;
 }
 
-/* reuses a place whose allowance has passed; if none, shares the subject's first place */
+/* reuses a place whose subject may log a full burst again; if none, shares the first place */
 static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
 						     uint64_t now_ms)
 {
@@ -51,7 +51,7 @@ static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limi
 
 		if (one->key == key)
 			return one;
-		if (!place && (one->key == 0 || one->paid_until_ms <= now_ms))
+		if (!place && (one->key == 0 || one->full_burst_ms <= now_ms))
 			place = one;
 	}
 	if (!place)
@@ -70,13 +70,13 @@ static inline bool vgpu_log_admit(struct vgpu_log_limit *limit, uint64_t now_ms,
 {
 	struct vgpu_log_subject *subject =
 		vgpu_log_find(limit, vgpu_log_key(level, text, bytes), now_ms);
-	uint64_t from = subject->paid_until_ms > now_ms ? subject->paid_until_ms : now_ms;
+	uint64_t from = subject->full_burst_ms > now_ms ? subject->full_burst_ms : now_ms;
 
 	if (from - now_ms > (VGPU_LOG_BURST - 1u) * VGPU_LOG_PERIOD_MS) {
 		subject->left_out += subject->left_out < UINT32_MAX;
 		return false;
 	}
-	subject->paid_until_ms = from + VGPU_LOG_PERIOD_MS;
+	subject->full_burst_ms = from + VGPU_LOG_PERIOD_MS;
 	*left_out = subject->left_out;
 	subject->left_out = 0;
 	return true;

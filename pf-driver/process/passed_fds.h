@@ -2,7 +2,7 @@
 /*
  * Receives the descriptors that come with a message of a unix socket (SCM_RIGHTS), for vgpu-pf,
  * softgpu and vgpud. The kernel installs the descriptors before the program can check the message.
- * So the receiver must walk all of them, and keep or close each.
+ * So the receiver must walk all descriptors, and keep or close each.
  */
 #ifndef VGPU_PROCESS_PASSED_FDS_H
 #define VGPU_PROCESS_PASSED_FDS_H

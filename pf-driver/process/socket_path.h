@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Makes the address of a unix socket from its path. The kernel allows at most 107 bytes. All
- * programs use this file, so that each refuses a longer path with the same text and no program cuts
- * a path.
+ * Makes the address of a unix socket from its path. Refuses a path of more than 107 bytes, the
+ * kernel's limit, and never cuts a path. Programs that use this file report such a path with the
+ * same text.
  */
 #ifndef VGPU_PROCESS_SOCKET_PATH_H
 #define VGPU_PROCESS_SOCKET_PATH_H
@@ -29,7 +29,7 @@ static inline int vgpu_socket_address(const char *path, struct sockaddr_un *addr
 	return 0;
 }
 
-/* Say why vgpu_socket_address() refuses a path: its length and the longest one allowed. */
+/* Write why vgpu_socket_address() refuses a path: its length, and the lengths allowed. */
 static inline void vgpu_socket_path_words(const char *path, char *words, size_t room)
 {
 	snprintf(words, room, "%s: the path of a socket has %zu bytes; 1 to %zu are possible", path,

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A non-blocking descriptor that is readable when a socket may have gone, or a negative errno. */
+/* Open a watch. Return: an fd, readable when a socket may have been removed, or negative errno. */
 static inline int vgpu_socket_watch_open(void)
 {
 	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -25,8 +25,8 @@ static inline int vgpu_socket_watch_open(void)
 }
 
 /*
- * Watch the directory of a socket; again after the socket was bound again, since the directory may
- * be a new one. Return: 0, or a negative errno.
+ * Watch the directory of a socket. Must be called again after the socket was bound again, because
+ * the directory may be a new one. Return: 0, or a negative errno.
  */
 static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
 {

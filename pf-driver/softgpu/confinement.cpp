@@ -18,7 +18,9 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Calls for memory of VFs and of doorbells, the io thread's sources, interrupts of clients.
+/// System calls that softgpu needs in addition to those of every confined program (confine.h): for
+/// the memfds of VRAM and doorbells, the files of clients' memory, the event sources of the io
+/// thread, and the interrupts of clients.
 constexpr std::array kCalls{SYS_memfd_create, SYS_ftruncate,   SYS_fstatfs,   SYS_epoll_ctl,
                             SYS_epoll_wait,   SYS_epoll_pwait, SYS_io_submit, SYS_io_getevents};
 constexpr std::array<int, kCalls.size()> kCallNumbers = [] {
@@ -33,17 +35,18 @@ constexpr vgpu_confine_rules kRules{.program = "softgpu",
                                     .calls = kCallNumbers.data(),
                                     .call_count = kCallNumbers.size()};
 
-/// If the path of a client record is too long to be sealed, the record is not written.
+/// Seals the paths of a socket and of its client record. If the record's path is too long to be
+/// sealed, the record is not written.
 Result<> seal_socket(const std::string& path) {
     (void)vgpu_seal_path(vfio_user::ClientRecord::path_of(path).c_str(), VGPU_PATH_RECORD);
     const int error = vgpu_seal_socket(path.c_str());
-    if (error == 0 || error == -ENAMETOOLONG) return {};  // listen() refuses it in its own words
+    if (error == 0 || error == -ENAMETOOLONG) return {};  // listen() reports such a path
     return fail_errno(-error, "cannot seal the path " + path);
 }
 
 Result<> result_of(int error) {
     if (error == 0) return {};
-    return fail_errno(-error, fmt::format("cannot lock itself in: {}", vgpu_confine_step()));
+    return fail_errno(-error, fmt::format("cannot confine itself: {}", vgpu_confine_step()));
 }
 
 }  // namespace

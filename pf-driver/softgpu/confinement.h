@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Locks softgpu in (pf-driver/confine), except for the paths and system calls that it needs while
-// it serves. main.cpp calls the functions in this order.
+// The confinement of softgpu (pf-driver/confine): takes from the process all paths and system calls
+// that it does not need while it serves. main.cpp calls the functions in this order.
 #pragma once
 
 #include "pf-driver/softgpu/gpu.h"
 
 namespace vgpu::softgpu {
 
-/// Before the sockets are bound. `has_control`: with the control socket.
+/// Names the paths that stay usable: those of the sockets and of their client records. Call before
+/// the sockets are bound. `has_control`: true if there will be a control socket.
 [[nodiscard]] Result<> seal_paths(const Gpu::Spec& spec, bool has_control);
-/// After the sockets are bound and before the threads start, which inherit the remaining rights.
+/// Gives up capabilities and, if the kernel has Landlock, all other paths. Call after the sockets
+/// are bound and before the threads start: threads inherit the rights that remain.
 [[nodiscard]] Result<> drop_files();
-/// After the threads have started. From now on the process starts no thread.
+/// Gives up all system calls that softgpu does not need while it serves. Call after the threads
+/// have started; afterwards the process can start no thread.
 [[nodiscard]] Result<> drop_calls();
 
 }  // namespace vgpu::softgpu

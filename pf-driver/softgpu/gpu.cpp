@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
 
-/// Each has one bit in VGPU_VF0_CU_MASK_LO/HI.
+/// Each CU has one bit in VGPU_VF0_CU_MASK_LO/HI.
 constexpr std::uint32_t kMaxComputeUnits = 64;
 constexpr std::uint32_t kMaxThreads = 64;
 constexpr std::chrono::microseconds kMaxIdleGrace = std::chrono::seconds(1);
@@ -64,8 +64,7 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
       world_switch_(spec.vfs, *this, faults_, clock, [this] { wake_device(); }),
       switch_mode_(spec.switch_mode) {}
 
-/// Called while the GPU is built, because a process that has locked itself in gets no executable
-/// memory.
+/// Called while the GPU is built, because a confined process gets no executable memory.
 void Gpu::make_code_memory() {
     if (spec_.isa_tier != IsaTier::Translator) return;
     auto made = isa::CodeMemory::create(spec_.vfs * isa::CodeShare::kVfChunks);
@@ -80,17 +79,17 @@ Result<> Gpu::build() {
     TRY(server_, vfio_user::Server::create());
     TRY(vram_, mem::DeviceVram::create(spec_.vram));
     make_code_memory();
-    iov::VfControls panels;
+    iov::VfControls controls;
     for (std::uint32_t number = 1; number <= spec_.vfs; ++number) {
         const GpuVf::Spec vf{VfId{static_cast<std::uint8_t>(number)}, spec_.aperture,
                              spec_.compute_units, spec_.threads, spec_.doorbell_mode};
         TRY(auto built,
             GpuVf::create(vf, {*vram_, world_switch_, faults_, clock_, *this, code_.get()}));
         vfs_.push_back(std::move(built));
-        panels.all.push_back(vfs_.back().get());
+        controls.all.push_back(vfs_.back().get());
     }
     const GpuPf::Spec pf{spec_.vram, spec_.aperture, spec_.compute_units, spec_.switch_mode};
-    pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, panels, faults_, clock_,
+    pf_ = std::make_unique<GpuPf>(pf, *vram_, world_switch_, controls, faults_, clock_,
                                   static_cast<GpuPf::Device&>(*this));
     build_host_view();
     return {};
@@ -147,7 +146,7 @@ void Gpu::stop() {
 // --- world switch --------------------------------------------------------------------------------
 
 /// Asks has_work() before the engine stops: if the VF had no work then and has some now, the PF
-/// decided to idle the VF on stale knowledge.
+/// decided to idle the VF on outdated information.
 std::optional<cp::RunReport> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
@@ -160,15 +159,15 @@ std::optional<cp::RunReport> Gpu::park() {
 }
 
 /// The VF is parked: from now on its doorbells are latched and the poller checks its waits. A call
-/// cannot come too late, because park() waits until the end of a stay has been reported before the
-/// next stay begins.
+/// cannot come too late, because park() waits until the end of a time slice has been reported
+/// before the next time slice begins.
 void Gpu::left_engine(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
     // Clear the bit first: a doorbell that is latched meanwhile is either seen by has_work() or
-    // sets the bit afterwards. In the other order the bit could be lost, and the VF would sleep on
-    // its work.
+    // sets the bit afterwards. In the other order the bit could be lost, and nobody would see that
+    // the VF has work.
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
@@ -176,15 +175,15 @@ void Gpu::left_engine(VfId id) {
 
 /// Sets active_ before the latched doorbells ring, so that work_arrived() kicks the engine and does
 /// not mark the VF busy. Clears the busy bit afterwards: otherwise a doorbell between the two steps
-/// would leave the bit set for the whole stay.
+/// would leave the bit set for the whole time slice.
 std::uint64_t Gpu::run(VfId id) {
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // the bit is only for VFs off the engine
     vf(id).activate();
-    const Result<std::uint64_t> stay = engine_->run(vf(id).context(), vf(id).quantum());
-    if (!stay) log::error("VF{}: {}", raw(id), stay.error().message);
+    const Result<std::uint64_t> time_slice = engine_->run(vf(id).context(), vf(id).quantum());
+    if (!time_slice) log::error("VF{}: {}", raw(id), time_slice.error().message);
     wake_poller();
-    return stay.value_or(0);
+    return time_slice.value_or(0);
 }
 
 /// Saves nothing in pointer mode: each VF has its own blocks, which stay as they are.
@@ -250,7 +249,7 @@ std::uint32_t Gpu::busy_vfs() {
 
 Result<> Gpu::inject(const iov::PlannedFault& fault) {
     TRY_VOID(faults_.add(fault));
-    // a link that goes down resets the functions behind it
+    // A link that goes down resets the function behind it.
     if (fault.point == iov::FaultPoint::Device) pf_->function().reset();
     return {};
 }
@@ -264,7 +263,7 @@ void Gpu::queue_flr(VfId id) {
 }
 
 void Gpu::reset_device() {
-    log::warn("PF: whole device reset");
+    log::warn("PF: device reset");
     {
         const std::scoped_lock lock(device_mutex_);
         flrs_.clear();
@@ -277,7 +276,7 @@ void Gpu::reset_device() {
     wake_device();
 }
 
-/// True until every VF has been reset.
+/// Also true while the FLR of a single VF is under way.
 bool Gpu::is_resetting() const {
     return std::ranges::any_of(vfs_, [](const auto& vf) { return vf->is_resetting(); });
 }
@@ -292,12 +291,12 @@ void Gpu::wake_device() {
     device_wake_.notify_all();
 }
 
-/// Runs in real time, because no VF computes while a switch lasts.
+/// Runs at real-time priority, because no VF computes while a switch lasts.
 void Gpu::device_loop() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     while (!is_stopping_) {
         std::vector<VfId> resets;
-        bool is_whole = false;
+        bool is_device_reset = false;
         {
             std::unique_lock lock(device_mutex_);
             const auto is_due = [this] { return has_device_work_; };
@@ -307,10 +306,10 @@ void Gpu::device_loop() {
                 device_wake_.wait(lock, is_due);
             has_device_work_ = false;
             resets.swap(flrs_);
-            is_whole = std::exchange(is_device_reset_, false);
+            is_device_reset = std::exchange(is_device_reset_, false);
         }
         for (const VfId id : resets) {
-            if (!is_whole && faults_.take(id, iov::FaultPoint::Flr)) continue;
+            if (!is_device_reset && faults_.take(id, iov::FaultPoint::Flr)) continue;
             vf(id).flr();
         }
         world_switch_.process();
@@ -325,8 +324,8 @@ void Gpu::wake_poller() {
     poll_wake_.notify_one();
 }
 
-/// The pause doubles from kPollFirst to kPollLast while nothing happens, because a wait usually
-/// ends soon or late. If no VF needs polling, the thread sleeps until it is woken.
+/// The pause doubles from kPollFirst to kPollLast while nothing happens, because a wait that does
+/// not end soon usually lasts long. If no VF needs polling, the thread sleeps until it is woken.
 void Gpu::poll_loop() {
     // Linux divides the weight of a session among the CPUs by the load there, and counts a thread
     // that wakes thousands of times a second as permanent load. At nice -10 this thread used hardly
@@ -334,10 +333,10 @@ void Gpu::poll_loop() {
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {
-        const bool must_go_on = poll_once();
+        const bool must_continue = poll_once();
         std::unique_lock lock(poll_mutex_);
         const auto is_woken = [this] { return must_poll_ || is_stopping_; };
-        if (must_go_on)
+        if (must_continue)
             poll_wake_.wait_for(lock, pause, is_woken);
         else
             poll_wake_.wait(lock, is_woken);
@@ -349,20 +348,20 @@ void Gpu::poll_loop() {
 /// True if the poller must poll again: only polling finds the work of some VF. A VF that is known
 /// to be busy waits for the engine and needs no poll.
 bool Gpu::poll_once() {
-    bool must_go_on = false;
+    bool must_continue = false;
     for (const auto& each : vfs_) {
         const VfId id = each->vf();
         if (!each->is_attached()) continue;
         if (active_ == id) {
-            must_go_on |= each->doorbell_mode() == iov::DoorbellMode::Poll;
+            must_continue |= each->doorbell_mode() == iov::DoorbellMode::Poll;
             each->scan_doorbells(iov::Doorbells::Scan::Hot);
             continue;
         }
         if ((busy_ & iov::vf_bit(id)) != 0 || !each->needs_polling()) continue;
-        must_go_on = true;
+        must_continue = true;
         each->poll_waits();
     }
-    return must_go_on;
+    return must_continue;
 }
 
 }  // namespace vgpu::softgpu

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // Gpu: the composition root of the software GPU. It builds the PF and the VFs, connects their
-// blocks, runs the threads and serves the sockets. Every other file of softgpu knows only its
-// neighbours (gpu_vf and gpu_pf are parts of this one).
+// blocks, runs the threads and serves the sockets. The blocks in the subfolders know only the
+// blocks that they use. gpu_vf and gpu_pf are parts of the composition root, too.
 //
 //   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up; world
 //                       switch commands that need neither a park nor a copy
 //   engine workers      packets and waves of the VF on the engine (cp::Engine)
+//   quantum timer       parks the VF when its quantum is over (cp::Engine)
 //   device thread       all other world switch commands, FLRs
 //   op thread           bulk operations of the PF
 //   poller              waits of VFs that are off the engine (WAKE), mapped doorbells
 //
-// Locks: world switch action -> VF -> leaves (engine, interrupts, VSEC, run log).
+// Lock order: action lock of the world switch -> VF lock -> leaves (engine, interrupts, VSEC, run
+// log).
 #pragma once
 
 #include <atomic>
@@ -33,16 +35,15 @@
 
 namespace vgpu::softgpu {
 
-/// What runs waves. Results are the same (docs/isa.md, "Two tiers").
+/// How softgpu executes machine code. Both tiers give the same results (docs/isa.md, "Two tiers").
 enum class IsaTier : std::uint8_t {
     Interpreter,
-    Translator,  ///< hot code as host code; the interpreter runs the rest
+    Translator,  ///< translates hot code to host code, interprets the rest
 };
 
 /// The device. Gpu privately implements the interfaces of its parts: the requests of VFs and PF
 /// (Device), the device that the world switch drives (SwitchPort) and the engine's reports
-/// (Listener). So the parts never name each other, and every call between a VF and the device
-/// passes this file.
+/// (Listener). So no part depends on Gpu.
 class Gpu final : private GpuVf::Device,
                   private GpuPf::Device,
                   private iov::SwitchPort,
@@ -58,14 +59,14 @@ public:
         /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: the PF's own 16 MiB and
         /// as much for one VF.
         Bytes vram = 2048_MiB;
-        /// Size of each VF's BAR0, a power of two; also the most VRAM that a VF can have.
+        /// Size of each VF's BAR0, a power of two; also the maximum VRAM of a VF.
         Bytes aperture = 256_MiB;
         /// 1 to 64, shared by all VFs: each VF sees the CUs of its CU mask, and masks may overlap.
         std::uint32_t compute_units = 8;
         /// Engine workers, 1 to 64. Independent of compute_units, which bound the occupancy, not
         /// the speed.
         std::uint32_t threads = 2;
-        /// A VF that runs out of work keeps its quantum this long (cp::Engine::Spec), at most 1 s.
+        /// How long a VF that runs out of work keeps the engine (cp::Engine::Spec), at most 1 s.
         std::chrono::microseconds idle_grace{100};
         /// An existing directory whose lock the caller holds (main.cpp), so stale sockets in it may
         /// be replaced.
@@ -80,7 +81,7 @@ public:
         std::optional<host_view::EndpointKind> host_view;
     };
 
-    /// EINVAL names the wrong option. `clock` outlives the GPU.
+    /// The message of EINVAL names the wrong option. `clock` outlives the GPU.
     [[nodiscard]] static Result<std::unique_ptr<Gpu>> create(const Spec& spec, const Clock& clock);
     ~Gpu() override;
     Gpu(const Gpu&) = delete;
@@ -108,8 +109,8 @@ public:
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// Cannot fail. build() does what can fail, so that a half-built device is destroyed without a
-    /// running thread.
+    /// Cannot fail. build() does what can fail. Neither starts a thread, so a half-built device can
+    /// be destroyed.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void make_code_memory();
@@ -130,7 +131,7 @@ private:
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
     // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
-    // the thread that acts for the machine.
+    // the thread that executes the command or the reset.
     std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -146,9 +147,9 @@ private:
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
-    /// May be called several times per stay; only the first call of a stay acts.
+    /// May be called several times per time slice; only the first call has an effect.
     void left_engine(VfId vf);
-    /// Raises WAKE once per stay off the engine, not once per doorbell.
+    /// Raises WAKE once between two time slices of the VF, not once per doorbell.
     void mark_busy(VfId vf);
 
     // threads
@@ -159,8 +160,7 @@ private:
 
     const Spec spec_;
     const Clock& clock_;
-    /// Declared before everything that it reaches. The destructor destroys it explicitly, before
-    /// the VFs.
+    /// The destructor destroys the server before the VFs, because its sessions call them.
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;
     std::unique_ptr<mem::DeviceVram> vram_;
@@ -177,13 +177,13 @@ private:
     std::atomic<std::uint32_t> wake_mask_{0};
 
     /// Guards the requests to the device thread, down to is_device_reset_. Priority inheriting,
-    /// because that thread is real time.
+    /// because that thread has real-time priority.
     PiMutex device_mutex_;  // leaf
     PiCondition device_wake_;
     bool has_device_work_ = false;
     /// Each VF at most once; a second request while one waits is the same request.
     std::vector<VfId> flrs_;
-    bool is_device_reset_ = false;  // flrs_ belong to a reset of the device
+    bool is_device_reset_ = false;  // true if flrs_ belong to a reset of the device
 
     /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
     std::mutex poll_mutex_;  // leaf

@@ -23,7 +23,7 @@ Json ok() {
 }
 
 /// A number of `object` in [low, high], or `fallback` if `key` is missing. The error names key and
-/// range, so that a typing mistake in a test is found at once.
+/// range, so that a typo in a test is found at once.
 Result<std::uint64_t> number(const Json& object, const char* key, std::uint64_t low,
                              std::uint64_t high, std::uint64_t fallback) {
     const auto found = object.find(key);
@@ -113,7 +113,7 @@ Result<Json> execute(Gpu& gpu, const Json& order) {
     if (order.is_object() && order.size() == 1)
         for (const Verb& verb : kVerbs)
             if (order.contains(verb.name)) return verb.run(gpu, order[verb.name]);
-    return fail(EINVAL, "say one of {\"inject\":{...}}, {\"clear\":{}}, {\"stats\":{}}");
+    return fail(EINVAL, "send one of {\"inject\":{...}}, {\"clear\":{}}, {\"stats\":{}}");
 }
 
 }  // namespace
@@ -141,8 +141,8 @@ GpuControl::~GpuControl() {
     ::unlink(vgpu_sealed(path_.c_str()));
 }
 
-/// A line that is not JSON parses to a discarded value. It is not an object, so the error is the
-/// same.
+/// A line that is not JSON parses to a discarded value. That value is not an object, so execute()
+/// answers with its usual error.
 std::string GpuControl::answer(std::string_view line) {
     const Json order = Json::parse(line, nullptr, false);
     const Result<Json> answer = execute(gpu_, order);

@@ -10,7 +10,7 @@
 //   anything else                                                  -> {"error":"..."}
 //
 // The socket has mode 0600. The number of clients, the length of a line and unsent bytes are
-// bounded; a client that exceeds a bound is closed. Everything runs on the io thread.
+// bounded; a client that exceeds a bound is disconnected. Everything runs on the io thread.
 #pragma once
 
 #include <map>
@@ -23,12 +23,12 @@
 
 namespace vgpu::softgpu {
 
-/// Registers itself with the GPU's server, which calls it until its destruction.
+/// Registers itself with the GPU's server, which calls it until the GpuControl is destroyed.
 class GpuControl {
 public:
-    /// A further client is accepted and closed at once.
+    /// A client beyond this number is accepted and closed at once.
     static constexpr std::size_t kMaxClients = 8;
-    /// Counts without the newline; a client that sends more without a newline is closed.
+    /// The newline does not count; a client whose unfinished line is longer is closed.
     static constexpr std::size_t kMaxLineBytes = 4096;
 
     /// Listens at `path`. The control socket must not outlive the GPU.
@@ -45,15 +45,15 @@ public:
 private:
     struct Client {
         OwnedFd fd;
-        /// Bytes that are received but not answered: at most an unfinished line.
+        /// Bytes that were received but not answered: at most an unfinished line.
         std::string pending;
     };
 
     GpuControl(Gpu& gpu, OwnedFd socket, std::string path);
     void accept_client();
     void read_client(int fd);
-    /// False if the client is to be closed: its line is too long, or the socket does not take an
-    /// answer whole. Test tools read their answers, so unsent ones are not kept.
+    /// False if the client is to be closed: its line is too long, or the socket does not accept a
+    /// whole answer. Test tools read their answers, so unsent ones are not kept.
     [[nodiscard]] bool serve_lines(Client& client);
     void drop_client(int fd);
 

@@ -67,8 +67,8 @@ Result<> GpuPf::attached(std::shared_ptr<Peer>) {
     return {};
 }
 
-/// Interrupts and the run log end: the client is gone, and the memory of the log's ring with it.
-/// Everything else stays programmed: a restarted PF core adopts it.
+/// Ends interrupts, WAKE and the run log: the client is gone, and with it the memory of the log's
+/// ring. Everything else stays programmed, because a restarted PF core adopts it.
 void GpuPf::detached() {
     log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
@@ -76,8 +76,8 @@ void GpuPf::detached() {
     log_.configure({}, 0);
 }
 
-/// Like detached(): a reset of the PF resets its driver's links, not the VFs that run. Only
-/// GPUIOV_RESET_CONTROL resets the whole device.
+/// Like detached(): a reset of the PF ends what serves its driver (interrupts, WAKE, run log), not
+/// the VFs that run. Only GPUIOV_RESET_CONTROL resets the whole device.
 void GpuPf::reset(pci::ResetKind) {
     vsec_.disable_interrupts();
     device_.set_wake_mask(0);

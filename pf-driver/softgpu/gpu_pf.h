@@ -4,8 +4,8 @@
 // register bank with the PF-only range, all VRAM behind BAR0 (trapped), run log, bulk operations.
 // Part of the composition root (gpu.h).
 //
-// When the PF's client leaves, only its interrupts and its memory go. VFs keep running, and the
-// next client finds the register banks unchanged.
+// When the PF's client leaves, only its interrupts, WAKE, the run log and the mappings of its
+// memory end. VFs keep running, and the next client finds the register banks unchanged.
 #pragma once
 
 #include <memory>
@@ -35,6 +35,7 @@ public:
         /// GPUIOV_RESET_DEVICE: queues a reset of every VF and returns; is_resetting() is true
         /// until the resets are done. The PF's own registers, VF page tables and VRAM stay.
         virtual void reset_device() = 0;
+        /// True while any VF waits for a reset, also for an FLR of that VF alone.
         [[nodiscard]] virtual bool is_resetting() const = 0;
         /// `mask` holds vf_bit() of each VF whose work raises GFX_VM_BUSY while that VF is off the
         /// engine.
@@ -69,8 +70,8 @@ private:
 
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The PF client's memory, where the run log and bulk operations write. VFs cannot reach it, so
-    /// unmapping waits for no engine.
+    /// The PF client's memory, for the run log and bulk operations. VFs cannot reach it, so an
+    /// unmap does not wait for the engine.
     mem::SystemMemory system_;
     regs::RegisterFile registers_{regs::Role::Pf};
     iov::RunLog log_;

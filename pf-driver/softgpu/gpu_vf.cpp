@@ -70,7 +70,7 @@ void GpuVf::wire() {
         context_.sources.push_back(sdma_sources_.back().get());
     }
     context_.sources.push_back(&blocks_.video);
-    // The last source, so that a ring is taken in the same step as the packet that wrote the ring.
+    // The last source, so that a doorbell is taken in the same step as the packet that rang it.
     context_.sources.push_back(&doorbells_);
     system_.set_own_bar([this](std::uint64_t offset,
                                std::span<const std::byte> data) { doorbells_.post(offset, data); },
@@ -93,7 +93,7 @@ void GpuVf::wire() {
 
 std::unique_lock<PiMutex> GpuVf::enter() {
     std::unique_lock lock(lock_);
-    bring_back();
+    load_if_saved();
     return lock;
 }
 
@@ -104,7 +104,7 @@ std::optional<Nanoseconds> GpuVf::quantum() const {
     return us.count() == 0 ? std::nullopt : std::optional<Nanoseconds>(us);
 }
 
-/// Scans thoroughly before rings take effect at once: a ring that a client stored in a cold page
+/// Scans all pages before it activates the doorbells: a ring that a client stored in a cold page
 /// while the VF was off must not wait for the poller.
 void GpuVf::activate() {
     const auto lock = enter();
@@ -144,7 +144,7 @@ void GpuVf::save_and_poison_locked() {
 }
 
 /// True copy: loads the saved stream into the live state.
-void GpuVf::bring_back() {
+void GpuVf::load_if_saved() {
     if (!is_saved_) return;
     is_saved_ = false;
     Reader in(saved_);
@@ -205,12 +205,12 @@ bool GpuVf::needs_polling() {
 void GpuVf::poll_waits() {
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;
-    bring_back();
+    load_if_saved();
     doorbells_.scan(iov::Doorbells::Scan::Hot);
-    const bool can_go_on = has_work_locked();
-    if (was_saved && !can_go_on) save_and_poison_locked();
+    const bool can_continue = has_work_locked();
+    if (was_saved && !can_continue) save_and_poison_locked();
     lock.unlock();
-    if (can_go_on) device_.work_arrived(vf());
+    if (can_continue) device_.work_arrived(vf());
 }
 
 void GpuVf::scan_doorbells(iov::Doorbells::Scan how) {
@@ -240,9 +240,9 @@ Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
     return {};
 }
 
-/// The DMA maps are already gone (vfio_user::Device); without the client a message would only time
-/// out. The function is reset when a client leaves, so that the next client finds none of its
-/// state.
+/// The DMA maps are already gone (vfio_user::Device). Drops the peer, because a DMA message would
+/// only time out without the client. Resets the function when a client leaves, so that the next
+/// client finds none of its state.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_peer(nullptr);
@@ -255,8 +255,8 @@ void GpuVf::reset(pci::ResetKind) {
 }
 
 /// Shuts the gates first: no write of the next client may arrive before the PF has seen the reset
-/// (GATES, VGPU_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases the
-/// VRAM, and a client asks at its attachment whether it may map BAR0. The reset is complete on
+/// (VF0_GATES, VF0_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases
+/// the VRAM, and a client asks at its attachment whether it may map BAR0. The reset is complete on
 /// return, because the guest waits for it and the PF may be slow or gone. The PF only acknowledges.
 void GpuVf::client_reset() {
     write_gates(gates_ & ~kClientGates);
@@ -290,12 +290,12 @@ void GpuVf::unmap_all() {
 
 // --- doorbells -----------------------------------------------------------------------------------
 
-bool GpuVf::ring_interrupts(const iov::Ring& ring) {
+bool GpuVf::deliver_to_ih(const iov::DoorbellRing& ring) {
     return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
 /// Copy and video engines know their doorbells exactly; any other doorbell goes to the CP.
-void GpuVf::ring(const iov::Ring& ring) {
+void GpuVf::deliver(const iov::DoorbellRing& ring) {
     for (sdma::Engine& engine : blocks_.sdma) {
         if (!engine.doorbell(ring.index, ring.value)) continue;
         work_arrived();
@@ -305,7 +305,7 @@ void GpuVf::ring(const iov::Ring& ring) {
         work_arrived();
         return;
     }
-    const bool is_wide = ring.width == iov::Ring::Width::Qword;
+    const bool is_wide = ring.width == iov::DoorbellRing::Width::Qword;
     blocks_.cp.doorbell(ring.index, ring.value,
                         is_wide ? cp::DoorbellWidth::Qword : cp::DoorbellWidth::Dword);
 }

@@ -2,12 +2,12 @@
 //
 // GpuVf: one VF with its blocks connected: PCI function, register bank, VRAM slice, GPUVM,
 // interrupt rings, PSP, copy engines, video blocks, command processor, mailbox, doorbells. Part of
-// the composition root (gpu.h): it connects blocks and decides nothing.
+// the composition root (gpu.h).
 //
-// Each VF has one lock, the "VF lock". The io thread and the engine's workers hold it for every
-// register, doorbell, packet and mailbox action. Locks are taken in this order: world switch
-// (action), VF, then leaves (engine, interrupts, VSEC). In true-copy mode a VF that is off the
-// engine exists only as a saved stream; enter() loads the stream before a caller can see poison.
+// Each VF has one lock, the "VF lock". Every thread holds it for a register, doorbell, packet or
+// mailbox action of the VF. Locks are taken in this order: world switch (action), VF, then leaves
+// (engine, interrupts, VSEC). In true-copy mode SAVE turns the blocks of the VF into a stream and
+// poisons them; enter() loads the stream before a caller can see poison.
 #pragma once
 
 #include <atomic>
@@ -57,12 +57,14 @@ public:
     class Device {
     public:
         virtual ~Device() = default;
-        /// The capability that raises mailbox bits and interrupts at the PF: any thread, any lock.
+        /// The capability that raises mailbox bits and interrupts at the PF. Any thread, with any
+        /// lock held.
         [[nodiscard]] virtual iov::Vsec& vsec() = 0;
         /// Kicks the engine if the VF is on it, else may raise WAKE. The caller may hold the VF
         /// lock, so this must not call back into the VF and takes only leaf locks.
         virtual void work_arrived(VfId vf) = 0;
-        /// Returns when every worker that is inside the VF has passed a stop point.
+        /// Returns when every worker that serves the VF has passed a stop point
+        /// (cp::Engine::quiesce).
         virtual void quiesce(VfId vf) = 0;
         /// A reset or a LOAD_STATE has replaced the state of a VF that is off the engine. Finds out
         /// again whether the VF has work. With the action lock held.
@@ -95,12 +97,12 @@ public:
     /// True if a client of the VF's socket, or the host view, has the function. Any thread.
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
-    /// Takes the VF lock and makes sure that the VF's state is in place.
+    /// Takes the VF lock and, if the VF is saved (true copy), loads its state.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
     // --- iov::VfControl: documented there (gpu_vf_control.cpp) ----------------------------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
-    /// after an error. Call without the VF lock: waits until all engines have passed a stop point.
+    /// after an error. Call without the VF lock: waits until all workers have passed a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
     void release_vram() override;
     void set_doorbell_pages(std::uint32_t first, std::uint32_t count) override;
@@ -116,16 +118,16 @@ public:
     void acknowledge_flr() override { is_reset_pending_ = false; }
     [[nodiscard]] std::uint32_t reset_flags() const override;
     [[nodiscard]] std::uint32_t status() override;
-    /// In true-copy mode, for a VF that is off the engine: the values at the save. Does not load
-    /// the saved state, so the PF may read the values often.
+    /// The values of the last save while the VF is saved (is_saved()). Does not load the saved
+    /// state, so the PF may read the values often.
     [[nodiscard]] iov::VfStatistics statistics() override;
     [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index) override;
     void mailbox_write(RegisterIndex index, std::uint32_t value) override;
     [[nodiscard]] bool read_vram(VfOffset offset, std::span<std::byte> out) override;
     [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
     Result<> scrub_state() override;
-    /// The blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and the
-    /// values that the PF programmed. load_state() of a VF of any device of the same version
+    /// Saves the blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and
+    /// the values that the PF programmed. load_state() of a VF of any device of the same version
     /// accepts the stream.
     [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
     [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
@@ -142,9 +144,9 @@ public:
 
     [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
 
-    // --- world switch; the VF is not on the engine ---------------------------------------------
-    /// All except quantum() and is_stuck() take the VF lock; the caller must not hold it.
-    /// quantum(): the length of a stay that begins now; nullopt if it has no limit.
+    // --- world switch and poller ---------------------------------------------------------------
+    /// All except quantum(), is_stuck() and doorbell_mode() take the VF lock; the caller must not
+    /// hold it. quantum(): the length of a time slice that begins now; nullopt if it has no limit.
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
     void activate();    ///< replays latched doorbells; before Engine::run
     void deactivate();  ///< after Engine::park
@@ -152,12 +154,13 @@ public:
     /// still uses the live state fails visibly. Mailbox, doorbells, gates and VRAM are not part of
     /// a world switch.
     void save_and_poison();
-    /// Counts the switch; in true-copy mode its enter() loads the saved state.
+    /// Counts the switch. In true-copy mode it also loads the saved state, by enter().
     void load();
-    /// Adds one stay on the engine to the statistics.
+    /// Adds one time slice on the engine to the statistics.
     void account(const vgpu_hw_run_log_entry& entry);
-    /// True if the VF could make progress on the engine now. Looks at the memory that waits depend
-    /// on.
+    /// True if the VF could make progress on the engine now. Reads the memory that waits depend on.
+    /// For a saved VF it reads no memory: it returns the answer from the time of the save, or true
+    /// if a doorbell has rung since.
     [[nodiscard]] bool has_work();
     /// True if only polling can find the VF's work: in memory, in mapped doorbell pages, or in a
     /// saved state.
@@ -165,8 +168,8 @@ public:
     /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
-    /// Poll mode: takes the rings that the client stored in its pages. A VF that was saved
-    /// meanwhile stays saved: poll_waits() looks at it.
+    /// Poll mode: takes the rings that the client stored in its pages. Does not load a saved VF:
+    /// poll_waits() finds its rings.
     void scan_doorbells(iov::Doorbells::Scan how);
     /// True copy: true while the VF is a stream and its blocks are poisoned.
     [[nodiscard]] bool is_saved() const;
@@ -195,8 +198,8 @@ private:
     void unmap_all() override;
 
     // iov::DoorbellListener: with the VF lock held.
-    bool ring_interrupts(const iov::Ring& ring) override;
-    void ring(const iov::Ring& ring) override;
+    bool deliver_to_ih(const iov::DoorbellRing& ring) override;
+    void deliver(const iov::DoorbellRing& ring) override;
 
     // cp::Services: with the VF lock held; documented there.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;
@@ -207,11 +210,11 @@ private:
     void raise(const ih_iv_entry& entry) override;
     bool map_sdma(cp::SdmaEngine engine, const sdma::MapRequest& queue) override;
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
-    // and of iov::DoorbellListener, from any thread
+    // Also implements iov::DoorbellListener; any thread.
     void work_arrived() override;
 
     /// The gate of full access: while it is shut, the guest may not write registers marked FA in
-    /// hw/regs.def, nor use RLCG, PSP and MMSCH.
+    /// hw/regs.def, nor use RLCG, PSP and the video scheduler (MMSCH).
     [[nodiscard]] regs::Gate register_gate() const;
     /// The gates of a client's registers and doorbells. They are shut from the client's reset until
     /// the PF has seen the reset.
@@ -235,13 +238,14 @@ private:
     [[nodiscard]] std::vector<std::byte> save_stream();
     [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
     /// VF lock held. Does nothing unless the VF's state is a stream.
-    void bring_back();
+    void load_if_saved();
 
     const Spec spec_;
     iov::WorldSwitch& world_switch_;
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The VF lock. Priority inheriting, because a worker in real time may wait for the io thread.
+    /// The VF lock. Priority inheriting, because a worker at real-time priority may wait for the io
+    /// thread.
     mutable PiMutex lock_;
 
     /// Members are built in this order, which matters: blocks keep references to members before
@@ -258,21 +262,21 @@ private:
     /// Written with the VF lock held, read without it by BAR0 accesses.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
-    /// 0: no limit. Written on the io thread, read when the next stay begins.
+    /// 0: no limit. Written on the io thread, read when the next time slice begins.
     std::atomic<std::uint32_t> quantum_us_{0};
     /// The bits of VGPU_RESET, read without a lock: hints for the PF core, which polls or is
-    /// interrupted. is_reset_pending_: a client reset the function or left it. The blocks are
-    /// already reset; the gates stay shut until the PF has looked at the VF and writes the bit
-    /// back.
+    /// interrupted. is_reset_pending_ is true after a client reset the function or left it. The
+    /// blocks are already reset; the gates stay shut until the PF acknowledges the reset by a write
+    /// of the bit.
     std::atomic<bool> is_resetting_{false};
     std::atomic<bool> is_reset_pending_{false};
     /// A planned fault of point Sdma; lasts until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
-    bool is_saved_ = false;               // VF lock; true copy: the live state is poison
+    bool is_saved_ = false;               // VF lock; true copy: true if the live state is poison
     std::vector<std::byte> saved_;        // VF lock; the saved state; the memory is reused
     bool saved_has_work_ = false;         // VF lock; value at the save
     iov::VfStatistics saved_statistics_;  // likewise
-    iov::VfStatistics past_;              // VF lock; counts before resets, and finished stays
+    iov::VfStatistics past_;              // VF lock; counts before resets, and finished time slices
     std::atomic<std::uint64_t> bad_accesses_{0};
 };
 

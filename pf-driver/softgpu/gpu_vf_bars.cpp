@@ -13,7 +13,7 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// A duplicate of `fd`, which the client closes; the original stays with its block.
+/// A duplicate of `fd`, which is sent to the client; the original stays with its block.
 std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
     OwnedFd copy(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy) return std::nullopt;
@@ -22,8 +22,8 @@ std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
 
 }  // namespace
 
-/// Takes no VF lock: any thread may read VfVram at any time, and a guest that reads VRAM must not
-/// wait for its kernels.
+/// Takes no VF lock: any thread may access VfVram at any time, and a guest that accesses VRAM must
+/// not wait for its kernels.
 pci::BarHandler GpuVf::vram_bar() {
     const auto is_open = [this] { return HW_GET(VGPU_GATES, FB_EN, gates()) != 0; };
     return {

@@ -7,12 +7,12 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Stands out in a dump.
+/// The value of poisoned registers, which stands out in a dump.
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
 /// Registers that survive an FLR; all others get their reset value. The mailbox survives because PF
 /// and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for FLR_NOTIFICATION_CMPL).
-/// The place of the frame buffer survives because the host programs it, not the guest.
+/// The addresses of the frame buffer survive because an FLR does not change the VF's VRAM.
 struct Survivor {
     std::uint32_t first;
     std::uint32_t count;
@@ -33,7 +33,7 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 
 // --- the list ------------------------------------------------------------------------------------
 
-/// Members that the operations skip. A port holds only translations, which end with their epoch.
+/// Members that the operations skip. A port holds only translations, which an invalidation ends.
 /// The others hold settings of the PF and counts since the device started; both stay.
 template <typename T> constexpr bool kHasNoState = false;
 template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;

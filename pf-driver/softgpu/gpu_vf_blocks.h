@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// VfBlocks: the blocks of one VF whose state its world switch moves, each built over the ones
-// before it, and the operations over all of them: reset, save, load, poison, count. Part of GpuVf,
-// which connects them; all calls are made with the VF lock held.
+// VfBlocks: the blocks of one VF that a world switch saves and loads, and the operations over all
+// these blocks: reset, save, load, poison, count. Part of GpuVf, which connects the blocks; all
+// calls are made with the VF lock held.
 //
 // All operations use one list of members, every() in gpu_vf_blocks.cpp. The list does not compile
-// if a member is missing, or is neither a block nor declared as stateless. Otherwise the next
-// tenant would see the state that an operation has left out.
+// if a member is missing, or is neither a block nor declared as stateless: the next tenant would
+// see the state of a member that an operation leaves out.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ namespace vgpu::softgpu {
 
 /// The extent of a reset. No reset touches VRAM, which a separate operation scrubs (BulkOps).
 enum class ResetScope : std::uint8_t {
-    FunctionLevel,  ///< keeps the registers of kSurvivors, e.g. the mailbox
+    FunctionLevel,  ///< keeps the registers of kSurvivors (e.g. the mailbox) and the IH's counters
     NewOwner,       ///< clears everything of the last owner
 };
 
@@ -54,8 +54,8 @@ struct VfBlocks {
     cp::CommandProcessor cp;
 
     struct Hooks {
-        std::function<regs::Gate()> gate;  ///< may the guest write FA registers?
-        std::function<void()> interrupt;   ///< an interrupt ring has an entry
+        std::function<regs::Gate()> gate;  ///< Open: the guest may write FA registers
+        std::function<void()> interrupt;   ///< raises the function's MSI for a new entry
     };
     VfBlocks(const cp::CommandProcessor::Spec& spec, mem::VfVram& vram, mem::SystemMemory& system,
              const Clock& clock, cp::Services& services, const Hooks& hooks);

@@ -57,7 +57,6 @@ void GpuVf::vram_replaced() {
     finish_bank_reset();
 }
 
-/// Sets the registers whose value the device decides, after the bank or the VRAM changed.
 void GpuVf::finish_bank_reset() {
     blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
                           low32(vram_.size().count >> kMegabyteShift));
@@ -85,8 +84,8 @@ void GpuVf::set_cu_mask(std::uint64_t mask) {
     blocks_.cp.set_compute_units(mask);
 }
 
-/// Before the PF has seen a client's reset, its writes are meant for the former client, e.g. to
-/// answer a request for full access. So the gates of the new client stay shut.
+/// Until the PF has seen a client's reset, the PF's writes are meant for the former client, e.g. to
+/// answer its request for full access. So the gates of the new client stay shut.
 void GpuVf::set_gates(std::uint32_t gates) {
     write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
 }
@@ -147,7 +146,7 @@ iov::VfStatistics GpuVf::statistics_locked() const {
 
 // --- state ---------------------------------------------------------------------------------------
 
-/// Goes through the world switch, so that no command can load the VF half way.
+/// Goes through the world switch, so that no command can load the VF during the reset.
 Result<> GpuVf::scrub_state() {
     world_switch_.reset(vf(), [this] {
         reset_blocks(ResetScope::NewOwner);
@@ -188,7 +187,8 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
     blocks_.drain();
-    doorbells_.deactivate();  // rings of a queue that left meanwhile are latched
+    doorbells_.deactivate();  // moves doorbell writes that the VF's own engines posted into the
+                              // latch, which is saved
     std::vector<std::byte> stream;
     Writer out(stream);
     blocks_.save(out);

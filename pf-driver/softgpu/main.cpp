@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // softgpu: the software GPU as a process. It parses options, takes the socket directory's lock,
-// builds the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. Once all sockets are
-// bound, it prints "softgpu: ready DIR".
+// builds the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. It prints "softgpu:
+// ready DIR" once all sockets are bound and, without --unconfined, it has confined itself.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -33,8 +33,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// The command line. Most options are parsed into `gpu` directly; options of another type have
-/// their own members.
+/// The command line. Options that are in Gpu::Spec with the same type are parsed into `gpu`; the
+/// others have their own members.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -56,7 +56,8 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--vram-mb", options.vram_mb, "VRAM of the device");
     app.add_option("--aperture-mb", options.aperture_mb, "BAR0 of every VF, a power of two");
     app.add_option("--cus", options.gpu.compute_units, "compute units, 1 to 64");
-    app.add_option("--threads", options.gpu.threads, "worker threads that execute waves");
+    app.add_option("--threads", options.gpu.threads,
+                   "worker threads, 1 to 64, that execute packets and waves");
     app.add_option("--idle-grace-us", options.idle_grace_us,
                    "how long a VF without work keeps its quantum")
         ->capture_default_str();
@@ -76,12 +77,12 @@ void add_options(CLI::App& app, Options& options) {
     app.add_flag("--control", options.has_control,
                  "serve control.sock (fault injection, counters)");
     app.add_flag("--unconfined", options.is_unconfined,
-                 "keep all rights, for debuggers; without it softgpu locks itself in");
+                 "keep all rights, for debuggers; without it softgpu confines itself");
     app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
 }
 
-/// Limits sizes before it shifts them: a size that is too large must not wrap into a valid size.
-/// Gpu::create() then refuses it.
+/// Limits sizes to 16 TiB before it shifts them: a size that is too large must not wrap into a
+/// valid size.
 Gpu::Spec spec_of(const Options& options) {
     constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
     Gpu::Spec spec = options.gpu;
@@ -110,16 +111,17 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
                                    directory));
 }
 
-/// Linux shares the CPUs among sessions before it looks at threads (autogroup). VMs that spun while
-/// they waited for the GPU had nine tenths of the CPUs in their session (docs/decisions/0004). Acts
-/// only if softgpu leads its session, as when vgpud starts it; best effort.
+/// Gives softgpu's session more CPU time. Linux divides the CPUs among sessions before threads
+/// (autogroup), and a session of VMs that spun while they waited for the GPU took nine tenths of
+/// the CPUs (docs/decisions/0004). Acts only if softgpu leads its session, as when vgpud starts it;
+/// best effort.
 void raise_session() {
     constexpr int kSessionNice = -5;
     if (::getsid(0) != ::getpid()) return;
     std::ofstream("/proc/self/autogroup") << kSessionNice;
 }
 
-/// Worlds switch fast only if the host schedules the threads that switch them; best effort.
+/// World switches are fast only if the host runs the threads of softgpu at once; best effort.
 void raise_priority() {
     constexpr int kNice = -10;
     if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
@@ -138,7 +140,7 @@ void raise_descriptor_limit() {
 
 /// Makes a descriptor for SIGTERM and SIGINT, and blocks both before any thread starts. SIGHUP has
 /// no effect, because there is no configuration to read again.
-Result<OwnedFd> take_signals() {
+Result<OwnedFd> open_signals() {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
@@ -151,18 +153,19 @@ Result<OwnedFd> take_signals() {
     return fd;
 }
 
-/// The threads start after the files are given up, and inherit the remaining rights.
-Result<> start_locked_in(Gpu& gpu) {
+/// The threads start after drop_files(), so they inherit only the rights that remain.
+Result<> start_confined(Gpu& gpu) {
     TRY_VOID(drop_files());
     gpu.start();
     return drop_calls();
 }
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
-/// replaced, and "ready" is printed after all sockets are bound and the process is locked in.
+/// replaced, and "ready" is printed after all sockets are bound and, without --unconfined, the
+/// process is confined.
 /// Declared in this order, the GPU outlives its control socket.
 Result<> serve(const Options& options) {
-    TRY(const OwnedFd signals, take_signals());
+    TRY(const OwnedFd signals, open_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));
     raise_session();
     raise_priority();
@@ -179,7 +182,7 @@ Result<> serve(const Options& options) {
     if (options.is_unconfined)
         gpu->start();
     else
-        TRY_VOID(start_locked_in(*gpu));
+        TRY_VOID(start_confined(*gpu));
     fmt::print("softgpu: ready {}\n", options.gpu.socket_dir);
     std::fflush(stdout);
     gpu->run();
@@ -190,7 +193,7 @@ Result<> serve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"softgpu: the SR-IOV GPU that fits in a file", "softgpu"};
+    CLI::App app{"softgpu: a software SR-IOV GPU", "softgpu"};
     Options options;
     add_options(app, options);
     CLI11_PARSE(app, argc, argv);

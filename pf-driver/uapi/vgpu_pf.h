@@ -44,7 +44,7 @@
  * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: take the resources away and start the scrub.
  * @VGPU_PF_OP_SCRUB_DURABLE: struct vgpu_pf_vf_ref: the client has recorded the scrub on disk; the
  *	VF becomes ABSENT and its resources become free.
- * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: pause, resume, stop or reset a VF.
+ * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: do an enum vgpu_pf_control_action on a VF.
  * @VGPU_PF_OP_SET_RUN_TABLE: struct vgpu_pf_run_table: set the run table. Refused with -EBUSY while
  *	another client holds the policy lease.
  * @VGPU_PF_OP_GET_RUN_TABLE: struct vgpu_pf_run_table: get the newest run table.
@@ -52,7 +52,7 @@
  *	process also returns two fds: the memory of the ring and an eventfd.
  * @VGPU_PF_OP_SAVE: struct vgpu_pf_stream: write the state of a PAUSED VF to a file descriptor.
  * @VGPU_PF_OP_RESTORE: struct vgpu_pf_stream: fill a PAUSED VF from a file descriptor.
- * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or give up the policy lease.
+ * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or release the policy lease.
  * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero.
  *	Fails with -EUCLEAN if it is not, and with -ECANCELED if SCRUB_DURABLE frees the VRAM
  *	during the check.
@@ -244,7 +244,7 @@ struct vgpu_pf_info {
  * @overrun_max_ns: longest overrun
  * @flrs: function level resets from all causes
  * @guest_flrs: resets that the guest or its VMM caused
- * @hangs: resets because the VF did not leave or enter the engine in time
+ * @hangs: resets because a world switch to or from the VF failed
  * @full_access_count: times full access was granted
  * @full_access_timeouts: times full access was not released in time
  * @mailbox_messages: messages received
@@ -254,15 +254,15 @@ struct vgpu_pf_info {
  * @bad_packets: packets that an engine refused
  * @bad_accesses: accesses to registers and BARs that were refused
  * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
- * @guard_events: events in the present window: FLRs, full accesses, full access time-outs,
- *	and interrupts
+ * @guard_events: events of the guest in the present window: FLRs, requests for full access to load,
+ *	full access time-outs, and mailbox messages
  * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
  * @last_error: enum vgpu_pf_reason
  * @uuid: from PROVISION
  * @driver_version: text from VF2PF, untrusted: characters that are not printable are replaced
  * @guest_fb_usage_bytes: VRAM in use according to VF2PF, untrusted
- * @reserved_service_ns: part of service_ns that the reservation paid for
- * @capped_ns: time in which the VF had work and its cap had no tokens
+ * @reserved_service_ns: part of service_ns that was served from the reservation
+ * @throttled_ns: time in which the VF had work and was throttled by its cap
  *
  * The counters of the device (has_work, doorbells_latched to illegal_instructions, driver_version
  * and guest_fb_usage_bytes) are 0 while the device is lost.
@@ -296,7 +296,7 @@ struct vgpu_pf_vf {
 	char driver_version[VGPU_PF_NAME_BYTES];
 	uint64_t guest_fb_usage_bytes;
 	uint64_t reserved_service_ns;
-	uint64_t capped_ns;
+	uint64_t throttled_ns;
 };
 
 /**
@@ -308,15 +308,15 @@ struct vgpu_pf_vf {
  * @doorbell_pages: in; 0: all
  * @generation: out
  * @preempt_timeout_us: in: time in which the VF must leave the engine, else it is reset; 0: 100 ms
- * @full_access_timeout_ms: in: limit of full access; 0: default
+ * @full_access_timeout_ms: in: limit of full access; 0: 3000
  * @uuid: in: any value; GET_VF returns it
  * @guard_limits: in: in the order of vgpu_pf_vf.guard_events; 0: default; UINT32_MAX: no limit
  * @flags: in: enum vgpu_pf_provision_flags
  * @reserved: 0
  *
- * Errors: -EBUSY if the VF is not ABSENT, -ENOSPC if no VF or not enough VRAM is free, -EINVAL if a
- * value is out of range. VRAM that may not be zero is scrubbed before the request finishes. After
- * an error the VF has no resources.
+ * Errors: -EBUSY if the VF is not ABSENT or another VF is being provisioned, -ENOSPC if no VF or
+ * not enough VRAM is free, -EINVAL if a value is out of range. VRAM that may not be zero is
+ * scrubbed before the request finishes. After an error the VF has the resources that it had before.
  */
 struct vgpu_pf_provision {
 	uint32_t size;
@@ -343,7 +343,7 @@ enum vgpu_pf_provision_flags {
 };
 
 /**
- * struct vgpu_pf_vf_ref - names a provisioned VF
+ * struct vgpu_pf_vf_ref - names a VF
  * @size: bytes of the struct
  * @vf: VF number
  * @generation: must be the VF's present generation (else -ESTALE); 0: any
@@ -413,10 +413,10 @@ struct vgpu_pf_run_entry {
  * @VGPU_PF_CONTRACT_STRICT: non-work-conserving: the VF keeps its entries while it has no work, and
  *	the engine idles in them
  * @VGPU_PF_CONTRACT_GANG: the reservation is a slot: budget_ns from phase_us after each multiple of
- *	period_ns of CLOCK_MONOTONIC. The VF keeps the slot without work, and no other VF
- *	preempts it. Outside its slots the VF runs only in full access, so VFs with the same
- *	period and phase on several GPUs run at the same time. Slots of one GPU must not overlap.
- *	The VF has no cap, and ahead is 0.
+ *	period_ns of CLOCK_MONOTONIC. The VF keeps the slot without work, and only a VF in
+ *	exclusive full access preempts it. Outside its slots the VF runs only in full access, so
+ *	VFs with the same period and phase on several GPUs run at the same time. Slots of one GPU
+ *	must not overlap. The VF has no cap, and ahead is 0.
  */
 enum vgpu_pf_contract_flags {
 	VGPU_PF_CONTRACT_STRICT = 1u << 0,
@@ -443,8 +443,8 @@ enum vgpu_pf_contract_flags {
  * The scheduler keeps the contracts even if the client that set them dies. All zeroes: the VF has
  * only its entries.
  *
- * A reservation is served before any entry, earliest deadline first, and preempts. Reserved
- * service is not deducted from the VF's entries.
+ * A reservation is served before any entry, earliest deadline first, and preempts the running VF.
+ * Reserved service is not deducted from the VF's entries.
  *
  * A cap bounds the service in any time t:
  *   service <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run
@@ -474,14 +474,14 @@ struct vgpu_pf_contract {
  *	the VF's next slices, and never exceeds the quantum of the VF's first entry.
  * @entries: the scheduler cycles through entries[0 .. count) and gives each VF its quantum. It
  *	skips a VF without work.
- * @contracts: of VF index + 1
- * @weights: of VF index + 1, 1 to 10000; 0: the VF gets only its slices. The PF core follows
- *	the entries as long as no VF's lag exceeds the longest entry. If all weights are 0, each VF
- *	except those of a gang gets a weight in proportion to the time of its entries (6 ms if the
- *	VF has none). GET_RUN_TABLE returns these weights.
- * @max_gap_us: of VF index + 1, at least 1000; 0: no limit. When the PF core deviates from the
- *	entries, it keeps a VF with work and a weight off the engine for at most this time. The
- *	entries themselves may keep the VF off for longer.
+ * @contracts: contract of VF n in contracts[n - 1]
+ * @weights: weight of VF n in weights[n - 1], 1 to 10000; 0: the VF gets only its slices. The PF
+ *	core follows the entries as long as no VF's lag exceeds the longest entry. If all weights
+ *	are 0, each VF except those of a gang gets a weight in proportion to the time of its entries
+ *	(6 ms if the VF has none). GET_RUN_TABLE returns these weights.
+ * @max_gap_us: gap of VF n in max_gap_us[n - 1], at least 1000; 0: no limit. When the PF core
+ *	deviates from the entries, it keeps a VF with work and a weight off the engine for at most
+ *	this time. The entries themselves may keep the VF off for longer.
  */
 struct vgpu_pf_run_table {
 	uint32_t size;
@@ -511,7 +511,7 @@ enum vgpu_pf_table_flags {
  *	from the request to stop until the VF had stopped
  * @VGPU_PF_EVENT_STATE: the state of a VF changed; arg: new enum vgpu_pf_vf_state; arg2: old. If
  *	both are SCRUBBING, the scrub has failed; last_error has the reason.
- * @VGPU_PF_EVENT_WAKE: VFs off the engine have work; vf: the first; arg: bit n - 1 for VF n
+ * @VGPU_PF_EVENT_WAKE: VFs got work or tokens; vf: the first; arg: bit n - 1 for VF n
  * @VGPU_PF_EVENT_IDLE: a VF has no work that it may do; arg: enum vgpu_pf_idle
  * @VGPU_PF_EVENT_OVERRUN: a run exceeded its grant by duration_ns
  * @VGPU_PF_EVENT_HANG: a VF failed to enter or leave the engine and will be reset; arg: enum
@@ -523,8 +523,8 @@ enum vgpu_pf_table_flags {
  *	returned to none; arg2: level
  * @VGPU_PF_EVENT_FULL_ACCESS: arg: 1 granted, 0 released, 2 timed out
  * @VGPU_PF_EVENT_ATTACH: arg: 1 attached, 0 detached
- * @VGPU_PF_EVENT_GUEST_ERROR: LOG_VF_ERROR from the guest; arg: dwords 1 (low) and 2 (high); arg2:
- *	dwords 3 (low) and 0 (high)
+ * @VGPU_PF_EVENT_GUEST_ERROR: LOG_VF_ERROR or RAS_POISON from the guest; arg: dwords 1 (low) and 2
+ *	(high); arg2: dwords 3 (low) and 0 (high)
  * @VGPU_PF_EVENT_POLICY: a sysfs file was written while a client holds the lease; vf 0: all VFs;
  *	arg: enum vgpu_pf_policy; arg2: value
  * @VGPU_PF_EVENT_TABLE: a run table took over; arg: its generation
@@ -581,12 +581,12 @@ enum vgpu_pf_policy {
  * @VGPU_PF_IDLE_RUNNING: in the engine; the VF is idle from the end of its run on, which a later
  *	RUN event reports
  * @VGPU_PF_IDLE_INACTIVE: off the engine
- * @VGPU_PF_IDLE_CAPPED: off the engine with work, but without tokens; WAKE follows when it has some
+ * @VGPU_PF_IDLE_THROTTLED: off the engine with work, but throttled; WAKE reports enough tokens
  */
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0,
 	VGPU_PF_IDLE_INACTIVE = 1,
-	VGPU_PF_IDLE_CAPPED = 2,
+	VGPU_PF_IDLE_THROTTLED = 2,
 };
 
 /**
@@ -599,7 +599,7 @@ enum vgpu_pf_idle {
  * @arg: depends on the type
  * @arg2: depends on the type
  * @table_generation: of the run table in force
- * @reserved_ns: RUN: part of duration_ns that the reservation paid for; else 0
+ * @reserved_ns: RUN: part of duration_ns that was served from the reservation; else 0
  */
 struct vgpu_pf_event {
 	uint64_t seq;
@@ -646,7 +646,7 @@ struct vgpu_pf_event_ring_info {
 };
 
 /**
- * struct vgpu_pf_stream - SAVE, RESTORE and DUMP
+ * struct vgpu_pf_stream - payload of SAVE, RESTORE and DUMP
  * @size: bytes of the struct
  * @vf: VF number; 0 for DUMP
  * @generation: must be the VF's present generation (else -ESTALE); 0: any
@@ -676,7 +676,7 @@ struct vgpu_pf_error {
 };
 
 /**
- * struct vgpu_pf_cancel - CANCEL
+ * struct vgpu_pf_cancel - payload of CANCEL
  * @size: bytes of the struct
  * @reserved: 0
  */
@@ -688,7 +688,7 @@ struct vgpu_pf_cancel {
 /**
  * struct vgpu_pf_lease - the policy lease
  * @size: bytes of the struct
- * @acquire: 1: acquire (-EBUSY if another client holds the lease); 0: give up
+ * @acquire: 1: acquire (-EBUSY if another client holds the lease); 0: release
  *
  * While a client holds the lease, only that client may set the run table. The lease ends when the
  * client closes its file or socket.
@@ -702,7 +702,7 @@ struct vgpu_pf_lease {
  * enum vgpu_pf_reason - why a VF was reset or stopped
  * @VGPU_PF_REASON_NONE: no reason
  * @VGPU_PF_REASON_OPERATOR: a CONTROL request
- * @VGPU_PF_REASON_GUEST_REQUEST: the guest asked by mailbox message 5 or 201
+ * @VGPU_PF_REASON_GUEST_REQUEST: the guest requested it by mailbox message 5 or 201
  * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function: DEVICE_RESET or config space
  * @VGPU_PF_REASON_DETACH: the client closed the function
  * @VGPU_PF_REASON_IDLE_TIMEOUT: the VF did not leave the engine within its preempt_timeout
@@ -711,7 +711,7 @@ struct vgpu_pf_lease {
  * @VGPU_PF_REASON_RUN_TIMEOUT: the device did not start the VF in time
  * @VGPU_PF_REASON_BAD_STATUS: a command of a world switch ended with an error status
  * @VGPU_PF_REASON_FULL_ACCESS_TIMEOUT: the guest did not release full access in time
- * @VGPU_PF_REASON_GUARD: the guest exceeded a limit
+ * @VGPU_PF_REASON_GUARD: the guest exceeded a limit of the guard
  * @VGPU_PF_REASON_DEVICE_LOST: the device was lost
  * @VGPU_PF_REASONS: number of reasons
  */

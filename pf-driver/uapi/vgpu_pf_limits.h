@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Limits and defaults of requests, and the layout of the event ring, for the PF core and the
- * platforms on which it runs. Clients do not need this header: GET_EVENT_RING returns
- * the layout of the ring, and error texts name the limits.
+ * platforms on which it runs. Clients do not need this header: GET_EVENT_RING returns the layout of
+ * the ring, and error texts name the limits.
  */
 #ifndef VGPU_UAPI_PF_LIMITS_H
 #define VGPU_UAPI_PF_LIMITS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * vgpu-pf runs the PF core as a process. It drives one GPU through its vfio-user socket and serves
- * the uapi on another socket. It may be killed and restarted at any time: VFs in service keep
- * running, and the new process adopts them. If the device goes away, vgpu-pf waits for it.
+ * the uapi on another socket. It may be killed and restarted at any time: VFs stay in service, and
+ * the new process adopts them. If the device goes away, vgpu-pf waits for it.
  *
  * One thread runs one poll loop for timer, interrupts, device and uapi.
  */
@@ -35,13 +35,13 @@
  * SIGHUP changes nothing: there is no configuration to reload.
  *
  * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi is not available, 2 for wrong
- * options. RECONNECT_MS: time between two attempts to reach a device that has gone. REAL_TIME:
- * kRealTimeWatch of softgpu (base/priority.h).
+ * options. RECONNECT_MS: time between two attempts to reach a device that is gone. REAL_TIME:
+ * real-time priority, equal to kRealTimeWatch of softgpu (base/priority.h).
  */
 #define RECONNECT_MS 100
 #define REAL_TIME    2
 
-/* strings belong to argv; numbers are within their range when parse_options() returns 0 */
+/* strings point into argv; numbers are within their range when parse_options() returns 0 */
 struct options {
 	const char *device;
 	const char *socket;
@@ -81,11 +81,11 @@ static const char usage_text[] =
 	"  --device SOCKET     vfio-user socket of the PF (softgpu's pf.sock)\n"
 	"  --socket PATH       where to serve the uapi\n"
 	"  --name NAME         name of the GPU in GET_INFO (default gpu0)\n"
-	"  --time-scale N      factor on waits for guests, 1 to 1000 (default 1)\n"
+	"  --time-scale N      factor on waits for guests and device, 1 to 1000 (default 1)\n"
 	"  --max-gap-ms N      longest time a VF with work is off the engine (default 60, 0: "
 	"none)\n"
 	"  --stepwise          switch worlds with IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH\n"
-	"  --unconfined        keep all rights, for debuggers; without it vgpu-pf locks itself in\n"
+	"  --unconfined        keep all rights, for debuggers; without it vgpu-pf confines itself\n"
 	"  --log-level LEVEL   error, warning, info or debug (default info)\n"
 	"  --help, --version\n"
 	"\n"
@@ -151,7 +151,7 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static int take_option(struct options *options, int key)
+static int parse_option(struct options *options, int key)
 {
 	switch (key) {
 	case OPTION_DEVICE:
@@ -196,7 +196,7 @@ static int parse_options(struct options *options, int argc, char **argv)
 				    .max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS,
 				    .log_level = VGPU_OS_LOG_INFO};
 	while ((key = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-		if (take_option(options, key))
+		if (parse_option(options, key))
 			return -EINVAL;
 	if (optind < argc)
 		return fail_usage("unexpected argument", argv[optind]);
@@ -270,8 +270,8 @@ static int init_core(struct platform *platform)
 }
 
 /*
- * The engine waits for this process between two quanta, so it asks for real-time priority; best
- * effort, see docs/decisions/0004.
+ * The engine waits for this process between two quanta, so the process asks for real-time priority,
+ * and continues without it (docs/decisions/0004).
  */
 static void become_real_time(void)
 {
@@ -308,7 +308,7 @@ static int start(struct platform *platform)
 	return error;
 }
 
-/* logs why the device is refused once, and again if the reason changes, not at each attempt */
+/* logs the reason why the device is refused, but not again until the reason changes */
 static void log_refusal(struct platform *platform)
 {
 	if (!strcmp(platform->refusal, vgpu_pf_view_message(platform->pf)))
@@ -349,7 +349,7 @@ static uint32_t list_fds(struct platform *platform, struct pollfd *fds)
 }
 
 /* one call for all vectors: a vector is only a hint, since the core reads GPUIOV_INTR_STATUS */
-static void take_interrupts(struct platform *platform, const struct pollfd *fds)
+static void handle_interrupts(struct platform *platform, const struct pollfd *fds)
 {
 	eventfd_t count;
 	bool any = false;
@@ -361,7 +361,7 @@ static void take_interrupts(struct platform *platform, const struct pollfd *fds)
 		vgpu_pf_interrupt(platform->pf);
 }
 
-static void take_timer(struct platform *platform, const struct pollfd *fds)
+static void handle_timer(struct platform *platform, const struct pollfd *fds)
 {
 	uint64_t expirations;
 
@@ -371,7 +371,7 @@ static void take_timer(struct platform *platform, const struct pollfd *fds)
 }
 
 /* returns true if the process must end */
-static bool take_signal(struct platform *platform, const struct pollfd *fds)
+static bool handle_signal(struct platform *platform, const struct pollfd *fds)
 {
 	struct signalfd_siginfo signal;
 
@@ -396,12 +396,13 @@ static void check_socket(struct platform *platform, const struct pollfd *fds)
 		vgpu_user_os_log(&platform->os, VGPU_OS_LOG_WARNING,
 				 "the socket of the uapi was removed; it was created again");
 	else if (result < 0)
-		log_error(platform, "the socket was removed, restart vgpu-pf: cannot serve",
+		log_error(platform,
+			  "restart vgpu-pf: its socket was removed and cannot be bound again:",
 			  platform->options.socket, result);
 }
 
-/* between requests the device sends nothing: the socket is readable only at its end */
-static void take_device(struct platform *platform, const struct pollfd *fds)
+/* between requests the device sends nothing: a readable socket has reached its end */
+static void handle_device_end(struct platform *platform, const struct pollfd *fds)
 {
 	char byte;
 
@@ -413,7 +414,7 @@ static void take_device(struct platform *platform, const struct pollfd *fds)
 
 static void check_device(struct platform *platform)
 {
-	/* the core has given up a device that does not leave its reset */
+	/* the core has abandoned a device that did not come back from its reset */
 	if (vgpu_user_client_is_connected(&platform->os.device) &&
 	    !vgpu_pf_view_device(platform->pf)->is_attached)
 		vgpu_user_client_close(&platform->os.device);
@@ -425,7 +426,7 @@ static void check_device(struct platform *platform)
 }
 
 /*
- * take_device() comes first, so that the core's first access for an interrupt or a timer of a lost
+ * handle_device_end() comes before interrupts and timer, so that the core's first access to a lost
  * device fails with -ENODEV. check_device() comes last: it detaches the core and attaches again.
  */
 static void loop(struct platform *platform)
@@ -438,22 +439,22 @@ static void loop(struct platform *platform)
 
 		if (poll(fds, count, is_connected ? -1 : RECONNECT_MS) < 0 && errno != EINTR)
 			return;
-		if (take_signal(platform, fds))
+		if (handle_signal(platform, fds))
 			return;
 		check_socket(platform, fds);
-		take_device(platform, fds);
-		take_interrupts(platform, fds);
-		take_timer(platform, fds);
+		handle_device_end(platform, fds);
+		handle_interrupts(platform, fds);
+		handle_timer(platform, fds);
 		vgpu_user_server_handle(&platform->server, fds + SLOT_SERVER, count - SLOT_SERVER);
 		check_device(platform);
 	}
 }
 
 /*
- * Before the first message of the device: from now on the process only waits, talks to the device
- * and to clients, and makes its socket again.
+ * Confines the process, before the first message of the device. From now on the process only waits,
+ * talks to the device and to clients, and binds its socket again if the file was removed.
  */
-static int lock_in(struct platform *platform)
+static int confine(struct platform *platform)
 {
 	static const int calls[] = {SYS_timerfd_settime, SYS_fallocate};
 	static const struct vgpu_confine_rules rules = {.program = "vgpu-pf",
@@ -473,7 +474,7 @@ static int lock_in(struct platform *platform)
 	if (!error)
 		error = vgpu_confine_calls(&rules);
 	if (error)
-		log_error(platform, "cannot lock itself in:", vgpu_confine_step(), error);
+		log_error(platform, "cannot confine itself:", vgpu_confine_step(), error);
 	return error;
 }
 
@@ -486,7 +487,7 @@ int main(int argc, char **argv)
 		return 2;
 	if (start(&platform))
 		return 1;
-	error = platform.options.is_unconfined ? 0 : lock_in(&platform);
+	error = platform.options.is_unconfined ? 0 : confine(&platform);
 	if (!error) {
 		error = try_attach(&platform);
 		if (error)

@@ -15,8 +15,8 @@
 #include "pf-driver/user/uapi_server.h"
 
 /*
- * All DMA memory is one file and one map in the device, made at connect time. The core gets pieces
- * of it, so nothing is mapped or unmapped while the engine runs. The base lies above 4 GiB, so that
+ * All DMA memory is one file, which the device maps as a whole after each connect. The core gets
+ * pieces of it, so nothing is mapped or unmapped while the engine runs. The base is 4 GiB, so that
  * every bus address needs more than 32 bits.
  */
 #define DMA_BYTES    0x4000000ull /* address space; pages are allocated on first use */
@@ -51,7 +51,7 @@ static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
 				     (uint64_t)reg * sizeof(*value), value, sizeof(*value));
 }
 
-/* posted, as on PCI: after a loss the next read returns -ENODEV at the latest */
+/* posted, as on PCI: if the connection is lost, the next read returns -ENODEV at the latest */
 static int mmio_write(struct vgpu_os *os, uint32_t reg, uint32_t value)
 {
 	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_BAR5,
@@ -70,7 +70,7 @@ static int vram_write(struct vgpu_os *os, uint64_t offset, const void *data, uin
 				      bytes);
 }
 
-/* first gap between blocks that is large enough */
+/* finds the first gap between blocks that is large enough; false: there is none */
 static bool find_gap(const struct os_user *os, uint32_t bytes, uint64_t *offset)
 {
 	uint64_t at = 0;
@@ -159,10 +159,11 @@ static void request_done(struct vgpu_os *os, uint64_t token, int error, const ch
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-/* Write one line to stderr; limits the lines, except of debug, that guests and clients cause. */
+/* Write one line to stderr. Limits how many lines guests and clients cause, except debug lines. */
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text)
 {
 	uint64_t now_ms = now_ns(&os->os) / 1000000u;
+	char more[64] = "";
 	uint32_t left_out = 0;
 
 	if (level > os->log_level)
@@ -170,10 +171,11 @@ void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const ch
 	if (level != VGPU_OS_LOG_DEBUG &&
 	    !vgpu_log_admit(&os->log_limit, now_ms, level, text, strlen(text), &left_out))
 		return;
-	fprintf(stderr, "vgpu-pf: %s: %s", level_names[level], text);
 	if (left_out)
-		fprintf(stderr, " (%u more lines about this were left out)", left_out);
-	fputc('\n', stderr);
+		snprintf(more, sizeof(more), " (%u more lines about this were left out)", left_out);
+	/* fprintf() makes one write. If a full disk has cut the last line, end that line first. */
+	os->is_line_cut = fprintf(stderr, "%svgpu-pf: %s: %s%s\n", os->is_line_cut ? "\n" : "",
+				  level_names[level], text, more) < 0;
 }
 
 static void log_line(struct vgpu_os *os, enum vgpu_os_log_level level, const char *text)

@@ -2,8 +2,8 @@
 /*
  * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
  * timerfd, one eventfd for each MSI-X vector, one memfd for all DMA memory. The event loop in
- * main.c owns struct os_user and polls its descriptors. No service blocks longer than one reply of
- * the device.
+ * main.c owns struct os_user and polls its descriptors. A service waits only for replies of the
+ * device.
  */
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
@@ -29,16 +29,17 @@ struct os_user_block {
 
 /* the state behind the services */
 struct os_user {
-	struct vgpu_os os; /* the core's handle; first, as os_of() casts back from it */
-	struct vfio_user_client device;	     /* connection to the PF; comes and goes */
+	struct vgpu_os os; /* the core's handle; first member, because os_of() casts it back */
+	struct vfio_user_client device;	     /* connection to the PF, if there is one */
 	struct uapi_server *server;	     /* receives the reports of the core */
 	int timer_fd;			     /* readable when vgpu_pf_timer() is due */
 	int vector_fds[GPUIOV_VECTOR_COUNT]; /* eventfds that the device's process writes */
 	int dma_fd;			     /* sealed memfd that the device maps as a whole */
 	void *dma_memory;		     /* the same memory, mapped here */
 	struct os_user_block blocks[OS_USER_DMA_BLOCKS]; /* allocated pieces, unordered */
-	enum vgpu_os_log_level log_level;		 /* lines above it are dropped */
+	enum vgpu_os_log_level log_level;		 /* less important lines are dropped */
 	struct vgpu_log_limit log_limit; /* keeps guests and clients from filling the log */
+	bool is_line_cut;		 /* true if the last line was not written whole */
 };
 
 int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level);

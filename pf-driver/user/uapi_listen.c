@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Memory of the event ring and listening socket, which the uapi server has as long as it runs. */
+/* Makes the event ring and the listening socket of the uapi server. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ int vgpu_user_server_make_ring(struct uapi_server *server)
 	return 0;
 }
 
-/* the socket of a killed process stays in the file system, but refuses connections */
-static bool answers(const struct sockaddr_un *address)
+/* true if a process serves the socket; a killed process leaves a file that refuses connections */
+static bool is_answering(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	bool is_there =
@@ -55,7 +55,7 @@ static int bind_socket(struct uapi_server *server)
 	if (lstat(path, &there) == 0) {
 		if (!S_ISSOCK(there.st_mode))
 			return -EEXIST;
-		if (answers(&address))
+		if (is_answering(&address))
 			return -EADDRINUSE;
 		unlink(path);
 	}
@@ -73,8 +73,8 @@ static int bind_socket(struct uapi_server *server)
 }
 
 /*
- * Bind the socket; path is kept. Replaces a stale one. Return: 0, -EADDRINUSE if a process answers
- * there, -EEXIST if the file is not a socket, or another errno.
+ * Bind the socket, in place of a stale one. The server keeps the pointer `path`. Return: 0,
+ * -EADDRINUSE if a process answers there, -EEXIST if the file is not a socket, or another errno.
  */
 int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 {
@@ -91,8 +91,8 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 }
 
 /*
- * Bind the socket again if its file was removed. Return: 0: the file exists; 1: it was bound again;
- * else as vgpu_user_server_listen().
+ * Bind the socket again if its file was removed or replaced. Return: 0: the file is still ours; 1:
+ * the socket was bound again; else as vgpu_user_server_listen().
  */
 int vgpu_user_server_listen_again(struct uapi_server *server)
 {

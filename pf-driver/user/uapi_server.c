@@ -18,8 +18,8 @@
  * From message to reply: read_client() receives one message, check_message() checks its head,
  * refuse() checks rights. The server answers the request for the event ring. All other operations
  * go to the core: run_request() answers at once unless the core returns -EINPROGRESS; then
- * vgpu_user_server_request_done() answers. A client may vanish at any point; the core then finishes
- * its requests, and their results are dropped.
+ * vgpu_user_server_request_done() answers. A client may vanish at any point; the core then
+ * continues the actions that its requests started, and the results are dropped.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
@@ -142,7 +142,7 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 
 /* ---- callbacks of the core ---- */
 
-/* the core has finished a request */
+/* Handle that the core has finished a request: send the reply. */
 void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, int error,
 				   const char *message)
 {
@@ -162,7 +162,7 @@ void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, i
 		}
 }
 
-/* the ring has new entries */
+/* Signal the clients that the ring has new entries. */
 void vgpu_user_server_events(struct uapi_server *server)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
@@ -170,7 +170,7 @@ void vgpu_user_server_events(struct uapi_server *server)
 			eventfd_write(server->clients[i].event_fd, 1);
 }
 
-/* result of a stream service: bytes, 0 at the end of input, or -EAGAIN if a call follows later */
+/* result of a stream service: bytes; 0: end of input; -EAGAIN: a call follows; or other errno */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
 	if (moved >= 0)
@@ -182,7 +182,7 @@ static int64_t stream_result(struct uapi_server *server, ssize_t moved, short ev
 	return -EAGAIN;
 }
 
-/* the stream services of core/base/os.h */
+/* Write and read data of the stream: two services of core/base/os.h. */
 int64_t vgpu_user_server_stream_write(struct uapi_server *server, const void *data, uint32_t bytes)
 {
 	return stream_result(server, write(server->stream_fd, data, bytes), POLLOUT);
@@ -195,7 +195,7 @@ int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uin
 
 /* ---- operations of the platform ---- */
 
-/* one eventfd per client: a second request returns another descriptor of it */
+/* one eventfd per client: a second request returns another descriptor of the same eventfd */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
@@ -233,7 +233,7 @@ static struct uapi_pending *find_free(struct uapi_client *client)
 	return NULL;
 }
 
-/* bytes that the core does not know must be zero */
+/* true if the message has bytes that the core does not know and that are not zero */
 static bool has_unknown_part(const struct incoming *in, uint32_t known)
 {
 	for (uint32_t i = known; i < in->body_bytes; i++)
@@ -263,7 +263,7 @@ static const char *refuse(const struct uapi_client *client, const struct incomin
 	return NULL;
 }
 
-/* non-blocking: a blocked pipe would delay the next switch; the client shares the flag */
+/* makes the fd, and so the client's fd, non-blocking: a blocked pipe would delay the next switch */
 static void open_stream(struct uapi_server *server, struct incoming *in, uint64_t token)
 {
 	int flags = fcntl(in->fd, F_GETFL);

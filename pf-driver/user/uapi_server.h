@@ -2,12 +2,12 @@
 /*
  * Serves the uapi (pf-driver/uapi/vgpu_pf.h) on a SOCK_SEQPACKET unix socket: one request is one
  * message, with its fds. Each of several clients may have a few open requests; replies are sent in
- * the order in which requests finish. Root and the user of the process may do everything, others
- * may only read, and reads change nothing. At most one client holds the policy lease; until it
+ * the order in which requests finish. Root and the user of the process may call all operations;
+ * others only those that change nothing. At most one client holds the policy lease; until the lease
  * ends, no other client may set the run table.
  *
- * Nothing here blocks: a client that does not read its replies is dropped, a stream fd is polled.
- * The event loop polls the descriptors listed by vgpu_user_server_poll_fds().
+ * Nothing here blocks: a client that does not read its replies is dropped, and a stream's fd is
+ * polled. The event loop polls the descriptors listed by vgpu_user_server_poll_fds().
  */
 #ifndef VGPU_USER_UAPI_SERVER_H
 #define VGPU_USER_UAPI_SERVER_H
@@ -29,7 +29,7 @@ __BEGIN_DECLS
 #define UAPI_MESSAGE_BYTES   0x8000u
 #define UAPI_POLL_FDS	     (2u + UAPI_CLIENTS)
 
-/* a request that the core has not finished; until then the core uses its payload */
+/* a request that the core has not finished, so that the core still uses the payload */
 struct uapi_pending {
 	uint64_t token; /* 0: free */
 	uint64_t cookie;
@@ -38,12 +38,12 @@ struct uapi_pending {
 	void *payload;
 };
 
-/* one connection; its descriptors are owned */
+/* one connection, which owns its descriptors */
 struct uapi_client {
 	int fd;		/* the socket; -1: the slot is free */
 	int event_fd;	/* signalled when the ring has entries; -1: the ring was not requested */
-	bool may_write; /* the peer (SO_PEERCRED) is root or the owner of the process */
-	bool is_lost;	/* a reply could not be sent: the event loop drops the client */
+	bool may_write; /* true if the peer (SO_PEERCRED) is root or the owner of the process */
+	bool is_lost;	/* true if a reply could not be sent: the event loop drops the client */
 	struct uapi_pending pending[UAPI_CLIENT_REQUESTS];
 };
 
@@ -60,7 +60,7 @@ struct uapi_server {
 	uid_t owner;		/* effective user of the process, with the same rights as root */
 	uint64_t next_token;	/* never reused, so a late answer finds no request */
 	int stream_fd;		/* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
-	bool is_stream_blocked; /* poll stream_fd for stream_events */
+	bool is_stream_blocked; /* true if stream_fd is to be polled for stream_events */
 	short stream_events;
 	uint64_t stream_token;
 	struct uapi_client clients[UAPI_CLIENTS];

@@ -54,7 +54,7 @@ struct irq_set {
 	uint32_t argsz, flags, index, start, count;
 };
 
-/* limits that we offer; a longer reply is a breach, so memory is bounded */
+/* flags; limits that we offer (a longer reply is a breach, so memory is bounded); version */
 #define DMA_READ_WRITE	   0x3u
 #define IRQ_DATA_EVENTFD   (1u << 2)
 #define IRQ_ACTION_TRIGGER (1u << 5)
@@ -79,9 +79,9 @@ struct request {
 	uint32_t fd_count;
 	void *reply; /* receives the bytes after the reply's header */
 	size_t reply_bytes;
-	void *payload; /* receives the bytes behind them; the reply must not be longer */
+	void *payload; /* receives the bytes after those; the reply must not be longer */
 	size_t payload_bytes;
-	size_t reply_got; /* length of both */
+	size_t reply_got; /* bytes received in reply and payload */
 };
 
 void vgpu_user_client_init(struct vfio_user_client *client)
@@ -92,8 +92,8 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 }
 
 /*
- * Is there a connection? Return: true until the client closes it or a breach occurs. Only the next
- * request, or poll(), notices that the peer has died.
+ * Return: true if there is a connection: until the client closes it, or a breach occurs. Only the
+ * next request, or poll(), notices that the peer has died.
  */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 {
@@ -109,7 +109,7 @@ void vgpu_user_client_close(struct vfio_user_client *client)
 }
 
 /* after a breach the start of the next message is unknown: only a new connection helps */
-static int lose(struct vfio_user_client *client)
+static int disconnect(struct vfio_user_client *client)
 {
 	vgpu_user_client_close(client);
 	return -ENODEV;
@@ -131,7 +131,7 @@ static void attach_fds(struct msghdr *message, void *control, const struct reque
 	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
 }
 
-/* removes the moved bytes, and empty pieces behind them, from the front of the vector */
+/* removes the moved bytes, and empty pieces after them, from the front of the vector */
 static void consume(struct msghdr *message, size_t moved)
 {
 	while (message->msg_iovlen && moved >= message->msg_iov->iov_len) {
@@ -192,14 +192,14 @@ static int receive_all(struct vfio_user_client *client, struct iovec *parts, siz
 	return 0;
 }
 
-/* an error reported by the device is the result of the request; the connection stays */
+/* an error reported by the device is the result of the request; the connection stays open */
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
 	struct iovec parts[2] = {{&header, sizeof(header)}};
 	size_t rest;
 
-	/* a request of the device (message DMA) is a breach, too: it can map all our memory */
+	/* a request of the device is a breach, too: the device needs no DMA by message */
 	if (receive_all(client, parts, 1) || header.size < sizeof(header) ||
 	    (header.flags & FLAG_TYPE_MASK) != FLAG_REPLY)
 		return -ENODEV;
@@ -229,14 +229,14 @@ static int transact(struct vfio_user_client *client, struct request *request)
 	if (!error && !(request->flags & FLAG_NO_REPLY))
 		error = receive_reply(client, request);
 	client->next_id++;
-	return error == -ENODEV ? lose(client) : error;
+	return error == -ENODEV ? disconnect(client) : error;
 }
 
 /*
- * Searches the only capability needed here; a JSON parser is not worth its attack surface. For any
- * input the result lies between MIN_TRANSFER and MAX_TRANSFER.
+ * Finds the only capability needed here by a search: a JSON parser would add attack surface. For
+ * any input the result lies between MIN_TRANSFER and MAX_TRANSFER.
  */
-static uint32_t offered_transfer(const char *json)
+static uint32_t parse_max_transfer(const char *json)
 {
 	static const char key[] = "\"max_data_xfer_size\":";
 	const char *found = strstr(json, key);
@@ -263,12 +263,12 @@ static int negotiate(struct vfio_user_client *client)
 	if (error)
 		return error;
 	if (request.reply_got < sizeof(version))
-		return lose(client);
+		return disconnect(client);
 	memcpy(version, reply, sizeof(version));
 	reply[request.reply_got] = 0;
 	if (version[0] != PROTOCOL_MAJOR)
-		return lose(client);
-	client->max_transfer = offered_transfer(reply + sizeof(version));
+		return disconnect(client);
+	client->max_transfer = parse_max_transfer(reply + sizeof(version));
 	return 0;
 }
 
@@ -298,7 +298,7 @@ int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 	return error;
 }
 
-/* in the reply, a repetition of the access comes before the data */
+/* the reply repeats the access, then has the data */
 static int read_part(struct vfio_user_client *client, struct region_access access, void *data)
 {
 	struct region_access echo;
@@ -311,9 +311,11 @@ static int read_part(struct vfio_user_client *client, struct region_access acces
 				  .payload_bytes = access.count};
 	int error = transact(client, &request);
 
-	return !error && request.reply_got != sizeof(echo) + access.count ? lose(client) : error;
+	return !error && request.reply_got != sizeof(echo) + access.count ? disconnect(client)
+									  : error;
 }
 
+/* Read from a region, in parts of at most max_transfer bytes. Return: 0 or negative errno. */
 int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  void *data, uint32_t bytes)
 {
@@ -332,6 +334,7 @@ int vgpu_user_client_read(struct vfio_user_client *client, uint32_t region, uint
 	return error;
 }
 
+/* Write to a region, in parts of at most max_transfer bytes. Return: 0 or negative errno. */
 int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			   const void *data, uint32_t bytes)
 {
@@ -358,7 +361,7 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 	return error;
 }
 
-/* Write 1 to 8 bytes to a region without waiting for the reply. */
+/* Write 1 to 8 bytes to a region without a reply. Return: 0, or -ENODEV if not connected. */
 int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  const void *data, uint32_t bytes)
 {

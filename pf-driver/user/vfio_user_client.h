@@ -4,8 +4,8 @@
  * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. There
  * is one request at a time, answered within VFIO_USER_REPLY_TIMEOUT_MS. Small writes may be posted,
  * as on PCI: they keep their order, and a later read sees their effect. Any breach of protocol or
- * time limit closes the connection; every call then returns -ENODEV until the next connect.
- * Single-threaded. Used by os_user.c.
+ * time limit closes the connection; every call then returns -ENODEV until the next connect. Only
+ * one thread uses a client.
  */
 #ifndef VGPU_USER_VFIO_USER_CLIENT_H
 #define VGPU_USER_VFIO_USER_CLIENT_H
@@ -25,7 +25,7 @@ __BEGIN_DECLS
 
 /* one connection to one device; made valid by vgpu_user_client_init() */
 struct vfio_user_client {
-	int fd;		       /* owned; -1: not connected. May be polled for its end */
+	int fd;		       /* owned; -1: not connected; poll() reports the connection's end */
 	uint16_t next_id;      /* id of the next request; a reply with another id is a breach */
 	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer ones are split */
 };

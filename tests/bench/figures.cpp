@@ -4,7 +4,7 @@
 // engine idle and with all compute units busy: MMIO round trip against a bare unix-socket ping-pong
 // of the same sizes, world switch against that round trip, AQL packet rate and latency, wave
 // instructions per second, scrub against memset and non-temporal stores. Prints what was measured
-// and what is aimed at (docs/testing.md); says nothing about pass or fail.
+// and what is aimed at; says nothing about pass or fail.
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A vgpud on a bus of its own, with nothing but the PFs of the report; all ends with the `with` block."""
+"""Runs a vgpud on a private bus, with only the PFs of the report. Both end with the `with` block."""
 import json
 import os
 import shutil
@@ -76,7 +76,7 @@ class PrivateVgpud:
                               check=False)
 
     def state_of(self, gpu):
-        """State of the GPU, once vgpud has tried to reach it."""
+        """Returns the state of the GPU, once vgpud has tried to reach it."""
         def state():
             return self.ctl('list', '--gpus', '--noheadings', '-o', 'GPU,STATE').stdout
         self.wait_for(lambda: f'{gpu} ' in state() and 'starting' not in state(), gpu)

@@ -20,7 +20,7 @@ class Report:
             file.write(text)
 
     def add_output(self, name, command):
-        """What a program prints. Its exit status is a line of the file's end only if it is not 0."""
+        """Adds the output of a program as a file. If the exit status is not 0, the file ends with it and with stderr."""
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the report asks of vgpud: first while it only observes, then with VFs that it makes."""
+"""Steps of the report that use vgpud: observe() changes nothing, change() makes, changes and removes VFs."""
 import json
 
 
@@ -21,7 +21,7 @@ def configuration(gpu, count):
 
 
 def vram_of(vgpud):
-    """The size for the VFs, if the driver can choose one: 512 MiB."""
+    """Returns 512MiB if the driver lets vgpud choose the VRAM of VFs, else ''."""
     shown = json.loads(vgpud.ctl('show', 'card0', '--json').stdout or '{}')
     return '512MiB' if 'vram_unit_bytes' in shown.get('gpu', {}) else ''
 

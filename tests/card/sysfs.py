@@ -22,7 +22,7 @@ class Sysfs:
         self.devices = f'{root}/sys/bus/pci/devices'
 
     def read(self, path):
-        """The text, or "errno NAME" in angle brackets."""
+        """Returns the text, or the system's message in angle brackets."""
         try:
             with open(path, encoding='utf-8', errors='replace') as file:
                 return file.read().rstrip('\n')
@@ -36,7 +36,7 @@ class Sysfs:
             return ''
 
     def find(self, address=None):
-        """Addresses of PFs: GPUs whose driver is not vgpu_pf, or the one that is named."""
+        """Returns addresses of PFs: GPUs whose driver is not vgpu_pf, or only `address`."""
         found = []
         for name in sorted(os.listdir(self.devices)) if os.path.isdir(self.devices) else []:
             pf = f'{self.devices}/{name}'
@@ -48,12 +48,12 @@ class Sysfs:
         return found
 
     def vfs(self, pf):
-        """VF number: address."""
+        """Returns {VF number: address}."""
         names = [name for name in os.listdir(f'{self.devices}/{pf}') if re.fullmatch(r'virtfn\d+', name)]
         return {int(name[6:]) + 1: self.link(f'{self.devices}/{pf}/{name}') for name in names}
 
     def values(self, pf):
-        """Path below the devices: text, mode and links, of all files that this report reads."""
+        """Returns {path below the devices: mode and text, or target} of all files and links that this report reads."""
         files = {f'{pf}/{name}': None for name in PF_FILES}
         for vf in self.vfs(pf).values():
             files.update({f'{vf}/{name}': None for name in VF_FILES})
@@ -67,7 +67,7 @@ class Sysfs:
         return {name: value for name, value in values.items() if value is not None}
 
     def value(self, path):
-        """Mode and text; nothing if there is no such file, and no text of a file that cannot be read."""
+        """Returns mode and text; None if there is no such file, and only the mode if its bits forbid reading."""
         try:
             mode = stat.S_IMODE(os.stat(path).st_mode)
         except OSError:
@@ -102,7 +102,7 @@ class Sysfs:
             file.write(text)
 
     def restore(self, pf, before):
-        """Disables VFs that are closed, and sets autoprobe as it was. For the end of a change."""
+        """Ends a change: disables all VFs if none is in use, and sets autoprobe as it was before."""
         path = f'{self.devices}/{pf}'
         used = [vf for vf in self.vfs(pf).values() if self.read(f'{self.devices}/{vf}/enable') != '0']
         if used:

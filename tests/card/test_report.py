@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""tests/card/run over trees of files: what is reported, and that nothing is written."""
+"""Tests of tests/card/run on copies of /sys: it reports what is there, and writes nothing."""
 import json
 import os
 import subprocess

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Guests: the user-space VF driver (tests/support/vf_guest) in a process of its own for each VF.
+"""Guests: one process of the user-space VF driver (tests/support/vf_guest) for each VF.
 
-A guest obeys orders one after the other while the schedule goes on; what it answers becomes history. Each VF's VRAM
-holds a canary: words of a seed that no other VF ever gets.
+A guest obeys orders one after the other while the schedule continues; its answers become events of the history. Each
+VF's VRAM holds a canary: words from a seed that no other VF ever gets.
 """
 import os
 import subprocess
@@ -12,7 +12,7 @@ BLANK = 0  # the seed of VRAM that nobody has written
 
 
 class Guest:
-    """`index` is the number of the VF. A guest with a driver computes until stop(); one without only fills VRAM."""
+    """The guest of VF `index`. With a driver it computes until stop(); without one it only fills VRAM."""
 
     def __init__(self, stack, history, name, index, has_driver=True):
         self.stack, self.history, self.name, self.index, self.has_driver = stack, history, name, index, has_driver
@@ -30,7 +30,7 @@ class Guest:
         return 'rest' if self.has_driver else 'all'
 
     def start(self, orders=None):
-        """Looks after the canary of the earlier guest of this VF, writes another one, computes; or obeys `orders`."""
+        """Starts the process, which checks the earlier guest's canary, writes a new one and computes; or does `orders`."""
         self.kill()
         self.process = subprocess.Popen(
             [self.stack.program('vf-guest'), self.stack.socket_of(f'vf{self.index}')], stdin=subprocess.PIPE,
@@ -55,7 +55,7 @@ class Guest:
         return orders
 
     def look(self):
-        """Asks for the canary."""
+        """Orders a check of the canary."""
         self.order(*self.look_orders())
 
     def order(self, *orders):
@@ -75,7 +75,7 @@ class Guest:
         self.is_computing = order == 'compute'
 
     def stop(self):
-        """Ends the computation; its result follows."""
+        """Ends the computation; poll() gets its result."""
         if self.is_computing:
             self.is_computing = False
             self.process.stdin.write(b'\n')
@@ -101,7 +101,7 @@ class Guest:
         return self.process is not None and not self.orders
 
     def poll(self):
-        """Takes answers."""
+        """Reads all answers that have come."""
         while self.process:
             try:
                 data = os.read(self.process.stdout.fileno(), 4096)
@@ -136,7 +136,7 @@ class Guest:
     kept = 0
 
     def note_canary(self, kind, pages, total):
-        """The two answers of one look become one event."""
+        """Makes one event of the two answers to look()."""
         if kind == 'kept':
             self.kept = pages
             return
@@ -149,5 +149,5 @@ class Guest:
         self.may_be_blank = True
 
     def get_new_vram(self):
-        """Another tenant's VF: whatever was there must be gone."""
+        """From now on the VF belongs to a new tenant, who must find only zeroes."""
         self.seed, self.is_canary_known, self.may_be_blank = BLANK, True, False

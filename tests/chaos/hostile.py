@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Clients that mean harm: of the bus, and of the sockets of softgpu, vgpu-pf and vgpud."""
+"""Hostile clients of the bus, and of the sockets of softgpu, vgpu-pf and vgpud."""
 import os
 import random
 import socket
@@ -40,7 +40,7 @@ def hello():
 
 
 def flood(path, _):
-    """Calls without end, and no answer is read; the connection stays open until the caller closes it."""
+    """Sends many calls and reads no answer; the connection stays open until the caller closes it."""
     bus = connect_bus(path)
     calls = b''.join(method_call(serial, '/org/vgpu1', 'org.freedesktop.DBus.ObjectManager', 'GetManagedObjects')
                      for serial in range(2, 400))
@@ -52,7 +52,7 @@ def flood(path, _):
 
 
 def hang_up(path, rng):
-    """Connections that end in the middle of a message."""
+    """Closes connections in the middle of a message."""
     for _ in range(20):
         bus = connect_bus(path)
         call = method_call(2, '/org/vgpu1', 'org.freedesktop.DBus.Introspectable', 'Introspect')
@@ -61,7 +61,7 @@ def hang_up(path, rng):
 
 
 def garbage(path, rng):
-    """Bytes that are no message; the bus ends the connection."""
+    """Sends bytes that are not a message; the bus closes the connection."""
     bus = connect_bus(path)
     try:
         bus.sendall(rng.randbytes(4096))
@@ -71,7 +71,7 @@ def garbage(path, rng):
 
 
 def nonsense(path, rng):
-    """Random bytes to a socket of either type, in messages of any length."""
+    """Sends random bytes to a socket of either type, in messages of any length."""
     for kind in (socket.SOCK_SEQPACKET, socket.SOCK_STREAM):
         for _ in range(8):
             client = socket.socket(socket.AF_UNIX, kind)
@@ -89,7 +89,7 @@ BUS_CLIENTS = {'flood': flood, 'hang_up': hang_up, 'garbage': garbage}
 
 
 def attack_bus(path, name, seed):
-    """Returns what must be closed later, or None."""
+    """Returns the connection that the caller must close later, or None."""
     try:
         return BUS_CLIENTS[name](path, random.Random(seed))
     except OSError:

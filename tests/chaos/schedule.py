@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Schedules: what happens in an episode, by seed and number alone."""
+"""Schedules: the actions of an episode, which follow from seed and number alone."""
 import random
 import signal
 from typing import NamedTuple
@@ -45,7 +45,7 @@ ACTIONS = {
 
 
 def device(seed):
-    """How the softgpu of a run is configured besides its size."""
+    """Options of the run's softgpu, except its size."""
     rng = random.Random(f'{seed}/device')
     return {'true_copy': rng.random() < 0.5, 'doorbell_mode': rng.choice(('trap', 'poll'))}
 
@@ -59,7 +59,7 @@ def episode(seed, number):
 
 
 def shrink(actions, fails, tries):
-    """The numbers of the actions, of `actions` as (number, action), without which `fails` is not so any more.
+    """Returns the numbers of those `actions`, as (number, action), that `fails` still requires.
 
     Drops halves, then quarters and so on down to single actions while the rest still fails, within `tries` calls.
     """

@@ -45,7 +45,7 @@ def crc32c(data):
 
 
 def definitions(text):
-    """The VFs that a state file defines, {name: [VRAM in bytes, weight]}; ValueError if the file is damaged."""
+    """Returns the VFs of a state file, {name: [VRAM in bytes, weight]}; ValueError if the file is damaged."""
     content = json.loads(text)
     checksum = content.pop('checksum')
     plain = json.dumps(content, sort_keys=True, separators=(',', ':'), ensure_ascii=False)
@@ -132,7 +132,7 @@ class Stack:
         return pid
 
     def revive(self):
-        """Starts what a service manager would start again, and records ends that nobody asked for."""
+        """Starts ended programs again, as a service manager does, and records ends that no action caused."""
         for name, child in list(self.children.items()):
             if child.poll() is None:
                 continue
@@ -149,7 +149,7 @@ class Stack:
         return pid == self.vgpud_of_lost_bus or self.children['bus'].poll() is not None
 
     def fill(self, name):
-        """Leaves no room in the file system of `name`."""
+        """Fills the file system of `name`."""
         self.ballast[name] = open(self.path(name, 'ballast'), 'wb', buffering=0)
         try:
             while True:
@@ -163,11 +163,11 @@ class Stack:
             os.unlink(self.path(name, 'ballast'))
 
     def step_clock(self, seconds):
-        """Moves the wall clock of vgpud and of what it starts."""
+        """Moves the wall clock of vgpud and of the programs that it starts."""
         struct.pack_into('<q', self.faults, OFFSET, seconds * 10**9)
 
     def slow_disk(self, milliseconds):
-        """Each sync of vgpud takes so much longer."""
+        """Makes each sync of vgpud take so much longer."""
         struct.pack_into('<q', self.faults, DELAY, milliseconds * 10**6)
 
     def ctl(self, *words, seconds=20):
@@ -222,7 +222,7 @@ class Stack:
                 if os.path.exists(file)]
 
     def state(self):
-        """Records what the state file defines now."""
+        """Records the VFs that the state file defines now."""
         try:
             with open(self.path('state', 'gpus', 'gpu0.json'), encoding='utf-8') as file:
                 defined = definitions(file.read())

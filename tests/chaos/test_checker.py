@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The checker finds what it should: each fault that is planted in a clean history is reported by its own rule."""
+"""Tests of the checker: plants each kind of fault in a clean history, and expects a report by the rule for it."""
 import copy
 import random
 import unittest
@@ -28,6 +28,10 @@ def clean_history():
                 ('logs', {'bytes': 1000 * episode}),
                 ('stall', {'seconds': 0.3}),
                 ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0/vf1: hang: does not give up the engine'}),
+                ('line', {'program': 'vgpu-pf',
+                          'text': 'vgpu-pf: error: VF1: world switch 1 -> 1 failed, command 4, status 0xff'}),
+                ('action', {'text': "after 0.79 s full_disk('run', 1.61)"}),
+                ('line', {'program': 'vgpu-pf', 'text': 'vgpu-pf: error: dev'}),
                 ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: pf-lost: Broken pipe'}),
                 ('line', {'program': 'vgpud', 'text': '12:00:00.1 error gpu0: failed: vgpu-pf (pid 23) ended; see x'})):
             events.append({'kind': kind, 'episode': episode, 't': float(episode), **copy.deepcopy(members)})
@@ -35,7 +39,7 @@ def clean_history():
 
 
 def change(kind, number=0, **members):
-    """A plant: the event of that kind and number gets other members."""
+    """Returns a plant that changes members of the event of this kind and number."""
     return lambda events: checker.of(events, kind)[number].update(members)
 
 
@@ -67,6 +71,8 @@ PLANTS = {
     'undefined behaviour': ('logs_hold_no_surprise', change('line', text='a.cpp:1:2: runtime error: shift')),
     'a guest that holds the engine': ('logs_hold_no_surprise', lambda events: checker.of(events, 'stall')[0].update(
         episode=-1)),
+    'a cut line without a full disk': ('logs_hold_no_surprise', lambda events: checker.of(events, 'action')[0].update(
+        text='')),
     'an error that nothing explains': ('logs_hold_no_surprise', change('line', text='12:00:00.1 error gpu0: no')),
 }
 

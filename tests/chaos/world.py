@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""World: the programs, their guests and an operator, to whom the actions of a schedule happen.
+"""World: the programs, their guests and an operator, with a method for each action of a schedule.
 
-The main thread ticks: it signals programs, takes what guests answer, starts again what a service manager would. The
-operator is a second thread, because a request may wait long for a program that is stopped; it does one thing after the
-other. calm() undoes every disturbance, and what it then sees is what the checker judges.
+The main thread ticks: it signals programs, reads answers of guests, and starts programs again as a service manager does.
+The operator is a second thread, because a request may wait long for a program that is stopped; it makes one request at a
+time. calm() undoes every disturbance and records the state that the checker judges.
 """
 import json
 import os
@@ -113,7 +113,7 @@ class World:
     # -- the operator's requests
 
     def change(self, become, *words):
-        """A request that makes each possible state `become` another one; it may fail, or nobody may know."""
+        """Makes a request that changes each possible state by `become`. It may fail, or its result may stay unknown."""
         before = self.possible
         after = [become(dict(state)) for state in before]
         self.possible = before + [state for state in after if state not in before]
@@ -132,7 +132,7 @@ class World:
                            'destroy', name, '--force')
 
     def ask(self, *words):
-        """A request that changes nothing that is defined."""
+        """Makes a request that changes no definition."""
         status, answer = self.stack.ctl(*words)
         self.history.add('request', words=list(words), status=status, error=answer.get('error', ''))
         return status == 0
@@ -148,12 +148,12 @@ class World:
         return not os.path.exists(self.stack.path('state', 'apply.json'))
 
     def resets(self, name):
-        """Changes whenever the work of the VF's guest is lost."""
+        """Returns a value that changes whenever the work of the VF's guest is lost."""
         vf = self.stack.ctl('show', name)[1].get('vf', {})
         return [self.softgpu, *(vf.get(counter) for counter in ('uuid', 'flrs', 'guest_flrs', 'hangs'))]
 
     def launch(self, name):
-        """Starts the guest of a VF; new VRAM if the VF is another one than before."""
+        """Starts the guest of a VF, which expects new VRAM if the VF is another one than before."""
         vf = self.vfs().get(name)
         if not vf:
             return
@@ -376,7 +376,7 @@ class World:
         return {name: vf.get('service_ns', 0) for name, vf in vfs.items()}
 
     def judge_shares(self):
-        """A guest that the machine did not let run had no work for a while: its share may be late, but not thrice."""
+        """Measures up to three times, because a guest that did not get the CPU for a while had no work meanwhile."""
         for _ in range(2):
             event = self.measure_shares()
             if not list(checker.shares_follow_weights([event])):

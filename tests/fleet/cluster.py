@@ -63,7 +63,9 @@ class Node(Host):
 
     def boot(self):
         super().boot()
-        self.run('sh', '-c', 'groupadd --system haclient && useradd --system --gid haclient --no-create-home hacluster')
+        # this machine may have them already
+        self.run('sh', '-c', 'getent group haclient || groupadd --system haclient; '
+                 'getent passwd hacluster || useradd --system --gid haclient --no-create-home hacluster')
         for path in ('/var/lib/pacemaker/cib', '/var/lib/pacemaker/pengine', '/var/lib/pacemaker/blackbox',
                      '/var/lib/pacemaker/cores', '/var/log/pacemaker', '/var/log/crmsh', '/run/pacemaker', '/run/resource-agents'):
             self.run('install', '-d', '-o', 'hacluster', '-g', 'haclient', '-m', '0775', path)
@@ -72,9 +74,6 @@ class Node(Host):
         self.install(os.path.join(HERE, 'guest_agent'), '/usr/lib/ocf/resource.d/fleet/guest')
         self.install(os.path.join(HERE, 'fence_fleet'), '/usr/sbin/fence_fleet')
         self.install(os.path.join(ROOT, 'daemon', 'libvirt', '50-vgpu'), '/etc/libvirt/hooks/qemu.d/50-vgpu')
-
-    def is_on(self):
-        return self.init is not None and self.unshare.poll() is None
 
     def install(self, source, path):
         with open(source) as file:

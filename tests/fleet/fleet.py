@@ -63,9 +63,10 @@ class Host:
 
     def boot(self):
         os.makedirs(self.disk, exist_ok=True)
-        self.unshare = subprocess.Popen(
-            ['unshare', '--mount', '--propagation', 'private', '--net', '--uts', '--ipc', '--pid', '--fork', '--kill-child',
-             HOST, self.name, self.disk, LAYER, ROOT], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        with open(os.path.join(self.disk, 'boot.log'), 'ab') as log:
+            self.unshare = subprocess.Popen(
+                ['unshare', '--mount', '--propagation', 'private', '--net', '--uts', '--ipc', '--pid', '--fork', '--kill-child',
+                 HOST, self.name, self.disk, LAYER, ROOT], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         if self.unshare.stdout.readline() != 'ready\n':
             raise FleetError(f'{self.name} did not boot')
         with open(f'/proc/{self.unshare.pid}/task/{self.unshare.pid}/children') as file:
@@ -108,6 +109,13 @@ class Host:
     def kill_program(self, program):
         for pid in self.pids(program):
             os.kill(pid, signal.SIGKILL)
+
+    def is_on(self):
+        return self.init is not None and self.unshare.poll() is None
+
+    def runs(self, name):
+        """Whether the program that was started by that name has not ended."""
+        return self.is_on() and name in self.started and self.started[name].poll() is None
 
     def kill(self):
         """As if its power failed: every process and the network are gone at once."""
@@ -200,6 +208,7 @@ BUS_CONFIG = '''<!DOCTYPE busconfig PUBLIC
 
 SLURM_CONF = '''ClusterName={cluster}
 SlurmctldHost=n0({network}10)
+MinJobAge=3600
 SlurmUser=root
 StateSaveLocation=/var/spool/slurm/controller
 SlurmdSpoolDir=/var/spool/slurm/d
@@ -218,30 +227,37 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 {example}
 '''
 PROFILES = {'small': (8, '64MiB'), 'large': (4, '256MiB')}
+GPU = {'vfs': 12, 'vram_mb': 2048, 'aperture_mb': 256, 'cus': 8, 'threads': 1}
+# a guest's part of the work: it holds its VFs open, and what it wrote there must stay. Its argument is how many seconds it
+# lives (default: until it is killed)
 GUEST = '''#!/usr/bin/python3
-# a guest's part of the work: it holds its VF open, and what it wrote there must stay
 import os, sys, time
 sys.path.insert(0, {guest!r})
 from vfio_user_client import VfUserClient
-with VfUserClient(os.environ['VGPU_SOCKET_0']) as vf:
-    mark = ((os.environ.get('GUEST_NAME') or os.environ['SLURM_JOB_ID']).encode() + b'.' * 16)[:16]
+vfs = [VfUserClient(os.environ[name]) for name in sorted(os.environ) if name.startswith('VGPU_SOCKET_')]
+mark = ((os.environ.get('GUEST_NAME') or os.environ['SLURM_JOB_ID']).encode() + b'.' * 16)[:16]
+for vf in vfs:
     if vf.read(0, 1 << 20, 16) != bytes(16):
         sys.exit('the VF is not empty')
     vf.write(0, 1 << 20, mark)
-    while True:
+end = time.monotonic() + float(sys.argv[1]) if len(sys.argv) > 1 else float('inf')
+while time.monotonic() < end:
+    for vf in vfs:
         if vf.read(0, 1 << 20, 16) != mark:
             sys.exit('another guest wrote into this VF')
-        time.sleep(1)
+    time.sleep(1)
 '''
 
 
 class Fleet:
-    """The controller, the hosts, and the network between them. `prolog`: another Prolog than ours."""
+    """The controller, the hosts, and the network between them. `scripts`: other scripts than ours, by name; `profiles`: how
+    many VFs each host has, and their VRAM; `gpu`: the softgpu of each host."""
 
-    def __init__(self, directory, hosts=3, prolog=None):
+    def __init__(self, directory, hosts=3, scripts=None, profiles=None, gpu=None, slurmd_timeout=SLURMD_TIMEOUT):
         self.directory = os.path.abspath(directory)
         self.etc = os.path.join(self.directory, 'etc')
-        self.prolog = prolog
+        self.scripts = scripts or {}
+        self.profiles, self.gpu, self.slurmd_timeout = profiles or PROFILES, gpu or GPU, slurmd_timeout
         self.controller = Host(self, 0)
         self.hosts = [Host(self, number) for number in range(1, hosts + 1)]
 
@@ -263,7 +279,7 @@ class Fleet:
 
     def stop(self):
         for host in (*self.hosts, self.controller):
-            if host.init is not None and host.unshare.poll() is None:
+            if host.is_on():
                 host.kill()
         command('ip', 'link', 'del', 'lab')
 
@@ -273,35 +289,36 @@ class Fleet:
             file.write(text)
         os.chmod(path, mode)
 
+    def full_gres(self):
+        """What a host has when nobody else took any of it, as Slurm prints it."""
+        return ','.join(f'vgpu:{name}:{count}' for name, (count, _) in sorted(self.profiles.items()))
+
     def configure(self):
         def example(name):
             with open(os.path.join(DATA, name)) as file:
                 text = file.read()
             return text.replace('/usr/share/vgpu-slurm', '/etc/slurm').replace(
                 '/usr/bin/vgpu-slurm', os.path.join(BIN, 'vgpu-slurm'))
-        gres = ','.join(f'vgpu:{name}:{count}' for name, (count, _) in sorted(PROFILES.items()))
-        text = example('slurm.conf').replace('SlurmdTimeout=60', f'SlurmdTimeout={SLURMD_TIMEOUT}').replace(
+        gres = self.full_gres()
+        text = example('slurm.conf').replace('SlurmdTimeout=60', f'SlurmdTimeout={self.slurmd_timeout}').replace(
             'HealthCheckInterval=30', 'HealthCheckInterval=10')
         self.file('slurm.conf', SLURM_CONF.format(cluster=CLUSTER, network=NETWORK, hosts=len(self.hosts),
                                                   last=10 + len(self.hosts), gres=gres, example=text))
-        self.file('gres.conf', ''.join(f'Name=vgpu Type={name} Count={count}\n' for name, (count, _) in PROFILES.items()))
+        self.file('gres.conf', ''.join(f'Name=vgpu Type={name} Count={count}\n' for name, (count, _) in self.profiles.items()))
         self.file('cgroup.conf', 'CgroupMountpoint=/sys/fs/cgroup\n')
         self.file('munge.key', 'k' * 64, 0o400)
-        for name in ('epilog', 'taskprolog', 'health'):
-            self.file(name, example(name), 0o755)
-        self.file('prolog', self.prolog or example('prolog'), 0o755)
-        if self.prolog:
-            self.file('taskprolog', '#!/bin/sh\n', 0o755)
-        else:
+        for name in ('prolog', 'epilog', 'taskprolog', 'health'):
+            self.file(name, self.scripts.get(name) or example(name), 0o755)
+        if 'prolog' not in self.scripts:
             self.file('plugstack.conf', f'required {BIN}/spank_vgpu.so {BIN}/vgpu-slurm\n')
         self.file('vgpud.json', json.dumps({
             'state_dir': '/var/lib/vgpu', 'run_dir': '/run/vgpu',
             'programs': {'softgpu': os.path.join(BIN, 'softgpu'), 'vgpu_pf': os.path.join(BIN, 'vgpu-pf')},
-            'gpus': [{'id': 'gpu0', 'softgpu': {'vfs': 12, 'vram_mb': 2048, 'aperture_mb': 256, 'cus': 8, 'threads': 1}}]}))
+            'gpus': [{'id': 'gpu0', 'softgpu': self.gpu}]}))
         self.file('vgpu.json', json.dumps({
-            'profiles': {name: {'resources': {'vram': vram}} for name, (_, vram) in PROFILES.items()},
+            'profiles': {name: {'resources': {'vram': vram}} for name, (_, vram) in self.profiles.items()},
             'configs': {'fleet': [{'gpu': 'gpu0', 'vfs': [
-                {'profile': name, 'count': count, 'name': name + '-{n}'} for name, (count, _) in PROFILES.items()]}]}}))
+                {'profile': name, 'count': count, 'name': name + '-{n}'} for name, (count, _) in self.profiles.items()]}]}}))
         self.file('guest', GUEST.format(guest=os.path.join(ROOT, 'tests', 'guest')), 0o755)
 
     def start(self):
@@ -333,10 +350,11 @@ class Fleet:
         except FleetError:
             return set()
 
-    def submit(self, profile):
-        """The number of a new job with one VF of `profile`, by a user without privileges."""
-        return self.slurm('sbatch', '--parsable', '--uid=65534', '--gid=65534', '--chdir=/tmp', '--output=/dev/null',
-                          f'--gres=vgpu:{profile}:1', '/etc/slurm/guest').strip()
+    def submit(self, wants, *words, output='/dev/null', script='guest'):
+        """The number of a new job of a user without privileges, with `wants` VFs by profile; `words` are the script's."""
+        gres = ','.join(f'vgpu:{profile}:{number}' for profile, number in wants.items())
+        return self.slurm('sbatch', '--parsable', '--uid=65534', '--gid=65534', '--chdir=/tmp', f'--output={output}',
+                          '--open-mode=append', f'--gres={gres}', f'/etc/slurm/{script}', *words).strip()
 
     def queue(self):
         """{job: (state, life, host or '')}"""

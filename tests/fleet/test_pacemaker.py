@@ -197,7 +197,7 @@ class Agent(unittest.TestCase):
                                                         seconds=120))
 
     def test_a_wrong_parameter_is_named_with_what_to_write(self):
-        for parameters, words in (({'prefix': 'a b'}, "prefix='a b' does not begin a name"),
+        for parameters, words in (({'prefix': 'a b'}, "prefix='a b' cannot begin the name"),
                                   ({'dampen': '10s'}, "dampen='10s' is not a number of seconds")):
             for action in ('validate-all', 'start'):
                 status, text = self.call(action, **parameters)

@@ -13,6 +13,7 @@ DIRECTORY = os.path.join(ROOT, 'build', 'fleet')
 SMALL, LARGE = 20, 10
 START_S = 10
 HEALTH_S = 10
+NOTHING = '#!/bin/sh\n'
 
 
 def claimed_jobs(cluster, count, seconds=START_S):
@@ -43,13 +44,13 @@ class Fleet(unittest.TestCase):
 
     def test_1_thirty_jobs_have_one_vf_each_on_evenly_loaded_hosts(self):
         for profile, count in (('small', SMALL), ('large', LARGE)):
-            self.jobs.extend(self.cluster.submit(profile) for _ in range(count))
+            self.jobs.extend(self.cluster.submit({profile: 1}) for _ in range(count))
         claimed_jobs(self.cluster, SMALL + LARGE)
         loads = collections.Counter(self.running().values())
         self.assertLessEqual(max(loads.values()) - min(loads.values()), 1, loads)
 
     def test_2_a_job_that_finds_no_vf_free_waits_for_one(self):
-        more = [self.cluster.submit('small') for _ in range(6)]
+        more = [self.cluster.submit({'small': 1}) for _ in range(6)]
         claimed_jobs(self.cluster, SMALL + LARGE + 4)
         waiting = [job for job in more if self.cluster.queue()[job][0] == 'PD']
         self.assertEqual(len(waiting), 2)
@@ -107,8 +108,8 @@ class Fleet(unittest.TestCase):
 
 class Negative(unittest.TestCase):
     def test_a_prolog_that_claims_nothing_fails_the_first_step(self):
-        with fleet.Fleet(os.path.join(DIRECTORY, 'negative'), hosts=1, prolog='#!/bin/sh\nexit 0\n') as cluster:
+        with fleet.Fleet(os.path.join(DIRECTORY, 'negative'), hosts=1, scripts={'prolog': NOTHING, 'taskprolog': NOTHING}) as cluster:
             for _ in range(4):
-                cluster.submit('small')
+                cluster.submit({'small': 1})
             with self.assertRaises(FleetError):
                 claimed_jobs(cluster, 4)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Mailbox under any order of accesses from both sides. The input is a list of {what, value} bytes;
-// after each the box is compared with an independent model of the handshake.
+// after each the box is compared with an independent model of the handshake, and at the end saved
+// and loaded.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <vector>
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/iov/mailbox.h"
@@ -77,6 +79,19 @@ struct Box {
             mailbox.pf_write(dword, value);
         }
     }
+    /// The words of the messages, and a SAVE and RESTORE, change nothing.
+    void check_whole() {
+        std::vector<std::byte> stream, again;
+        Writer out(stream), out_again(again);
+        for (std::uint32_t i = 0; i < 10; ++i)
+            static_cast<void>(mailbox.pf_read(RegisterIndex{REG_NBIO_MAILBOX_MSGBUF_TRN_DW0 + i}));
+        mailbox.save(out);
+        Reader in(stream);
+        require(mailbox.load(in).has_value());
+        mailbox.save(out_again);
+        require(stream == again);
+        check();
+    }
     void check() const {
         const std::uint32_t guest = registers.get(kControl);
         require(HW_GET(MAILBOX_CONTROL, TRN_VALID, guest) == (model.is_to_pf_valid ? 1 : 0));
@@ -99,5 +114,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         box.step(data[i], data[i + 1]);
         box.check();
     }
+    box.check_whole();
     return 0;
 }

@@ -152,6 +152,142 @@ state("apply-empty", APPLY, b'{"schema": "vgpud-apply", "version": 1}')
 state("damaged-gpu", DAMAGED_GPU, bytes([0, 90, 1, 1, 0, 2]))
 state("cut-apply", DAMAGED_APPLY, bytes([255, 255, 0]))
 
+# --- domain: a byte of which VFs are added, then the XML of a domain (domain_fuzz.cpp)
+NAMESPACE = "xmlns:vgpu='urn:vgpu:libvirt:1'"
+QEMU = "xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
+HEAD_OF_DOMAIN = "<name>vm1</name><uuid>4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10</uuid>"
+MACHINE = "<os><type machine='pc-q35-9.2'>hvm</type></os>"
+
+
+def domain(name, which, inside, attributes=""):
+    write("domain", name, bytes([which]) + f"<domain {attributes}>{HEAD_OF_DOMAIN}{inside}</domain>".encode())
+
+
+def argument(value):
+    return f"<qemu:arg value='{value}'/>"
+
+
+domain("plain", 1, MACHINE)
+domain("one", 2, f"<metadata><vgpu:vf {NAMESPACE} name='train'/></metadata>" + MACHINE)
+domain("several", 3, f"<metadata><vgpu:vfs {NAMESPACE}><vgpu:vf name='a'/><vgpu:vf profile='b'/></vgpu:vfs></metadata>")
+domain("wrong-word", 0, f"<metadata><vgpu:vf {NAMESPACE} name='a' profile='b'/><vgpu:cards {NAMESPACE}/></metadata>")
+domain("host-device", 0x86, "<devices><hostdev type='pci'><source><address domain='0x0000' bus='0x03' slot='0x00' "
+       "function='0x1'/></source><alias name='ua-vgpu0'/></hostdev></devices>")
+domain("label", 1, "<seclabel model='dac'><label>+64055:+64055</label></seclabel>")
+domain("slots", 3, MACHINE + "<devices>" + "".join(
+    f"<disk><address type='pci' bus='0x00' slot='{slot:#x}'/></disk>" for slot in range(0x10, 0x17)) + "</devices>")
+domain("arguments", 2, "<qemu:commandline>" + argument("-device") + argument(
+    '{"driver": "vfio-user-pci", "socket": {"path": "/run/vgpu/vm/x/0.sock"}}') + argument("-blockdev") + argument(
+    '{"node-name": "vgpu-vf-is-never-saved"}') + argument("-device") + argument('{"driver": 1, "socket": {"path": 1}}') +
+    argument("-snapshot") + "</qemu:commandline>", QEMU)
+domain("prefix-of-another", 1, MACHINE, "xmlns:qemu='urn:another'")
+domain("memory", 1, "<memoryBacking><source type='file'/><access mode='private'/></memoryBacking>")
+
+# --- libvirt: lines of vgpu-libvirt
+UUID = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10"
+
+
+def lines(*documents):
+    return b"".join(json.dumps(one).encode() + b"\n" for one in documents)
+
+
+VM = {"uuid": UUID, "name": "vm1", "active": False}
+write("libvirt", "all", lines({"domains": [VM, VM | {"uuid": UUID.replace("4", "5")}]}, {"domain": VM | {"active": True}}))
+write("libvirt", "removed", lines({"domains": [VM]}, {"removed": UUID}, {"lost": "no connection"}))
+write("libvirt", "control-letters", lines({"domain": VM | {"name": "a\x1b[2Jb\u00e9" * 40}}, {"domains": [1, {}]}))
+
+# --- slurm: a byte of what the text is (slurm_fuzz.cpp), then the text
+GRES, JOB, QUEUE, NODE, STEPS, NAMES = range(6)
+
+
+def slurm(name, kind, text):
+    write("slurm", name, bytes([kind]) + text.encode())
+
+
+slurm("gres", GRES, "gpu:tesla:1,vgpu:large:4,vgpu:small(CNT:2),vgpu:x:3(IDX:0-2)")
+slurm("gres-nobodys", GRES, "vgpu:8,vgpu(CNT:1),vgpu:a:4294967295")
+slurm("job", JOB, "JobId=17 JobName=wrap UserId=ada(1000) GroupId=users(100) JobState=RUNNING Restarts=2 "
+      "NodeList=n[016-018] CoreSpec=* JOB_GRES=vgpu:small:4   Nodes=n[016,018] CPU_IDs=0 Mem=0 GRES=vgpu:a:1   "
+      "Nodes=n017 CPU_IDs=0 Mem=0 GRES=vgpu:small(CNT:2) MinCPUsNode=1 Command=(null)\n")
+slurm("queue", QUEUE, f"{'17':<20}{'2':<20}{'R':<20}\n{'18':<20}{'0':<20}{'PD':<20}\n")
+slurm("node", NODE, "NodeName=n017 Gres=gpu:1,vgpu:small:8 State=IDLE+DRAIN Reason=vgpu: gpu0 is pf-lost [root@x]\n")
+slurm("steps", STEPS, "Active Steps             = 17.0, 17.batch, 18\nVersion = 22.05.8\n")
+slurm("hosts", NAMES, "m[1-2]-n[1-10],n[1-20],n017")
+slurm("cluster", NAMES, "# slurm.conf\n ClusterName = lab # ours\n")
+slurm("owner", NAMES, "slurm:lab:17.2")
+
+# --- kubernetes: a byte of what the answer is about (kubernetes_fuzz.cpp), then JSON
+FOUND, MISSING, FAILED, SLICES = range(4)
+DEVICE = {"request": "gpu/small", "driver": "gpu.vgpu.org", "pool": "worker-1", "device": "gpu0-vf1"}
+CLAIM = {"kind": "ResourceClaim", "metadata": {
+    "namespace": "default", "name": "train", "uid": "c7e7b22e-239b-4498-b27c-7f1344481e14",
+    "annotations": {"resource.kubernetes.io/pod-claim-name": "card"}}}
+
+
+def allocated(**allocation):
+    return CLAIM | {"status": {"allocation": {"devices": {"results": [DEVICE, DEVICE | {"device": "gpu0-vf2"}]} | allocation}}}
+
+
+def kubernetes(name, kind, document):
+    write("kubernetes", name, bytes([kind]) + json.dumps(document).encode())
+
+
+kubernetes("claim", FOUND, allocated())
+kubernetes("claim-with-parameters", FOUND, allocated(config=[{"opaque": {"driver": "gpu.vgpu.org"}}]))
+kubernetes("claim-of-another-host", FOUND, allocated(results=[DEVICE | {"pool": "worker-2"}]))
+kubernetes("claim-of-an-administrator", FOUND, allocated(results=[DEVICE | {"adminAccess": True}]))
+kubernetes("later-claim", FOUND, CLAIM | {"metadata": CLAIM["metadata"] | {"uid": UUID}})
+STATUS = {"kind": "Status", "reason": "NotFound", "message": "no", "details": {"kind": "resourceclaims", "name": "train"}}
+kubernetes("no-claim", MISSING, STATUS)
+kubernetes("refused", FAILED, STATUS)
+SLICE = {"metadata": {"name": "worker-1-gpu.vgpu.org-0", "resourceVersion": "7"}, "spec": {
+    "driver": "gpu.vgpu.org", "nodeName": "worker-1", "pool": {
+        "name": "worker-1", "generation": 3, "resourceSliceCount": 1}, "devices": [{
+            "name": "gpu0-vf1", "attributes": {"gpu": {"string": "gpu0"}, "weight": {"int": 100}, "x": {"bool": True}},
+            "capacity": {"memory": {"value": "64Mi"}},
+            "taints": [{"key": "vgpu.org/state", "value": "pf-lost", "effect": "NoSchedule"}]}]}}
+kubernetes("slices", SLICES, {"kind": "ResourceSliceList", "items": [SLICE]})
+
+# --- stream: a byte of what is wrong with the head, then sections (stream_fuzz.cpp)
+STATE, VRAM, ZERO, END = range(1, 5)
+GIVEN_OFFSET, GIVEN_BYTES, DAMAGED, CUT, IN_MIB, REST = 1, 2, 4, 8, 16, 32
+
+
+def section(kind, how=0, count=0, more=b""):
+    return struct.pack("<BBH", kind, how, count) + more
+
+
+def stream(name, head, *sections):
+    write("stream", name, head + b"".join(sections))
+
+
+stream("whole", b"\x10", section(STATE, 0, 500), section(VRAM, IN_MIB, 1), section(ZERO, REST), section(END))
+stream("whole-of-large-state", b"\0", section(STATE, IN_MIB, 1), section(ZERO, REST), section(END))
+stream("ends-early", b"\0", section(STATE, 0, 9), section(ZERO, IN_MIB, 3), section(END))
+stream("cut", b"\0", section(STATE, 0, 500), section(VRAM, IN_MIB | CUT, 1))
+stream("damaged", b"\0", section(STATE, 0, 500), section(VRAM, DAMAGED, 4096))
+stream("out-of-order", b"\0", section(VRAM, 0, 4096), section(STATE, 0, 9))
+stream("twice", b"\0", section(STATE, 0, 9), section(STATE, 0, 9))
+stream("beyond", b"\0", section(STATE, 0, 9), section(ZERO, GIVEN_BYTES, 0, struct.pack("<Q", 2 ** 64 - 1)))
+stream("elsewhere", b"\0", section(STATE, 0, 9), section(ZERO, GIVEN_OFFSET, 64, struct.pack("<Q", 2 ** 40)))
+stream("other-size", bytes([3, 18, 1]), section(STATE, 0, 9))
+stream("damaged-head", bytes([1, 60, 1]))
+
+# --- vf_state: records of how, place, value (vf_state_fuzz.cpp)
+FROM_END, IN_REGISTERS, SHORTER, LONGER, WORD = 1, 2, 4 | 8, 8, 16
+
+
+def vf_state(name, *records):
+    write("vf_state", name, b"".join(struct.pack("<BHB", *record) for record in records))
+
+
+vf_state("sound", (IN_REGISTERS, 0xC040 // 2, 1))
+vf_state("cut", (SHORTER, 100, 0))
+vf_state("longer", (LONGER | FROM_END, 0, 8))
+for place in (0, 40, 200, 1000, 5000):
+    vf_state(f"word-{place}", (WORD, place, 0xFF))
+    vf_state(f"word-before-the-end-{place}", (WORD | FROM_END, place, 0xFF))
+
 # --- scenario: the examples of vgpuctl simulate
 for example in sorted((EXAMPLES / "valid").glob("vgpu-scenario-*.json")):
     write("scenario", example.name.removeprefix("vgpu-scenario-").removesuffix(".json"), example.read_bytes())

@@ -1,66 +1,27 @@
 # SPDX-License-Identifier: MIT
 """vgpud on the kernel platform: the same daemon and the same vgpuctl, the PF core in vgpu_pf.ko."""
-import base64
 import json
-import os
 import unittest
 
 import test_module
 from machine import DOMAINS, prepare_guest
 from work_test import WINDOW_SECONDS, Work
-from host import BUS_CONFIG, wait_for
+from host import wait_for
 from suite import LOAD, LOAD_SECONDS, PROGRAM_SECONDS
+from vgpud_in_vm import BUS, VgpudInVm
 from vm import Vm
 
 MIB = 1 << 20
 
-BUS = 'unix:path=/run/bus.sock'
-CONFIG = {'state_dir': '/var/lib/vgpu', 'run_dir': '/run/vgpu', 'gpus': 'auto'}
-COMMAND = f'in_root vgpud --bus {BUS} --config /tmp/vgpud.json --no-polkit'
-
-
-class VgpudTest(test_module.ModuleTest):
+class VgpudTest(VgpudInVm, test_module.ModuleTest):
     """vgpud in the machine, on a bus of its own."""
 
     @classmethod
     def load(cls):
         super().load()
         cls.addClassCleanup(cls.save_logs)
-        cls.put('/tmp/bus.conf', BUS_CONFIG.format(address=BUS))
-        cls.put('/tmp/vgpud.json', json.dumps(CONFIG))
-        cls.vm.check('in_root dbus-daemon --nofork --config-file=/tmp/bus.conf '
-                     '> /r/tmp/bus.log 2>&1 & echo $! > /tmp/bus.pid')
-        wait_for('the bus', 60, lambda: cls.vm.run('test -S /r/run/bus.sock').status == 0, 0.2)
+        cls.start_bus()
         cls.start_vgpud()
-
-    @classmethod
-    def put(cls, path, text):
-        packed = base64.b64encode(text.encode()).decode()
-        cls.vm.check(f'echo {packed} | base64 -d > /r{path}')
-
-    @classmethod
-    def start_vgpud(cls):
-        cls.vm.check(f'{COMMAND} >> /r/tmp/vgpud.log 2>&1 &')
-        wait_for('vgpud to have the GPU', 120, lambda: cls.state_of_gpu() == 'ok', 0.5)
-
-    @classmethod
-    def state_of_gpu(cls):
-        answer = cls.vm.run(f'in_root vgpuctl --bus {BUS} --json list --gpus')
-        if answer.status != 0:
-            return None
-        return json.loads(answer.text)['gpus'][0]['state']
-
-    @classmethod
-    def save_logs(cls):
-        with open(os.path.join(cls.directory, 'vgpud.log'), 'w') as log:
-            log.write(cls.vm.run('cat /r/tmp/vgpud.log /r/tmp/bus.log').text)
-
-    def ctl(self, arguments, timeout=60):
-        text = self.vm.check(f'in_root vgpuctl --bus {BUS} --json {arguments}', timeout)
-        return json.loads(text) if text else None
-
-    def vf(self, name):
-        return next(v for v in self.ctl('list --vfs')['vfs'] if v['name'] == name)
 
     def destroy(self, name):
         number = self.vf(name)['index']
@@ -92,7 +53,7 @@ class Vgpud(VgpudTest):
         self.ctl('create --name kept --vram 16M --weight 700')
         before = self.vf('kept')
         number = before['index']
-        self.vm.check('kill -9 $(pidof vgpud)')
+        self.kill_vgpud()
         self.assertEqual(self.read(f'sriov_admin/vf{number}/state'), 'PROVISIONED')
         self.start_vgpud()
         after = self.vf('kept')
@@ -123,7 +84,7 @@ class Vgpud(VgpudTest):
         self.assertIn('VGPU-313', self.vm.run(f'in_root vgpuctl --bus {BUS} set h --assignment-mode vfio-user').text)
         self.write(assignment_mode, 'none')
         wait_for('vgpud to set it back', 20, lambda: '[host]' in self.read(assignment_mode), 0.2)
-        self.vm.check('kill -9 $(pidof vgpud)')
+        self.kill_vgpud()
         self.write(assignment_mode, 'none')
         self.start_vgpud()
         self.assertIn('[host]', self.read(assignment_mode))
@@ -135,9 +96,9 @@ class Vgpud(VgpudTest):
         name = f'{DOMAINS["bridge"]}:01:00.0'
         self.ctl('create --name s --vram 16M')
         self.vm.check(f'echo {name} > {driver}/unbind', 120)
-        wait_for('vgpud to say so', 30, lambda: self.state_of_gpu() != 'ok', 0.2)
+        wait_for('vgpud to say so', 30, lambda: self.states() != {'ok'}, 0.2)
         self.vm.check(f'echo {name} > {driver}/bind', 120)
-        wait_for('vgpud to be back', 60, lambda: self.state_of_gpu() == 'ok', 0.5)
+        self.wait_for_state('ok')
         self.assertEqual(self.vf('s')['vram_bytes'], 16 * MIB)
         self.destroy('s')
 
@@ -176,7 +137,7 @@ class Away(Work, VgpudTest):
         heavy, light = self.vf('heavy'), self.vf('light')
         guests = [self.guest(vf['index'], 'endless') for vf in (heavy, light)]
         self.assert_ratio(heavy, light)
-        self.vm.check('kill -9 $(pidof vgpud)')
+        self.kill_vgpud()
         wait_for('the lease to be free', 20, lambda: self.table_and_lease()[1] == 0, 0.2)
         table = self.table_and_lease()
         for _ in range(2):
@@ -221,7 +182,7 @@ class StockGuest(VgpudTest):
             self.assertEqual(loaded.status, 0, loaded.text)
             self.assertIn(self.vf('g')['state'], ('ready', 'running'))
             self.compute(guest)
-            self.vm.check('kill -9 $(pidof vgpud)')
+            self.kill_vgpud()
             self.compute(guest)
             self.start_vgpud()
             self.ctl('reset g')

@@ -48,7 +48,7 @@ class Vf(ctypes.Structure):
                                  'illegal_instructions')] + [
         ('guard_events', U64 * 4), ('guard_level', U32), ('last_error', U32),
         ('uuid', ctypes.c_uint8 * 16), ('driver_version', ctypes.c_char * 64),
-        ('guest_fb_usage_bytes', U64), ('reserved_service_ns', U64), ('capped_ns', U64)]
+        ('guest_fb_usage_bytes', U64), ('reserved_service_ns', U64), ('throttled_ns', U64)]
 
 
 class Provision(ctypes.Structure):

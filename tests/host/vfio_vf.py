@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Runs in the host VM: opens a function through vfio-pci as a VMM would, and prints what it finds.
 
-usage: vfio_vf.py GROUP FUNCTION      such as 3 0001:01:00.1
+usage: vfio_vf.py GROUP FUNCTION        such as 3 0001:01:00.1
+       vfio_vf.py GROUP FUNCTION hold   prints its pid, and keeps the function open until it is killed
 """
 import ctypes
 import fcntl
 import mmap
 import os
+import signal
 import struct
 import sys
 
@@ -31,17 +33,34 @@ def region_offset(device, index):
     return ask(device, DEVICE_GET_REGION_INFO, '<IIIIQQ', 0, index, 0, 0, 0)[5]
 
 
-def main(group_number, function):
+def open_group(group_number):
+    """The container and the group in it, ready for devices."""
     container = os.open('/dev/vfio/vfio', os.O_RDWR)
     group = os.open(f'/dev/vfio/{group_number}', os.O_RDWR)
     print('viable', ask(group, GROUP_GET_STATUS, '<II', 0)[1] & 1)
     fcntl.ioctl(group, GROUP_SET_CONTAINER, struct.pack('<i', container))
     fcntl.ioctl(container, SET_IOMMU, TYPE1V2_IOMMU)
+    return container, group
+
+
+def open_device(group, function):
+    return fcntl.ioctl(group, GROUP_GET_DEVICE_FD, bytearray(function.encode() + b'\0'))
+
+
+def hold(group_number, function):
+    _, group = open_group(group_number)
+    open_device(group, function)
+    print('open', os.getpid(), flush=True)
+    signal.pause()
+
+
+def main(group_number, function):
+    container, group = open_group(group_number)
     memory = mmap.mmap(-1, DMA_BYTES)
     memory[:] = bytes(DMA_BYTES)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     ask(container, IOMMU_MAP_DMA, '<IIQQQ', 3, address, DMA_ADDRESS, DMA_BYTES)
-    device = fcntl.ioctl(group, GROUP_GET_DEVICE_FD, bytearray(function.encode() + b'\0'))
+    device = open_device(group, function)
     print('regions', ask(device, DEVICE_GET_INFO, '<IIII', 0, 0, 0)[2])
     config = region_offset(device, CONFIG_REGION)
     os.pwrite(device, struct.pack('<H', MEMORY_AND_MASTER), config + COMMAND)
@@ -52,4 +71,4 @@ def main(group_number, function):
     print('reset done')
 
 
-main(*sys.argv[1:])
+hold(*sys.argv[1:3]) if sys.argv[3:] == ['hold'] else main(*sys.argv[1:])

@@ -354,7 +354,7 @@ class Written(DomainTest):
 
     def test_attach_xml_names_the_command_that_shows_the_domains(self):
         done = run(VGPUCTL, '--bus', self.machine.bus, 'attach-xml', 'nobody', '--profile', 'small', '--write')
-        self.assert_refused(done, "there is no domain 'nobody'; 'virsh list --all' shows them")
+        self.assert_refused(done, "there is no domain 'nobody'; 'virsh list --all' lists all domains")
         self.assertEqual(run('virsh', 'list', '--all').returncode, 0)
 
 

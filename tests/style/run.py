@@ -60,7 +60,7 @@ BLOCKS = {
 # Inside the PF core, from the bottom up: a folder includes itself and those before it.
 CORE_FOLDERS = ['base', 'resource', 'run', 'vf', 'top']
 
-# Inside vgpud's service, the same; `words` and `manager` are files beside the rooms.
+# Inside vgpud's service, the same; `words` and `manager` are files beside the folders.
 SERVICE_ROOMS = ['words', 'scheduler', 'input', 'vf', 'slicing', 'config', 'state', 'views', 'trace',
                  'gpu', 'manager', 'owners', 'agents', 'jobs']
 
@@ -435,7 +435,8 @@ def check_events(files):
 
 
 # What other drivers and the kernel itself warn of.
-KERNELS_WORDS = re.compile(r'pci_pm|FLR|config space|pending transaction|failed to|probe|already enabled')
+KERNELS_WORDS = re.compile(r'pci_pm|FLR|config space|pending transaction|failed to|probe|already enabled|'
+                           r'released by user')
 
 
 def check_expected_warnings(files):
@@ -521,13 +522,13 @@ def check_documents_are_listed(files):
 
 
 def check_pains_have_tests(files):
-    """Every pain in docs/pains.md names tests, and they exist."""
+    """Every problem in docs/pains.md names tests, and they exist."""
     known = set()
     for name in files:
         if name.startswith('tests/') and name.endswith('_test.cpp'):
             known |= {f'{suite}.{test}' for suite, test in
                       re.findall(r'^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)', text_of(name), re.M)}
-    rows = re.findall(r'^\| (?!pain |---)(.*) \|$', text_of('docs/pains.md'), re.M)
+    rows = re.findall(r'^\| (?!problem |---)(.*) \|$', text_of('docs/pains.md'), re.M)
     for row in rows:
         tests = re.findall(r'`(\w+\.\w+)`', row.split(' | ')[-1])
         if not tests:
@@ -536,7 +537,7 @@ def check_pains_have_tests(files):
             if test not in known:
                 yield f'docs/pains.md: there is no test {test}'
     if len(rows) < 7:
-        yield 'docs/pains.md: fewer than 7 pains'
+        yield 'docs/pains.md: fewer than 7 problems'
 
 
 def check_json_parses(files):

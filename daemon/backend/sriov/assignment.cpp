@@ -13,14 +13,14 @@ Result<AssignmentMode> SriovAssignment::get(std::uint32_t vf) {
     return requested == link_->modes.end() ? AssignmentMode::None : requested->second;
 }
 
-Result<> SriovAssignment::set(std::uint32_t vf, AssignmentMode mode) {
+Result<> SriovAssignment::set(std::uint32_t vf, AssignmentMode mode, TakeFromHost take) {
     TRY(SriovPf * pf, link_->connected());
     if (mode == AssignmentMode::VfioUser)
         return fail(ErrorId::AssignmentRefused,
-                    "VFs of this GPU are PCI functions, without vfio-user sockets; possible are "
-                    "'none', 'vfio-pci' and 'host'");
+                    "VFs of this GPU are PCI functions, without vfio-user sockets; choose 'none', "
+                    "'vfio-pci' or 'host'");
     TRY(const auto found, pf->inspect(vf));
-    if (found) TRY_VOID(pf->bind(vf, mode));
+    if (found) TRY_VOID(pf->bind(vf, mode, take));
     link_->modes[vf] = mode;
     return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovAssignment: implements AssignmentPort for a PF of a vendor's driver. The mode of a VF that
-// is not enabled yet is remembered, and set when the backend enables it.
+// SriovAssignment: implements AssignmentPort for a PF of a vendor's driver. Remembers the mode of a
+// VF that is not enabled yet; the backend sets this mode when it enables the VF.
 #pragma once
 
 #include "daemon/backend/sriov/backend.h"
@@ -14,7 +14,7 @@ public:
     explicit SriovAssignment(std::shared_ptr<SriovLink> link) : link_(std::move(link)) {}
 
     Result<AssignmentMode> get(std::uint32_t vf) override;
-    Result<> set(std::uint32_t vf, AssignmentMode mode) override;
+    Result<> set(std::uint32_t vf, AssignmentMode mode, TakeFromHost take) override;
 
 private:
     std::shared_ptr<SriovLink> link_;

@@ -11,7 +11,8 @@ namespace vgpu::daemon::sriov {
 
 namespace {
 
-/// Whether vgpud may drive this PF, and it is the card that the configuration expects.
+/// Checks that vgpud may drive this PF, and that the card is the one that the configuration
+/// expects.
 Result<> check_card(const SriovConfig& config, const PfFunction& facts) {
     const PfKind kind = kind_of(facts.driver);
     if (kind == PfKind::None)
@@ -41,20 +42,20 @@ SriovLink::SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with)
 
 Result<SriovPf*> SriovLink::connected() {
     if (pf) return &*pf;
-    return fail(ErrorId::PfLost, fmt::format("vgpud has not attached {} yet", config.address));
+    return fail(ErrorId::PfLost, fmt::format("vgpud is not connected to {}", config.address));
 }
 
 /// Only reads. Accepts any card if the configuration names none.
 Result<> SriovBackend::connect() {
     disconnect();
-    given_.clear();
+    provisioned_.clear();
     foreign_count_.clear();
     TRY(const PfFunction facts, SriovPf::inspect(*link_->files, link_->config.address));
     TRY_VOID(check_card(link_->config, facts));
     link_->pf.emplace(
         *link_->files,
         PfIdentity{.address = link_->config.address, .ids = facts.ids, .driver = facts.driver});
-    // without uevents the service polls once a second
+    // without uevents the service only polls, once a second
     if (link_->uevents && link_->uevents->fd() < 0) static_cast<void>(link_->uevents->open());
     count_ = facts.vfs.size();
     return {};
@@ -74,7 +75,7 @@ bool SriovBackend::take_changes() {
 void SriovBackend::check_count(const PfFunction& facts) {
     const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
     if (before == facts.vfs.size()) return;
-    foreign_count_ = fmt::format("somebody else changed the number of VFs of {} from {} to {}",
+    foreign_count_ = fmt::format("another program changed the number of VFs of {} from {} to {}",
                                  link_->config.address, before, facts.vfs.size());
     notice(0, NoticeKind::VfCountChanged, foreign_count_);
 }
@@ -121,30 +122,31 @@ Result<GpuFacts> SriovBackend::get_info() {
 std::vector<std::string> SriovBackend::other_users(const PfFunction& facts) const {
     std::vector<std::string> users;
     for (const VfFunction& vf : facts.vfs)
-        if (vf.use != VfUse::Closed && !given_.contains(vf.vf)) users.push_back(describe_use(vf));
+        if (vf.use != VfUse::Closed && !provisioned_.contains(vf.vf))
+            users.push_back(describe_use(vf));
     return users;
 }
 
 Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     TRY(SriovPf * pf, link_->connected());
     TRY(const auto found, pf->inspect(vf));
-    const auto given = given_.find(vf);
+    const auto record = provisioned_.find(vf);
     VfFacts facts{.vf = vf};
-    if (!found || given == given_.end()) return facts;
-    facts.state = given->second.is_scrubbed  ? VGPU_PF_VF_SCRUBBING
-                  : given->second.is_stopped ? VGPU_PF_VF_STOPPED
-                                             : VGPU_PF_VF_PROVISIONED;
-    facts.generation = given->second.generation;
+    if (!found || record == provisioned_.end()) return facts;
+    facts.state = record->second.is_scrubbed  ? VGPU_PF_VF_SCRUBBING
+                  : record->second.is_stopped ? VGPU_PF_VF_STOPPED
+                                              : VGPU_PF_VF_PROVISIONED;
+    facts.generation = record->second.generation;
     facts.is_attached = found->use != VfUse::Closed;
     facts.address = found->address;
-    facts.uuid = given->second.uuid;
+    facts.uuid = record->second.uuid;
     facts.driver_timing = driver_timing_of(vf);
     TRY(facts.vram_bytes, vram_of(vf));
     return facts;
 }
 
-/// A VF that exists is taken over with its resources. For others all VFs are disabled and enabled
-/// again; then the earlier VFs get their drivers back.
+/// Takes over a VF that exists, with its resources. To create a VF, disables all VFs, then
+/// enables more of them and binds the drivers of the earlier VFs again.
 Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     TRY(const PfFunction facts, inspect());
     if (requested.vf == 0 || requested.vf > facts.total_vfs)
@@ -157,12 +159,12 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     if (!vf)
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
                                                     requested.vf, link_->config.address));
-    TRY_VOID(give(requested, *vf));
+    TRY_VOID(set_resources(requested, *vf));
     // a VF without a driver has no user, but may hold data of the last one
     if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(requested.vf));
-    Given given{.generation = ++generation_};
-    std::copy(std::begin(requested.uuid), std::end(requested.uuid), given.uuid.begin());
-    given_[requested.vf] = given;
+    ProvisionedVf record{.generation = ++generation_};
+    std::copy(std::begin(requested.uuid), std::end(requested.uuid), record.uuid.begin());
+    provisioned_[requested.vf] = record;
     return {};
 }
 
@@ -178,7 +180,7 @@ Result<> SriovBackend::check_growth(std::uint32_t count, const PfFunction& facts
     if (foreign_count_.empty()) return {};
     return fail(ErrorId::PfRefused,
                 fmt::format("{}: {}, and vgpud does not compete. Stop the other program, then "
-                            "restart vgpud, which makes its VFs again",
+                            "restart vgpud, which recreates its VFs",
                             what, foreign_count_));
 }
 
@@ -192,11 +194,11 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     TRY_VOID(check_growth(count, facts));
     for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
     for (const VfSize& size : sizes) plan_vram(size.vf, size.vram_bytes);
-    const std::uint32_t least = std::min(link_->config.vfs, facts.total_vfs);
-    const auto done = link_->pf->set_count(std::max(count, least), enable_steps());
+    const std::uint32_t min_count = std::min(link_->config.vfs, facts.total_vfs);
+    const auto done = link_->pf->set_count(std::max(count, min_count), enable_steps());
     count_.reset();
     for (const VfSize& size : sizes)
-        if (!done && !given_.contains(size.vf)) plan_vram(size.vf, 0);
+        if (!done && !provisioned_.contains(size.vf)) plan_vram(size.vf, 0);
     TRY_VOID(done);
     return bind_again();
 }
@@ -212,16 +214,18 @@ Result<> SriovBackend::bind_again() {
     return {};
 }
 
-Result<> SriovBackend::give(const vgpu_pf_provision& requested, const VfFunction& vf) {
+Result<> SriovBackend::set_resources(const vgpu_pf_provision& requested, const VfFunction& vf) {
     if (requested.vram_bytes == 0) return {};
     return fail(ErrorId::NotOffered,
-                fmt::format("the PF driver of {} does not say how much VRAM {} has",
+                fmt::format("the PF driver of {} does not say how much VRAM {} has; create the VF "
+                            "without a VRAM size",
                             link_->config.address, vf.address));
 }
 
-Result<SriovBackend::Given*> SriovBackend::find(std::uint32_t vf, std::uint32_t generation) {
-    const auto found = given_.find(vf);
-    if (found == given_.end())
+Result<SriovBackend::ProvisionedVf*> SriovBackend::find(std::uint32_t vf,
+                                                        std::uint32_t generation) {
+    const auto found = provisioned_.find(vf);
+    if (found == provisioned_.end())
         return fail(ErrorId::PfRefused, fmt::format("vf{} is not provisioned", vf));
     if (generation != 0 && generation != found->second.generation)
         return fail(ErrorId::PfRefused, fmt::format("vf{} has generation {}, not {}", vf,
@@ -232,7 +236,7 @@ Result<SriovBackend::Given*> SriovBackend::find(std::uint32_t vf, std::uint32_t 
 /// Takes a VF from a driver of the host, but never from a VM that has it open.
 Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
     TRY_VOID(inspect());
-    TRY(Given * given, find(vf, generation));
+    TRY(ProvisionedVf * record, find(vf, generation));
     TRY(const auto found, link_->pf->inspect(vf));
     if (found && !link_->config.is_observing) {
         TRY_VOID(found->driver.empty()
@@ -241,22 +245,22 @@ Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
         TRY_VOID(free_resources(vf));
     }
     link_->modes.erase(vf);
-    given->is_scrubbed = true;
-    given->is_stopped = false;
+    record->is_scrubbed = true;
+    record->is_stopped = false;
     return {};
 }
 
 Result<> SriovBackend::scrub_durable(std::uint32_t vf, std::uint32_t generation) {
-    TRY(const Given* given, find(vf, generation));
-    if (!given->is_scrubbed)
+    TRY(const ProvisionedVf* record, find(vf, generation));
+    if (!record->is_scrubbed)
         return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
-    given_.erase(vf);
+    provisioned_.erase(vf);
     return {};
 }
 
 Result<> SriovBackend::verify_zero(std::uint32_t vf, std::uint32_t generation) {
-    TRY(const Given* given, find(vf, generation));
-    if (given->is_scrubbed) return {};
+    TRY(const ProvisionedVf* record, find(vf, generation));
+    if (record->is_scrubbed) return {};
     return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
 }
 
@@ -267,15 +271,15 @@ Result<> SriovBackend::stop(std::uint32_t vf) {
 Result<> SriovBackend::control(std::uint32_t vf, std::uint32_t generation,
                                vgpu_pf_control_action action) {
     TRY_VOID(inspect());
-    TRY(Given * given, find(vf, generation));
+    TRY(ProvisionedVf * record, find(vf, generation));
     if (action == VGPU_PF_STOP) {
         TRY_VOID(stop(vf));
-        given->is_stopped = true;
+        record->is_stopped = true;
         return {};
     }
     if (action != VGPU_PF_RESET) return Backend::control(vf, generation, action);
     TRY_VOID(link_->pf->reset(vf));
-    given->is_stopped = false;
+    record->is_stopped = false;
     return {};
 }
 

@@ -4,13 +4,15 @@
 // core offers: the number of VFs, the driver of each VF, and a reset. A derived class adds the
 // abilities of its PF driver (xe/backend.h).
 //
-// A VF that exists belongs to the service only after provision(); before, it counts as ABSENT and
-// is left alone, whoever uses it. The driver keeps no names, so a new vgpud provisions the VFs of
-// its records again, and takes over those that exist unchanged, open or not. The service scrubs
-// nothing: the reset of the VF is the scrub, and it is over when release() returns.
+// A VF that exists belongs to the service only after provision(); before that, it counts as ABSENT,
+// and vgpud leaves it alone. The driver keeps no names, so a restarted vgpud provisions the VFs of
+// its records again; this takes over existing VFs unchanged, even if they are open, except that it
+// resets those without a driver. The reset of a VF is its scrub, and is over when release()
+// returns.
 //
-// If another program changes the number of VFs, vgpud does not change it until it connects again.
-// With SriovConfig::is_observing no call writes to the PF: it then has a ReadOnlySysfs.
+// If another program changes the number of VFs, vgpud does not change it until the next connect().
+// With SriovConfig::is_observing no call writes to the PF, because SriovLink::files is then a
+// ReadOnlySysfs.
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -26,9 +28,9 @@ namespace vgpu::daemon::sriov {
 
 struct SriovConfig {
     std::string address;              ///< "0000:03:00.0"
-    bool is_observing = true;         ///< writes nothing
+    bool is_observing = true;         ///< true if vgpud must write nothing to the PF
     std::optional<PciModel> model{};  ///< the expected card
-    /// Whether settings may be offered that the driver only approximates.
+    /// True if settings may be offered that the driver only approximates.
     bool accepts_approximations = false;
     std::uint32_t vfs = 0;            ///< minimum number of VFs to enable
     std::uint64_t vram_bytes = 0;     ///< xe: of all VFs together; 0: the size of the VRAM BAR
@@ -41,7 +43,7 @@ struct SriovLink {
 
     std::shared_ptr<Sysfs> files;
     SriovConfig config;
-    std::unique_ptr<UeventSocket> uevents{};          ///< none: not listened to
+    std::unique_ptr<UeventSocket> uevents{};          ///< null: vgpud does not listen to uevents
     std::optional<SriovPf> pf{};                      ///< while connected
     std::map<std::uint32_t, AssignmentMode> modes{};  ///< requested; bound once the VF exists
 
@@ -63,7 +65,8 @@ public:
     bool take_changes() override;
     std::vector<BackendNotice> take_notices() override { return std::exchange(notices_, {}); }
 
-    /// DriverBusy while the kernel waits for a VF to be closed; the error names the write.
+    /// DriverBusy while the kernel has not finished an access (Sysfs::pending()); the error names
+    /// it.
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
     Result<> provision(const vgpu_pf_provision& requested) override;
@@ -76,7 +79,7 @@ public:
     void interrupt() override { link_->files->interrupt(); }
 
 protected:
-    // additions of a PF driver; all are called only while connected
+    // Extensions by a PF driver. All are called only while connected.
     virtual void add_abilities(Abilities& /*abilities*/) const {}
     virtual EnableSteps& enable_steps() { return no_steps_; }
     /// None: unknown.
@@ -86,8 +89,8 @@ protected:
     }
     /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: none.
     virtual void plan_vram(std::uint32_t /*vf*/, std::uint64_t /*bytes*/) {}
-    /// Gives an existing VF its resources, unless it has them.
-    virtual Result<> give(const vgpu_pf_provision& requested, const VfFunction& vf);
+    /// Gives an existing VF the requested resources, unless it has them.
+    virtual Result<> set_resources(const vgpu_pf_provision& requested, const VfFunction& vf);
     /// Frees the resources of a VF that has been closed and reset.
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
     virtual Result<> stop(std::uint32_t vf);
@@ -100,16 +103,16 @@ protected:
 
 private:
     /// A VF that belongs to the service.
-    struct Given {
+    struct ProvisionedVf {
         std::uint32_t generation = 0;
         text::Uuid uuid{};
-        bool is_scrubbed = false;  ///< released, not yet scrub_durable()
+        bool is_scrubbed = false;  ///< true from release() to scrub_durable()
         bool is_stopped = false;
     };
 
     Result<PfFunction> inspect();
     [[nodiscard]] Abilities abilities_of(const PfFunction& facts) const;
-    Result<Given*> find(std::uint32_t vf, std::uint32_t generation);
+    Result<ProvisionedVf*> find(std::uint32_t vf, std::uint32_t generation);
     [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
     Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
     [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
@@ -118,10 +121,11 @@ private:
 
     std::shared_ptr<SriovLink> link_;
     EnableSteps no_steps_;
-    std::map<std::uint32_t, Given> given_;
+    std::map<std::uint32_t, ProvisionedVf> provisioned_;
     std::uint32_t generation_ = 0;        ///< of the last VF
-    std::optional<std::size_t> count_{};  ///< VFs at the last read
-    std::string foreign_count_;           ///< how another program changed the number of VFs
+    std::optional<std::size_t> count_{};  ///< VFs at the last read; none after vgpud's own change
+    std::string foreign_count_;           ///< how another program changed the number of VFs; empty
+                                          ///< if none did
     std::vector<BackendNotice> notices_;
 };
 

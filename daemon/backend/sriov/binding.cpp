@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The driver of one VF. The PCI core binds a device only to the driver that `driver_override`
-// names; a write to `drivers_probe` binds it. While sriov_drivers_autoprobe is 0, a VF without an
-// override gets no driver at all: that is mode None.
+// SriovPf: changes the driver of one VF, and resets the VF. If `driver_override` of a device names
+// a driver, the PCI core binds the device only to this one; a write to `drivers_probe` binds it.
+// While sriov_drivers_autoprobe is 0, a VF without an override gets no driver at all: that is mode
+// None.
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -19,14 +20,15 @@ constexpr std::string_view kNoOverride = "\n";
 struct Variant {
     std::string_view pf_driver, vfio_driver;
 };
-/// Variants of vfio-pci, which wait for the PF's part of a reset. Linux: drivers/vfio/pci.
+/// Variants of vfio-pci: after a reset of a VF they wait until the PF driver has done its part.
+/// Linux: drivers/vfio/pci.
 constexpr std::array kVariants{Variant{"xe", "xe-vfio-pci"}};
 
 tl::unexpected<Error> in_use(const VfFunction& vf) {
     std::string cause = describe_use(vf);
     if (vf.use == VfUse::Host)
-        cause += fmt::format("; unbind it (echo {} > {}/unbind), or use option 'force'", vf.address,
-                             driver_path(vf.driver));
+        cause +=
+            fmt::format("; unbind it (echo {} > {}/unbind)", vf.address, driver_path(vf.driver));
     return fail(ErrorId::VfsInUse, cause);
 }
 
@@ -95,8 +97,9 @@ Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
         TRY_VOID(checked(files_.write(driver_path(now.driver) + "/unbind", vf.address)));
     TRY(const VfFunction after, find(vf.vf));
     if (after.use == VfUse::Closed && after.driver.empty()) return {};
-    return fail(ErrorId::VfsInUse, fmt::format("somebody took vf{} while vgpud unbound it: {}",
-                                               vf.vf, describe_use(after)));
+    return fail(ErrorId::VfsInUse,
+                fmt::format("another program took vf{} while vgpud unbound it: {}", vf.vf,
+                            describe_use(after)));
 }
 
 Result<> SriovPf::probe(const VfFunction& vf, const std::string& driver) {
@@ -129,7 +132,7 @@ Result<> SriovPf::reset_unbound(const VfFunction& vf) {
         return fail(
             ErrorId::PfRefused,
             fmt::format("vf{} ({}) has no function level reset ({} reads '{}'), so its "
-                        "next user could see what this one left",
+                        "next user could read the data of its last user",
                         vf.vf, vf.address, device_path(vf.address, "reset_method"), methods));
     return checked(files_.write(device_path(vf.address, "reset"), "1"));
 }

@@ -18,13 +18,13 @@ struct BoundedSysfs::Worker {
     std::condition_variable changed;
     std::function<SysfsResult<std::string>(Sysfs&)> call;  ///< under way or requested
     std::string what;                                      ///< of `call`; empty if there is none
-    std::optional<SysfsResult<std::string>> answer;        ///< not taken yet
-    bool is_abandoned = false;                             ///< nobody waits for the answer
+    std::optional<SysfsResult<std::string>> answer;        ///< not yet taken by the caller
+    bool is_abandoned = false;  ///< true if no caller waits for the answer
     bool is_interrupted = false;
     bool is_ending = false;
 
     void run() {
-        // signals are the main loop's
+        // the main loop handles signals
         sigset_t all;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, nullptr);

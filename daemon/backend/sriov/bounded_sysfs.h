@@ -3,8 +3,8 @@
 // BoundedSysfs: gives every write, and every read that may wait for a lock, a time limit. Writing 0
 // to sriov_numvfs sleeps in the kernel, beyond the reach of signals, until the last user of a VF
 // closes it (drivers/pci/iov.c, vfio). So a detached thread makes these calls. If a call is late,
-// its caller gets EINPROGRESS, and so do all writers until the call has ended: the thread makes one
-// call at a time and queues none behind a call that is stuck.
+// its caller gets EINPROGRESS, and so do all later calls of these kinds until the late one has
+// ended: the thread makes one call at a time and queues none behind a call that is stuck.
 //
 //   GPU's thread   write() --> [call] --> worker: HostSysfs::write() ... the kernel sleeps
 //                  limit over: EINPROGRESS; pending() names it; other files can be read
@@ -21,7 +21,8 @@ namespace vgpu::daemon::sriov {
 class BoundedSysfs final : public Sysfs {
 public:
     using Milliseconds = std::chrono::milliseconds;
-    /// Enabling 63 VFs takes seconds, disabling at least one. A request to vgpud may take 15 s.
+    /// Enabling 63 VFs takes seconds, disabling them at least one second. A request to vgpud waits
+    /// at most 15 s for the GPU (docs/dbus-api.md).
     static constexpr Milliseconds kLimit{8000};
 
     explicit BoundedSysfs(std::shared_ptr<Sysfs> files, Milliseconds limit = kLimit);

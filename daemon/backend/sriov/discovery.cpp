@@ -32,7 +32,7 @@ constexpr std::array kDrivers{
     DriverRow{"vgpu_pf", PfKind::Own, ""},
     DriverRow{"xe", PfKind::Xe, ""},
     DriverRow{"gim", PfKind::Adopted, "gim sets it, by 'vf_num' in /etc/gim_config"},
-    DriverRow{"amdgpu", PfKind::Adopted, "amdgpu is no PF driver; AMD's is gim"},
+    DriverRow{"amdgpu", PfKind::Adopted, "amdgpu is not a PF driver; AMD's PF driver is gim"},
     DriverRow{"nvidia", PfKind::Adopted, "NVIDIA's sriov-manage sets it"}};
 
 const DriverRow* row_of(std::string_view driver) {
@@ -43,7 +43,8 @@ const DriverRow* row_of(std::string_view driver) {
 
 __attribute__((format(printf, 1, 2))) void ignore(char*, ...) {}
 
-/// None if the function has no SR-IOV, is a VF, or is no GPU and not named.
+/// None if the function has no SR-IOV (a VF has none). Unless it is named, also none if it is not a
+/// GPU or can have no VFs.
 Result<std::optional<FoundPf>> inspect(Sysfs& files, const std::string& address, bool is_named) {
     std::optional<FoundPf> none;
     if (!files.has(device_path(address, "sriov_totalvfs"))) return none;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Discovery: the SR-IOV PFs of this machine and their drivers. Writes to no PF: a PF that the
-// configuration does not name is shown and otherwise left alone. Lists all display controllers and
-// accelerators; other PFs (network cards, disks) only if the configuration gives their address.
+// Discovery: how vgpud manages a PF of each driver (kind_of(), for SriovBackend), and the SR-IOV
+// PFs of this machine (find_pfs(), for tests). Writes to no PF. Lists all display controllers and
+// accelerators; other PFs (network cards, disks) only if the caller names their address.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -16,13 +16,13 @@ namespace vgpu::daemon::sriov {
 /// How a PF of this driver is managed.
 enum class PfKind {
     Own,      ///< vgpu_pf: our PF core manages it, not SriovBackend
-    Xe,       ///< xe: the files in sriov_admin decide what it offers
+    Xe,       ///< xe: the files in sriov_admin decide what the backend offers
     Generic,  ///< vgpud sets the number of VFs and their drivers
     Adopted,  ///< VFs that exist are used; their number is read-only
     None,     ///< no driver, or vfio-pci: a VM has the PF itself
 };
 [[nodiscard]] PfKind kind_of(std::string_view driver);
-/// Why a PF of this driver cannot have another number of VFs; empty if it can.
+/// Why vgpud cannot change the number of VFs of a PF with this driver; empty if it can.
 [[nodiscard]] std::string_view fixed_count_reason(std::string_view driver);
 
 struct FoundPf {
@@ -42,7 +42,7 @@ struct Discovery {
 /// GPUs and accelerators with SR-IOV, and the PFs at `named` addresses.
 [[nodiscard]] Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named = {});
 
-/// Names from libpci's list; the numbers if it has none.
+/// The vendor and device names from libpci's list; the ids as text if the list lacks them.
 [[nodiscard]] std::string name_of(const PciIds& ids);
 
 }  // namespace vgpu::daemon::sriov

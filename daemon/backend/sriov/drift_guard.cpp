@@ -14,7 +14,7 @@ DriftGuard::Verdict DriftGuard::differs(const std::string& what, Nanoseconds now
     }
     ++row.tries;
     row.last = now;
-    return Verdict::PutBack;
+    return Verdict::Restore;
 }
 
 }  // namespace vgpu::daemon::sriov

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // DriftGuard: limits how often vgpud restores a value that another program has changed. Two
-// programs that both restore their values would fight for ever. So vgpud restores a value at most
-// once in 10 s, and three times in all; then it reports that it gives up. The count starts again
-// when the value has stayed for ten minutes, or when the operator changes it. Pure.
+// programs that both restore their values would overwrite each other for ever. So vgpud restores a
+// value at most once in 10 s, and three times in all; then it reports that it gives up. The count
+// starts again if the value has stayed for ten minutes before vgpud gave up, or when the operator
+// changes the value. No I/O; the caller passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -22,7 +23,7 @@ public:
 
     enum class Verdict {
         Wait,     ///< check again later
-        PutBack,  ///< write vgpud's value now; counted
+        Restore,  ///< write vgpud's value now; counted
         Abandon,  ///< stop restoring the value and report that; returned once
         Leave,    ///< do nothing: abandoned before
     };

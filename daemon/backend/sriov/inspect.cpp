@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The reading half of SriovPf.
+// SriovPf: reads the PF, its VFs and their users. Writes nothing.
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ bool inspect(Sysfs& files, VfFunction& vf) {
     return true;
 }
 
-/// The number in "virtfn3", as a VF: 4. None for other names.
+/// The VF's number for the link "virtfn3": 4, because links count from 0. None for other names.
 std::optional<std::uint32_t> vf_of_link(std::string_view name) {
     constexpr std::uint64_t kMax = std::numeric_limits<std::uint16_t>::max();
     if (!name.starts_with(kVfLink)) return {};
@@ -99,7 +99,7 @@ std::string describe_use(const VfFunction& vf) {
         case VfUse::Closed:
             return name + " is closed";
         case VfUse::Open:
-            return vf.driver.empty() ? name + " is enabled by somebody without a driver"
+            return vf.driver.empty() ? name + " is enabled by another program, without a driver"
                                      : fmt::format("{} is open through {}", name, vf.driver);
         case VfUse::Host:
             return fmt::format("{} is used by the host's driver {}", name, vf.driver);

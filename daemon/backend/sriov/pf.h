@@ -4,15 +4,17 @@
 // reads the VFs and their users, chooses the driver of a VF, resets a VF, and changes the number of
 // VFs by disabling and enabling all. Each operation requires VFs to be closed:
 //
-//   one VF     bind, reset        only while that VF is closed
+//   one VF     bind, reset        only while that VF is closed (bind: or has a driver of the host)
 //   all VFs    set_count          only while every VF is closed: all of them disappear
 //
-// A VF is closed if its file `enable` reads 0. The file has the number of times that a driver has
-// enabled the function: 0 while vfio-pci or a variant is bound and no VM has it open. Reading has
-// no side effect and needs no capability. A VM may open the VF between the read and the operation,
-// so vgpud unbinds the VF's driver and reads the use again before it resets or disables the VF.
+// A VF is closed if no driver of the host is bound to it and its file `enable` reads 0. The file
+// has the kernel's count of how often the function is enabled: 0 while vfio-pci or a variant is
+// bound and no VM has the VF open. Reading has no side effect and needs no capability. A VM may
+// open the VF between the read and the operation, so vgpud unbinds the VF's driver and reads the
+// use again before it resets or disables the VF.
 //
-// Every step is absolute ("4 VFs"), so that a later vgpud can repeat it. GPU thread only.
+// Every step is absolute ("4 VFs"), so that a restarted vgpud can repeat it. Only the GPU's thread
+// calls this class.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -39,7 +41,7 @@ struct PciModel {
 /// "8086:e212 (subsystem 8086:1114, revision 00)"
 [[nodiscard]] std::string describe(const PciIds& ids);
 
-/// The kind of user that a VF has. Unknown counts as Open everywhere.
+/// The kind of user that a VF has. Unknown is treated as Open everywhere.
 enum class VfUse {
     Closed,
     Open,  ///< by vfio: a VM has it
@@ -61,7 +63,7 @@ struct PfFunction {
     std::string driver;  ///< empty: none
     PciIds ids{};
     std::uint32_t total_vfs = 0;
-    bool is_autoprobing = false;    ///< new VFs get a driver of the host
+    bool is_autoprobing = false;    ///< true if new VFs get a driver of the host
     std::vector<VfFunction> vfs{};  ///< enabled, by number
 
     [[nodiscard]] const VfFunction* find(std::uint32_t vf) const;
@@ -82,12 +84,9 @@ public:
     virtual ~EnableSteps() = default;
     /// All VFs are disabled, and `count` are about to be enabled.
     virtual Result<> before_enable(std::uint32_t /*count*/) { return {}; }
-    /// `count` VFs are enabled, and none has a driver.
+    /// `count` VFs are enabled. They may have drivers and run if their number was `count` before.
     virtual Result<> after_enable(std::uint32_t /*count*/) { return {}; }
 };
-
-/// Whether bind() may take a VF from a driver of the host. An open VF is never taken.
-enum class TakeFromHost { No, Yes };
 
 class SriovPf {
 public:
@@ -113,18 +112,21 @@ public:
 
     // --- one VF (binding.cpp)
     /// Gives the VF's function to `mode`: None, VfioPci or Host. A VF that changes its user is
-    /// reset in between. VfsInUse if it is open; AssignmentRefused if the driver is missing.
+    /// reset in between. VfsInUse if a VM has it open, or a driver of the host has it and `take` is
+    /// No; AssignmentRefused if the driver is missing.
     Result<> bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take = TakeFromHost::No);
-    /// Resets a closed VF (FLR) while it has no driver, after `change`, if any; its driver is bound
-    /// again. If vgpud dies in between, the VF has no driver, and the next bind() resets it.
+    /// Unbinds the driver of a closed VF, calls `change`, if any, resets the VF (FLR), and binds
+    /// its driver again. If vgpud dies in between, the VF has no driver, and the next bind() to a
+    /// driver resets it.
     Result<> reset(std::uint32_t vf, const std::function<Result<>()>& change = {});
 
     // --- all VFs (vf_count.cpp)
     /// Refuses with VfsInUse and the VFs in use. No write.
     Result<> check_all_closed();
-    /// Makes the PF have `count` VFs without drivers. If it has another number > 0, disables all
-    /// first. VfsInUse before the first write if a VF is in use, and later if a VF is opened during
-    /// the unbinding; then the drivers of the others are bound again.
+    /// Enables exactly `count` VFs, without drivers. If the PF has another number > 0, disables all
+    /// first; if it has `count` already, calls only after_enable(). VfsInUse before the first write
+    /// if a VF is in use, and later if a VF is opened during the unbinding; then set_count() binds
+    /// the drivers of the others again.
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:

@@ -31,8 +31,8 @@ public:
 
     /// The content without the line feed at its end; at most one page (4096 bytes), as sysfs has.
     virtual SysfsResult<std::string> read(const std::string& path) = 0;
-    /// As read(), for a file whose driver takes a lock that somebody's write may hold for long:
-    /// sriov_numvfs, driver_override, and what xe shows of its firmware.
+    /// As read(), for a file whose driver takes a lock that another program's write may hold for
+    /// long: sriov_numvfs, driver_override, and the files of xe that show values of its firmware.
     virtual SysfsResult<std::string> read_slow(const std::string& path) { return read(path); }
     /// One write of the whole text. May take as long as the kernel needs.
     virtual SysfsResult<> write(const std::string& path, std::string_view text) = 0;
@@ -66,7 +66,7 @@ tl::unexpected<SysfsError> cannot_write(const std::string& path, std::string_vie
 /// for a write in mode observe, DriverBusy while the kernel has not finished, else PfRefused.
 [[nodiscard]] Error error_of(const SysfsError& error);
 
-/// TRY()-able form: the value, or error_of() as Result.
+/// Converts a result for TRY(): the value, or error_of() as Result.
 template <typename T> Result<T> checked(SysfsResult<T> result) {
     if (!result) return tl::make_unexpected(error_of(result.error()));
     if constexpr (std::is_void_v<T>)
@@ -82,8 +82,8 @@ Result<std::uint64_t> parse_number(const std::string& path, std::string_view tex
 Result<std::uint64_t> read_number(Sysfs& files, const std::string& path,
                                   std::uint64_t max = UINT64_MAX);
 
-/// Refuses every write with EROFS and passes the rest on. A backend in mode observe has no other
-/// way to the files.
+/// Refuses every write with EROFS and passes reads on. A backend in mode observe has no other
+/// access to the files.
 class ReadOnlySysfs final : public Sysfs {
 public:
     explicit ReadOnlySysfs(std::shared_ptr<Sysfs> files) : files_(std::move(files)) {}

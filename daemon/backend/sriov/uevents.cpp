@@ -26,7 +26,7 @@ std::string_view value_of(std::string_view message, std::string_view key) {
     return {};
 }
 
-/// The kernel has port 0.
+/// True if the kernel sent the message: its netlink port is 0.
 bool is_from_kernel(const sockaddr_nl& sender) {
     return sender.nl_family == AF_NETLINK && sender.nl_pid == 0 && sender.nl_groups == kKernelGroup;
 }

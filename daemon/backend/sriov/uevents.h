@@ -3,8 +3,8 @@
 // Uevents: the kernel's messages that a PCI function has appeared, vanished or changed its driver,
 // from a netlink socket. The kernel sends them to all network namespaces, so they reach a service
 // with PrivateNetwork=; udev's copies do not. A message means only that the state must be read
-// again: the kernel sends it before the new count of VFs is stored, and disabling VFs sends
-// nothing for the PF. One thread.
+// again: the kernel sends it before the new count of VFs is stored, and disabling VFs sends nothing
+// for the PF. Runs in one thread.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -24,11 +24,11 @@ struct Uevent {
     bool operator==(const Uevent&) const = default;
 };
 
-/// None for other subsystems than pci and for malformed messages. Format: "add@/devices/…", then
+/// None for subsystems other than pci and for malformed messages. Format: "add@/devices/…", then
 /// KEY=VALUE, each ended by a zero byte.
 [[nodiscard]] std::optional<Uevent> parse_uevent(std::string_view message);
 
-/// Whether the function at `address` got or lost a driver: a PF then has lost all its values.
+/// True if the function at `address` got or lost a driver. A PF has then lost all its values.
 [[nodiscard]] bool is_other_driver(const Uevent& event, std::string_view address);
 
 class UeventSocket {
@@ -38,7 +38,7 @@ public:
     UeventSocket(const UeventSocket&) = delete;
     UeventSocket& operator=(const UeventSocket&) = delete;
 
-    /// System if netlink is not allowed; the caller then polls once a second.
+    /// System if netlink is not allowed; the caller then only polls, once a second.
     Result<> open();
     void close();
     /// Readable when there are messages; -1 if it is not open.
@@ -46,9 +46,9 @@ public:
 
     struct Batch {
         std::vector<Uevent> events{};
-        bool has_lost = false;  ///< the socket overflowed: read everything again
+        bool has_lost = false;  ///< true if the socket overflowed: read everything again
     };
-    /// All messages of the kernel that have come; ignores messages of other processes.
+    /// Reads all pending messages of the kernel. Ignores messages of other processes.
     Batch read();
 
 private:

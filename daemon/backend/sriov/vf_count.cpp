@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Changes of the number of VFs. The PCI core goes from 3 to 4 only by way of 0 (EBUSY otherwise). A
-// write of 0 while a VF is open sleeps until the VF is closed, and holds the locks of the PF. So
-// vgpud writes 0 only when every VF is closed and without a driver:
+// Changes of the number of VFs. The PCI core changes a number such as 3 to 4 only through 0 (else
+// EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks of the
+// PF. So vgpud writes 0 only when every VF is closed and without a driver:
 //
 //   all closed?   autoprobe 0   unbind each, check again   numvfs 0   numvfs n   count the links
 //   `- no: VfsInUse,     `-------- opened meanwhile: -'
@@ -30,7 +30,7 @@ Result<> SriovPf::set_count(std::uint32_t count, EnableSteps& steps) {
     TRY_VOID(check_identity());
     TRY(const PfFunction facts, inspect());
     if (count > facts.total_vfs)
-        return fail(ErrorId::OutOfRange, fmt::format("{} has at most {} VFs, {} wanted", address(),
+        return fail(ErrorId::OutOfRange, fmt::format("{} has at most {} VFs, not {}", address(),
                                                      facts.total_vfs, count));
     if (facts.vfs.size() == count) return steps.after_enable(count);
     if (!facts.vfs.empty()) TRY_VOID(disable_all(facts));
@@ -64,7 +64,8 @@ Result<> SriovPf::unbind_all(const PfFunction& facts) {
     return {};
 }
 
-/// Counts afterwards, because a driver may enable fewer and report success (drivers/pci/iov.c).
+/// Counts the VFs after the write, because a driver may enable fewer and report success
+/// (drivers/pci/iov.c).
 Result<> SriovPf::write_count(std::uint32_t count) {
     TRY_VOID(checked(files_.write(pf_path("sriov_numvfs"), fmt::format("{}", count))));
     TRY(const PfFunction facts, inspect());

@@ -75,7 +75,7 @@ Result<> XeAdmin::put(const std::string& file, std::uint64_t requested) {
     TRY(const std::uint64_t now, read(file, UINT64_MAX));
     if (now == requested) return {};
     return fail(ErrorId::PfRefused, fmt::format("{} reads {} after {} was written; the driver "
-                                                "limits it, or somebody else writes it",
+                                                "limits it, or another program writes it",
                                                 file, now, requested));
 }
 

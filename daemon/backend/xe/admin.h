@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// XeAdmin: access to the files below <PF>/sriov_admin of Linux' xe driver. They set VRAM, quanta
-// and time-outs of VFs, and stop VFs (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov).
-// Distributions backport these files, so the level is found by the files that exist, never by the
-// version of the kernel:
+// XeAdmin: access to the files below <PF>/sriov_admin of Linux' xe driver. These files set VRAM,
+// quanta and time-outs of VFs, and stop VFs
+// (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov). Distributions backport these files, so
+// the level follows from the files that exist, and not from the version of the kernel:
 //
 //   None      no sriov_admin (6.17, 6.18): only the number of VFs
 //   Schedule  vfN/profile/exec_quantum_ms (6.19)
-//   Vram      and vfN/profile/vram_quota, writable (7.0)
+//   Vram      also vfN/profile/vram_quota, writable (7.0)
 //
 // Values are absolute, in force at once, and lost when VFs are disabled or the driver is loaded
-// again. Each write is read back, because the driver rounds and clamps. A store may wait for the
-// firmware for seconds: GPU thread only.
+// again. Each number that is written is read back, because the driver rounds and clamps. A write
+// may wait for the firmware for seconds, so only the GPU's thread calls this class.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -43,18 +43,19 @@ public:
         : files_(files), address_(std::move(pf_address)) {}
 
     [[nodiscard]] Level level() const;
-    /// The quota's step: 2 MiB for each tile.
+    /// The unit of the quota: 2 MiB for each tile.
     [[nodiscard]] std::uint64_t vram_unit() const;
 
-    /// Size of the BAR through which the host reaches the VRAM: a power of two that is not below
-    /// the VRAM of the GPU; 0 if there is none. Only an upper limit: the driver may refuse a
-    /// quota below it.
+    /// Size of the BAR through which the host reaches the VRAM: a power of two that is at least the
+    /// VRAM of the GPU; 0 if there is no such BAR. Only an upper limit: the driver may refuse a
+    /// smaller quota.
     Result<std::uint64_t> vram_bar_bytes() const;
     /// The quota; none if this kernel or GPU has no such file. EUCLEAN becomes PfRefused.
     Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
-    /// Gives a closed VF `bytes`, rounded up to vram_unit(); 0 releases. The memory is not cleared:
-    /// reset the VF before its next user. Returns the quota in force. PfRefused with the driver's
-    /// reason (too little VRAM: ENOSPC).
+    /// Gives a closed VF `bytes` of VRAM, rounded up to vram_unit(); 0 frees its VRAM. The driver
+    /// does not clear the memory: reset the VF before its next user. Returns the quota in force.
+    /// NotOffered unless level() is Vram; PfRefused with the driver's reason (too little VRAM:
+    /// ENOSPC).
     Result<std::uint64_t> set_vram(std::uint32_t vf, std::uint64_t bytes);
 
     /// Frees the VRAM of VFs above `count`: the driver keeps quotas of VFs that are not enabled.

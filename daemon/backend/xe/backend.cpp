@@ -47,15 +47,14 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
 }
 
 /// Does not write a quota that is already in force, so that an open VF is not disturbed.
-Result<> XeBackend::give(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
+Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
     TRY(const auto now, admin_.vram(vf.vf));
     if (requested.vram_bytes == 0 && now && *now == 0 && !link().config.is_observing)
-        return fail(
-            ErrorId::OutOfRange,
-            fmt::format(
-                "vf{} needs a size of VRAM, because other VFs have one and the driver gives "
-                "it none by itself: name a multiple of {} bytes",
-                vf.vf, admin_.vram_unit()));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("vf{} requires a VRAM size, because other VFs have one, and the "
+                                "driver then gives it no VRAM by default: set a multiple of {} "
+                                "bytes",
+                                vf.vf, admin_.vram_unit()));
     if (requested.vram_bytes == 0) return {};
     if (now != requested.vram_bytes) {
         if (vf.use != sriov::VfUse::Closed)
@@ -80,8 +79,8 @@ Result<> XeBackend::free_resources(std::uint32_t vf) {
 
 Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
     if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
-    // without VFs of vgpud's nothing is shared, and kernels from 7.2 on choose their own defaults
-    // only while no function has a value
+    // Without VFs of vgpud there are no shares to set. Kernels from 7.2 on choose defaults of their
+    // own, but only while no function has a value.
     if (vfs.empty()) {
         settings_.timings.clear();
         return {};
@@ -125,7 +124,7 @@ Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
     return vram;
 }
 
-/// A value that cannot be read now is read again the next time.
+/// Leaves out a value that cannot be read now; the next call tries again.
 void XeBackend::read_timings(std::uint32_t vfs) {
     in_force_.clear();
     functions_ = vfs + 1;
@@ -161,14 +160,15 @@ void XeBackend::check_drift(std::uint32_t function, const Timing& requested) {
     const std::string name = name_of_function(function);
     const Verdict verdict = drift_.differs(name, clock_.now());
     const std::string what = fmt::format(
-        "somebody else gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
+        "another program gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
         link().config.address, now->second.quantum_ms, now->second.preempt_timeout_us);
     if (verdict == Verdict::Abandon)
         notice(function, NoticeKind::DriverChanged,
-               fmt::format("{}, again; vgpud leaves it now. Stop the other program, or set the VF "
-                           "again",
-                           what));
-    if (verdict != Verdict::PutBack) return;
+               fmt::format(
+                   "{}, again; vgpud no longer restores it. Stop the other program, or set the VF "
+                   "again",
+                   what));
+    if (verdict != Verdict::Restore) return;
     const auto back = admin_.set_timing(function, requested);
     notice(function, NoticeKind::DriverChanged,
            back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, requested.quantum_ms,

@@ -6,7 +6,7 @@
 //
 //   provision     quota, then a reset, because the driver does not clear the memory
 //   set_shares    weights -> quanta_of() -> PF and all VFs, read back
-//   get_info      values that somebody else changed are put back, within limits (DriftGuard)
+//   get_info      restores values that another program changed, within limits (DriftGuard)
 #pragma once
 
 #include "daemon/backend/sriov/backend.h"
@@ -27,7 +27,7 @@ public:
 
     Result<> connect() override;
     Result<GpuFacts> get_info() override;
-    /// NoSchedule, and nothing is written, if no quanta keep the weights.
+    /// NoSchedule, and nothing is written, if no quanta keep the weights and the bounds on waits.
     Result<> set_shares(std::span<const VfShare> vfs) override;
 
     /// The quanta of the last set_shares(), with the worst wait of each VF.
@@ -41,7 +41,8 @@ protected:
         return admin_.vram(vf);
     }
     void plan_vram(std::uint32_t vf, std::uint64_t bytes) override;
-    Result<> give(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) override;
+    Result<> set_resources(const vgpu_pf_provision& requested,
+                           const sriov::VfFunction& vf) override;
     Result<> free_resources(std::uint32_t vf) override;
     Result<> stop(std::uint32_t vf) override { return admin_.stop(vf); }
 
@@ -57,7 +58,7 @@ private:
     XeEnableSteps steps_{admin_, settings_};
     Quanta quanta_;
     std::map<std::uint32_t, Timing> in_force_;  ///< by function, when last read
-    std::uint32_t functions_ = 0;               ///< PF and VFs that there were then
+    std::uint32_t functions_ = 0;               ///< number of functions at that read, with the PF
     sriov::DriftGuard drift_;
 };
 

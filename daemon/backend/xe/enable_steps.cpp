@@ -7,7 +7,7 @@ namespace vgpu::daemon::xe {
 
 namespace {
 
-/// Written always, because kernels before 7.2 leave all functions at 0, which is unlimited.
+/// Always written, because kernels before 7.2 leave all functions at 0, which is unlimited.
 constexpr Timing kDefault{.quantum_ms = 16, .preempt_timeout_us = 16'000};
 
 }  // namespace
@@ -28,7 +28,7 @@ Result<> XeEnableSteps::after_enable(std::uint32_t count) {
         if (vf <= count && now && *now < requested)
             return fail(ErrorId::PfRefused,
                         fmt::format("vf{} has {} bytes of VRAM after the VFs were enabled; {} were "
-                                    "asked for",
+                                    "requested",
                                     vf, *now, requested));
     }
     if (admin_.level() == Level::None) return {};

@@ -42,8 +42,8 @@ std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const 
     return devices;
 }
 
-/// An earlier container is over when the kubelet gives its device to another one.
-Result<> Allocations::give(const std::string& id, const HostVf& vf) {
+/// If the kubelet gives a device to a container, the container that had it before has ended.
+Result<> Allocations::assign(const std::string& id, const HostVf& vf) {
     const std::string owner = owner_of_device(cluster_, id);
     if (vf.owner == owner) {
         if (vf.is_open)
@@ -71,7 +71,7 @@ Result<ContainerEdits> Allocations::allocate(const std::vector<std::string>& ids
             return undo({ErrorId::NoSuchVf, fmt::format("this host has no device {}", id)});
         auto edits = edits_of(id, *vf, pci_);
         if (!edits) return undo(std::move(edits).error());
-        if (auto done = give(id, *vf); !done) return undo(std::move(done).error());
+        if (auto done = assign(id, *vf); !done) return undo(std::move(done).error());
         given.push_back(id);
         add(all, *edits);
     }

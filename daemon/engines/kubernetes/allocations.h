@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Allocations: VFs for the device plugin interface, in which a container gets devices of a resource
-// vgpu.org/PROFILE. The kubelet says which devices a container gets, but not for which pod, and not
-// when they are free again. So the owner of a VF is named after its device, and the claim ends when
-// the kubelet gives the device to the next container.
+// Allocations: gives VFs to containers by the device plugin interface, in which a VF is a device of
+// a resource vgpu.org/PROFILE. The kubelet names the devices for a container, but neither names the
+// pod nor reports when the devices are free again. So the owner of a VF is named after its device,
+// and the claim ends when the kubelet gives the device to the next container.
 //
 //   owner: k8s:CLUSTER:device-gpu0-vf3.0
 #pragma once
@@ -32,7 +32,7 @@ struct PluginDevice {
 [[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
     std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
 
-/// Any thread.
+/// Any thread may call it.
 class Allocations {
 public:
     Allocations(VgpudPort& vgpud, const PciPort& pci, std::string cluster, SocketUser user)
@@ -43,7 +43,7 @@ public:
     Result<ContainerEdits> allocate(const std::vector<std::string>& ids);
 
 private:
-    Result<> give(const std::string& id, const HostVf& vf);
+    Result<> assign(const std::string& id, const HostVf& vf);
 
     VgpudPort& vgpud_;
     const PciPort& pci_;

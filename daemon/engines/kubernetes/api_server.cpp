@@ -135,7 +135,7 @@ Result<Response> ApiServer::call(Method method, const std::string& path, const s
     const CURLcode done = curl_easy_perform(curl);
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    if (done != CURLE_OK)  // its connection may be broken: it ends here
+    if (done != CURLE_OK)  // the connection may be broken, so it is not kept
         return fail(ErrorId::System,
                     fmt::format("the API server {} does not answer: {}", address_.server,
                                 connection->error[0] != '\0' ? connection->error.data()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ApiServer: implements ApiPort by REST over libcurl. Reads the token before each call, because the
-// kubelet replaces it. Keeps connections for later calls. Any thread.
+// kubelet replaces it. Keeps connections for later calls. Any thread may call it.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

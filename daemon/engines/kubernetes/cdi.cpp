@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The first version that all of containerd 1.7, CRI-O 1.23 and later read.
+/// containerd 1.7, CRI-O 1.23 and later versions of both read this version of CDI.
 constexpr const char* kCdiVersion = "0.5.0";
 constexpr const char* kSocketDirectory = "/run/vgpu-vf";
 constexpr const char* kMetadataDirectory = "/var/run/kubernetes.io/dra-device-attributes";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// CDI: what a container runtime does to a container that gets a VF (Container Device Interface),
-// and what the container may read about the VF (device metadata of KEP-5304). Pure functions.
+// CDI: the additions to a container that gets a VF, in the format of the Container Device
+// Interface, and the metadata of the VF that the container may read (Kubernetes' enhancement
+// proposal KEP-5304). Pure functions.
 //
 //   PCI function   device nodes /dev/vfio/vfio and /dev/vfio/GROUP; a variable with the address
 //   softgpu        the vfio-user socket at /run/vgpu-vf/DEVICE.sock; a variable with this path
@@ -42,8 +43,8 @@ struct PreparedDevice {
 /// Vendor and class of our CDI devices.
 inline constexpr std::string_view kCdiKind = "vgpu.org/vf";
 
-/// The fully qualified CDI devices of the device at `index`: the VF, and with the first device of a
-/// request the metadata of that request.
+/// The fully qualified CDI devices of the device at `index`: its VF; for the first device of a
+/// request, also the metadata of that request.
 [[nodiscard]] std::vector<std::string> cdi_ids(const std::string& uid,
                                                const std::vector<PreparedDevice>& devices,
                                                std::size_t index);

@@ -55,7 +55,7 @@ Result<> check_no_parameters(const json& allocation, const ClaimReference& refer
     for (const json& config : member(member(allocation, "devices"), "config"))
         if (word(member(config, "opaque"), "driver") == kDriver)
             return fail_claim(ErrorId::UnknownOption, reference,
-                              fmt::format("has parameters for the driver {}, which knows none; "
+                              fmt::format("has parameters for the driver {}, which accepts none; "
                                           "remove 'config' from the claim or its DeviceClass",
                                           kDriver));
     return {};
@@ -67,11 +67,11 @@ Result<AllocatedDevice> allocated_device(const json& result, const ClaimReferenc
     const std::string pool = word(result, "pool");
     if (pool != node)
         return fail_claim(ErrorId::WrongState, reference,
-                          fmt::format("its device {} is of pool '{}', and this host is pool '{}'",
+                          fmt::format("its device {} is in pool '{}', but this host is pool '{}'",
                                       device.device, pool, node));
     if (member(result, "adminAccess") == true)
         return fail_claim(ErrorId::WrongState, reference,
-                          "asks for administrative access, which a VF does not have");
+                          "requests administrative access, which a VF does not offer");
     if (!is_label(base_request(device.request)) || !is_label(device.device))
         return fail_claim(
             ErrorId::System, reference,
@@ -132,8 +132,8 @@ Result<Claim> claim_in(const Response& response, const ClaimReference& reference
                                   "there is no such claim (any more)");
             return fail_claim(
                 ErrorId::NoSuchVf, reference,
-                fmt::format("has the uid {}, and the kubelet asks for the uid {}: the "
-                            "claim was deleted and made again",
+                fmt::format("has the uid {}, but the kubelet asks for the uid {}: the "
+                            "claim was deleted and recreated",
                             uid_in(document), reference.uid));
         case Existence::Unknown:
             return fail_claim(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Claim: a ResourceClaim as the API server has it, reduced to the devices of this driver on this
-// host. Pure functions.
+// Claim: the devices of this driver on this host that a ResourceClaim has, read from an answer of
+// the API server. Pure functions.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -12,7 +12,7 @@
 
 namespace vgpu::kubernetes {
 
-/// How the kubelet names a claim.
+/// The names by which the kubelet identifies a claim.
 struct ClaimReference {
     std::string name_space;
     std::string name;
@@ -30,14 +30,15 @@ struct AllocatedDevice {
 
 struct Claim {
     ClaimReference reference;
-    std::string pod_claim;  ///< the pod's name for a claim made from a template; else empty
+    std::string pod_claim;  ///< name of the claim within its pod, if made from a template; else
+                            ///< empty
     std::vector<AllocatedDevice> devices;
 };
 
 /// "default/train"
 [[nodiscard]] std::string text_of(const ClaimReference& reference);
 
-/// OutOfRange unless all parts have the form that Kubernetes prescribes: they become parts of
+/// OutOfRange unless all parts have the form that Kubernetes prescribes. They become parts of
 /// paths.
 [[nodiscard]] Result<> check_reference(const ClaimReference& reference);
 
@@ -58,7 +59,8 @@ enum class Existence {
 [[nodiscard]] Existence existence_in(const Response& response, const ClaimReference& reference);
 
 /// The devices of this driver that `response` allocates to the claim. `node`: the pool of this
-/// host. NoSuchVf: the claim is gone. WrongState: it has no device here. System: unreadable answer.
+/// host. NoSuchVf: the claim is gone. WrongState: it has no device here, or requests administrative
+/// access. UnknownOption: it has parameters for this driver. System: unreadable answer.
 [[nodiscard]] Result<Claim> claim_in(const Response& response, const ClaimReference& reference,
                                      std::string_view node);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// ClaimFiles: what this host keeps of prepared claims. Every file appears whole, by a rename.
+// ClaimFiles: the files of prepared claims on this host. Every file is written atomically, by a
+// rename.
 //
 //   STATE/claims/UID/claim.json             the claim's namespace and name; outlives a reboot
 //   STATE/claims/UID/REQUEST-metadata.json  read by containers
 //   CDI/vgpu.org-vf-UID.json                read by the container runtime
 //
-// Any thread; callers serialize the calls for one claim.
+// Any thread may call it; callers serialize the calls for one claim.
 #pragma once
 
 #include "daemon/engines/kubernetes/claim.h"
@@ -23,7 +24,7 @@ public:
     ClaimFiles(std::string state_directory, std::string cdi_directory)
         : state_(std::move(state_directory)), cdi_(std::move(cdi_directory)) {}
 
-    /// Call it before the VFs are claimed: a claimed VF always has a record.
+    /// Call it before the VFs are claimed, so that a claimed VF always has a record.
     Result<> write_record(const ClaimReference& reference) const;
     Result<> write_metadata(const std::string& uid,
                             const std::map<std::string, nlohmann::json>& by_request) const;

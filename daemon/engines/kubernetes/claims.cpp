@@ -25,7 +25,7 @@ Result<std::vector<PreparedDevice>> Claims::with_vfs(const Claim& claim) {
 }
 
 /// The record comes first: reconcile() finds a claim in vgpud by its record.
-Result<> Claims::give(const Claim& claim, const std::vector<PreparedDevice>& devices) {
+Result<> Claims::assign(const Claim& claim, const std::vector<PreparedDevice>& devices) {
     const std::string& uid = claim.reference.uid;
     std::vector<std::string> names;
     for (const PreparedDevice& device : devices) names.push_back(device.vf.name);
@@ -44,7 +44,7 @@ Result<std::vector<PreparedDevice>> Claims::prepare(const ClaimReference& refere
     TRY(const Claim claim, claim_in(response, reference, host_.node));
     const std::lock_guard lock(mutex_);
     TRY(auto devices, with_vfs(claim));
-    TRY_VOID(give(claim, devices));
+    TRY_VOID(assign(claim, devices));
     return devices;
 }
 
@@ -65,7 +65,8 @@ Result<bool> Claims::is_open(const std::string& owner) {
         vfs, [&owner](const HostVf& vf) { return vf.owner == owner && vf.is_open; });
 }
 
-/// A pod that was removed by force may still run here: its guest keeps the VF until it ends.
+/// A pod that was removed by force may still run here, so a claim stays while one of its VFs is
+/// open.
 Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     TRY(const Response response, api_.call(Method::Get, path_of(reference), ""));
     const Existence existence = existence_in(response, reference);
@@ -93,7 +94,7 @@ std::vector<std::string> Claims::reconcile() {
         if (!ended)
             log.push_back(ended.error().cause);
         else if (*ended)
-            log.push_back(fmt::format("ended the claim of {} (uid {}): it is gone",
+            log.push_back(fmt::format("ended the claim of {} (uid {}): the ResourceClaim is gone",
                                       text_of(reference), reference.uid));
     }
     for (const HostVf& vf : vfs) {

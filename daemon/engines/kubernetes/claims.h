@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Claims: the VFs of ResourceClaims on this host, from the start of a pod to its end. The kubelet
-// calls prepare() before the first container of a pod and unprepare() after the last; both may be
-// repeated. reconcile() ends the claims whose end the kubelet never reported.
+// Claims: claims VFs for ResourceClaims on this host, and ends these claims. The kubelet calls
+// prepare() before the first container of a pod and unprepare() after the last, and may repeat
+// both. reconcile() ends the claims whose end the kubelet never reported.
 //
 //   prepare     read the claim -> write its record -> claim its VFs in vgpud -> write metadata
 //               and CDI file
 //   unprepare   end the claim in vgpud -> remove CDI file, metadata and record
 //
-// Any thread. Calls that change something on this host wait for each other; none of them waits for
-// the API server meanwhile.
+// Any thread may call it. One call at a time changes this host; a call that waits for the API
+// server does not block the others.
 #pragma once
 
 #include "daemon/engines/kubernetes/cdi.h"
@@ -36,14 +36,14 @@ public:
     Result<std::vector<PreparedDevice>> prepare(const ClaimReference& reference);
     /// Succeeds for a claim that was never prepared. Does not ask the API server.
     Result<> unprepare(const ClaimReference& reference);
-    /// Ends a prepared claim if the API server says that it is gone, and no client has one of its
-    /// VFs open. An error or a timeout ends nothing. Returns a line for each claim that was
-    /// ended or could not be ended.
+    /// Ends each prepared claim that the API server says is gone, unless a client has one of its
+    /// VFs open. An error or a timeout ends no claim. Returns a line for each claim that was ended
+    /// or could not be checked or ended, and for each VF of this cluster without a record.
     std::vector<std::string> reconcile();
 
 private:
     Result<std::vector<PreparedDevice>> with_vfs(const Claim& claim);
-    Result<> give(const Claim& claim, const std::vector<PreparedDevice>& devices);
+    Result<> assign(const Claim& claim, const std::vector<PreparedDevice>& devices);
     Result<> end(const std::string& uid);
     Result<bool> end_if_gone(const ClaimReference& reference);
     Result<bool> is_open(const std::string& owner);

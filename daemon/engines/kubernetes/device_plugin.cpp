@@ -85,15 +85,15 @@ public:
         return grpc::Status::OK;
     }
 
-    /// Checks once a second whether the kubelet has gone, because gRPC does not wake the wait.
+    /// Checks once a second whether the kubelet is gone, because gRPC does not wake the wait.
     grpc::Status ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                               grpc::ServerWriter<v1beta1::ListAndWatchResponse>* out) override {
-        constexpr std::chrono::seconds kLook{1};
+        constexpr std::chrono::seconds kPollInterval{1};
         std::unique_lock lock(mutex_);
         std::uint64_t sent = 0;
         while (!is_stopping_ && !context->IsCancelled()) {
             if (sent == generation_) {
-                changed_.wait_for(lock, kLook);
+                changed_.wait_for(lock, kPollInterval);
                 continue;
             }
             sent = generation_;

@@ -7,8 +7,8 @@
 //   DEVICE_PLUGINS/kubelet.sock        served by the kubelet: Register
 //   DEVICE_PLUGINS/vgpu-PROFILE.sock   ListAndWatch, Allocate
 //
-// A kubelet that starts removes all other sockets of the directory: serve_again() makes them again.
-// One thread calls the members; the services run in threads of gRPC, which call Allocations.
+// When a kubelet starts, it removes all other sockets of the directory; serve_again() recreates
+// them. One thread calls DevicePlugin. The services run in threads of gRPC, which call Allocations.
 #pragma once
 
 #include "daemon/engines/kubernetes/allocations.h"
@@ -30,10 +30,10 @@ public:
     DevicePlugin(const DevicePlugin&) = delete;
     DevicePlugin& operator=(const DevicePlugin&) = delete;
 
-    /// Reports the devices to the kubelet; a profile that is new is served and registered. A
-    /// profile without VFs stays, with no device.
+    /// Reports the devices to the kubelet. Serves and registers a new profile. A profile without
+    /// VFs stays registered, with no device.
     Result<> update(const DevicesByProfile& devices);
-    /// Makes all sockets again and registers all profiles.
+    /// Recreates all sockets and registers all profiles.
     Result<> serve_again();
 
 private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. A VF that the cluster must
-// not use is not a device: another owner has it, it is open without an owner, or it is not in
-// service. Pure functions.
+// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. VFs that the cluster must
+// not use are not devices: VFs of other owners, and VFs without an owner that are open or out of
+// service themselves, such as a stopped or quarantined VF. Pure functions.
 //
 //   state of the GPU              taint of its devices
 //   ok                            none
 //   device-lost, failed           NoExecute: Kubernetes ends the pods that use them
 //   starting, pf-lost,            NoSchedule: pods stay, because guests continue to compute while
-//   version-mismatch, any other   vgpud or the PF core is away
+//   version-mismatch, any other   vgpud or the PF core does not answer
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -42,7 +42,7 @@ struct Device {
     bool operator==(const Device&) const = default;
 };
 
-/// Whether the VF and its GPU are in service.
+/// True if the VF and its GPU are in service.
 [[nodiscard]] bool is_in_service(const HostVf& vf);
 
 /// `bytes` as Kubernetes itself writes it: "64Mi", "1Gi", "1000".
@@ -52,8 +52,9 @@ struct Device {
 /// numaNode and resource.kubernetes.io/pciBusID (of PCI functions).
 [[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
 
-/// Sorted by name. `cluster`: VFs that a claim of this cluster has are devices, too.
-/// BadConfiguration if two VFs would have the same device name.
+/// Sorted by name. VFs with an owner are devices only if a claim of `cluster` owns them.
+/// BadConfiguration if two VFs would have the same device name, or one has a name that Kubernetes
+/// does not allow.
 [[nodiscard]] Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs,
                                                      std::string_view cluster, const PciPort& pci);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// serve_at(): a gRPC server at a Unix socket, for the kubelet alone. Used by the services of this
-// folder.
+// serve_at(): starts a gRPC server at a Unix socket that only its owner (root) may open.
+// kubelet_plugin and device_plugin use it.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -13,12 +13,13 @@
 
 namespace vgpu::kubernetes {
 
-/// Replaces a socket that an earlier vgpu-dra left; HostLock ensures that no other one uses it.
-/// System if the socket cannot be made. `services` must outlive the server.
+/// Replaces any file at `path`, usually the socket of an earlier vgpu-dra; HostLock ensures that no
+/// other vgpu-dra uses it. OutOfRange if `path` is too long for a socket; System if the socket
+/// cannot be made. `services` must outlive the server.
 Result<std::unique_ptr<grpc::Server>> serve_at(const std::string& path,
                                                const std::vector<grpc::Service*>& services);
 
-/// Ends calls that are under way after a short time, and removes the socket.
+/// Waits up to 5 s for calls under way, then cancels them and removes the socket.
 void stop_serving(std::unique_ptr<grpc::Server> server, const std::string& path);
 
 }  // namespace vgpu::kubernetes

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostLock: at most one vgpu-dra of a driver runs on a host. Uses flock(2), which ends with the
-// process, also if it runs in another container. main.cpp takes it before it touches anything.
+// HostLock: ensures that at most one vgpu-dra runs on a host, also in different containers. Uses
+// flock(2), so the lock ends with the process. main.cpp takes it before it serves or claims
+// anything.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // HostPci: implements PciPort by sysfs of this host: the NUMA node and the IOMMU group of a
-// function. Any thread.
+// function. Any thread may call it.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

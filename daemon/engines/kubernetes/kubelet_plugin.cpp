@@ -30,7 +30,7 @@ void fill(Device& out, const std::string& node, const std::string& uid,
 }
 
 /// The service in one version of the interface; the versions differ in the types of the messages.
-/// A claim that fails does not fail the others.
+/// The failure of one claim does not affect the others of a request.
 template <typename Service, typename PrepareRequest, typename PrepareResponse,
           typename UnprepareRequest, typename UnprepareResponse>
 class DraService final : public Service {
@@ -107,27 +107,27 @@ private:
 
 class Plugin final : public KubeletPlugin {
 public:
-    Plugin(Place place, Claims& claims, const std::string& node,
+    Plugin(SocketPaths paths, Claims& claims, const std::string& node,
            std::function<void(const std::string&)> on_registration)
-        : place_(std::move(place)),
+        : paths_(std::move(paths)),
           v1_(claims, node),
           v1beta1_(claims, node),
-          registration_(place_.dra_socket, std::move(on_registration)) {}
-    /// The registration first: the kubelet then sends no more claims.
+          registration_(paths_.dra_socket, std::move(on_registration)) {}
+    /// Ends the registration first, so that the kubelet sends no more claims.
     ~Plugin() override {
-        stop_serving(std::move(registration_server_), place_.registration_socket);
-        stop_serving(std::move(dra_server_), place_.dra_socket);
+        stop_serving(std::move(registration_server_), paths_.registration_socket);
+        stop_serving(std::move(dra_server_), paths_.dra_socket);
     }
 
     /// The kubelet connects to the DRA socket as soon as it finds the registration.
     Result<> start() {
-        TRY(dra_server_, serve_at(place_.dra_socket, {&v1_, &v1beta1_}));
-        TRY(registration_server_, serve_at(place_.registration_socket, {&registration_}));
+        TRY(dra_server_, serve_at(paths_.dra_socket, {&v1_, &v1beta1_}));
+        TRY(registration_server_, serve_at(paths_.registration_socket, {&registration_}));
         return {};
     }
 
 private:
-    Place place_;
+    SocketPaths paths_;
     ServiceV1 v1_;
     ServiceV1Beta1 v1beta1_;
     RegistrationService registration_;
@@ -138,9 +138,9 @@ private:
 }  // namespace
 
 Result<std::unique_ptr<KubeletPlugin>> KubeletPlugin::start(
-    const Place& place, Claims& claims, const std::string& node,
+    const SocketPaths& paths, Claims& claims, const std::string& node,
     std::function<void(const std::string& refusal)> on_registration) {
-    auto plugin = std::make_unique<Plugin>(place, claims, node, std::move(on_registration));
+    auto plugin = std::make_unique<Plugin>(paths, claims, node, std::move(on_registration));
     TRY_VOID(plugin->start());
     return plugin;
 }

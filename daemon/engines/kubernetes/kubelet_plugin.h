@@ -2,7 +2,7 @@
 //
 // KubeletPlugin: the gRPC services of a DRA driver, for the kubelet of this host.
 //
-//   PLUGINS_REGISTRY/gpu.vgpu.org-reg.sock   Registration: the kubelet finds it and asks GetInfo
+//   PLUGINS_REGISTRY/gpu.vgpu.org-reg.sock   Registration: the kubelet finds it and calls GetInfo
 //   PLUGINS/gpu.vgpu.org/dra.sock            DRAPlugin v1 and v1beta1: prepare and unprepare claims
 //
 // The services run in threads of gRPC, which call Claims.
@@ -18,15 +18,15 @@ namespace vgpu::kubernetes {
 
 class KubeletPlugin {
 public:
-    struct Place {
+    struct SocketPaths {
         std::string dra_socket;
         std::string registration_socket;
     };
 
-    /// Serves until destruction. `on_registration`: the kubelet answered the registration, with an
-    /// empty text or why it refused. It may be called by any thread.
+    /// Serves until destruction. Calls `on_registration`, in any thread, when the kubelet answers
+    /// the registration; `refusal` is the kubelet's reason, or empty if it accepts.
     static Result<std::unique_ptr<KubeletPlugin>> start(
-        const Place& place, Claims& claims, const std::string& node,
+        const SocketPaths& paths, Claims& claims, const std::string& node,
         std::function<void(const std::string& refusal)> on_registration);
 
     virtual ~KubeletPlugin() = default;

@@ -23,9 +23,9 @@
 namespace vgpu::kubernetes {
 namespace {
 
-/// Limits of waits. The kubelet waits longer than their sum.
+/// Limits of the waits for vgpud and the API server. The kubelet waits longer than their sum.
 constexpr std::chrono::milliseconds kVgpudWait{5000}, kApiWait{10'000};
-/// Leaves room for "k8s:", a uid and ".0" in an owner of 72 bytes.
+/// Leaves room for "k8s:", ':', a uid and ".0" in an engine's owner, which has at most 72 bytes.
 constexpr std::size_t kMaxCluster = 29;
 
 constexpr const char *kDra = "dra", *kDevicePlugin = "device-plugin";
@@ -42,7 +42,7 @@ struct CommandLine {
     bool is_withdrawing = false;
 };
 
-/// The connections to vgpud that both modes need.
+/// The connections to vgpud, and the facts of this host, that both modes need.
 struct Host {
     explicit Host(const CommandLine& line) : vgpud(line.bus, kVgpudWait), watch(line.bus) {}
 
@@ -67,7 +67,7 @@ Result<> check(const CommandLine& line) {
     if (!is_subdomain(line.node))
         return fail(
             ErrorId::OutOfRange,
-            fmt::format("'{}' is not the name of a node; --node or NODE_NAME names it", line.node));
+            fmt::format("'{}' is not the name of a node; set --node or NODE_NAME", line.node));
     const bool is_word = std::ranges::all_of(line.cluster, [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
     });
@@ -94,7 +94,7 @@ std::string plugin_directory(const CommandLine& line) {
     return fmt::format("{}/plugins/{}", line.kubelet_dir, kDriver);
 }
 
-/// Publishes the devices of this host. A full pass first ends the claims whose
+/// Publishes the devices of this host. A pass over everything first ends the claims whose
 /// ResourceClaims are gone.
 Result<> dra_pass(Host& host, const CommandLine& line, Publisher& publisher, Claims& claims,
                   Extent extent) {
@@ -113,7 +113,8 @@ void log_registration(const std::string& refusal) {
         log_line(fmt::format("the kubelet refuses the driver {}: {}", kDriver, refusal));
 }
 
-/// The kubelet removes the slices of a driver that was away, so a registration starts a full pass.
+/// The kubelet removes the slices of a driver whose socket was gone, so a registration starts a
+/// pass over everything.
 Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals) {
     ApiAddress address = line.api;
     if (address.server.empty()) {
@@ -125,11 +126,11 @@ Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals)
                   {.node = line.node, .cluster = line.cluster, .user = host.user});
     MainLoop loop(host.watch,
                   [&](Extent extent) { return dra_pass(host, line, publisher, claims, extent); });
-    const KubeletPlugin::Place place{
+    const KubeletPlugin::SocketPaths paths{
         .dra_socket = plugin_directory(line) + "/dra.sock",
         .registration_socket =
             fmt::format("{}/plugins_registry/{}-reg.sock", line.kubelet_dir, kDriver)};
-    TRY(auto plugin, KubeletPlugin::start(place, claims, line.node, [&loop](const auto& refusal) {
+    TRY(auto plugin, KubeletPlugin::start(paths, claims, line.node, [&loop](const auto& refusal) {
             log_registration(refusal);
             loop.resync();
         }));
@@ -193,7 +194,7 @@ void add_options(CLI::App& app, CommandLine& line) {
         ->capture_default_str()
         ->type_name("DIR");
     app.add_option("--socket-user", line.socket_user,
-                   "the user that opens sockets of softgpu VFs; 107:107 for KubeVirt")
+                   "the user that may open the sockets of softgpu VFs; 107:107 for KubeVirt")
         ->capture_default_str()
         ->type_name("UID:GID");
 }
@@ -205,7 +206,7 @@ void add_dra_options(CLI::App& app, CommandLine& line) {
     app.add_option("--token-file", line.api.token_file, "file of the token, with --server")
         ->type_name("FILE");
     app.add_option("--ca-file", line.api.ca_file,
-                   "certificates that the API server is checked with, with --server")
+                   "CA certificates that verify the API server, with --server")
         ->type_name("FILE");
     app.add_option("--cdi-dir", line.cdi_dir, "where the container runtime reads CDI files")
         ->capture_default_str()

@@ -21,8 +21,8 @@ void MainLoop::stop() {
     wakeup_.raise();
 }
 
-/// A failure that lasts is logged once.
-void MainLoop::note(const std::string& failure) {
+/// Logs a lasting failure once.
+void MainLoop::log_change(const std::string& failure) {
     if (failure != failure_) log_line(failure.empty() ? "all is well again" : failure);
     failure_ = failure;
 }
@@ -34,7 +34,7 @@ void MainLoop::run() {
         const bool is_watching = watch_.connect();
         const bool is_resync = is_resync_wanted_.exchange(false);
         const auto done = pass_(is_resync ? Extent::Everything : Extent::Changes);
-        note(done ? "" : done.error().cause);
+        log_change(done ? "" : done.error().cause);
         if (!done && is_resync) is_resync_wanted_ = true;
         const bool is_well = done && is_watching;
         const bool is_over =

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// MainLoop: the main thread of vgpu-dra. It calls a pass, which brings Kubernetes up to date:
+// MainLoop: the main thread of vgpu-dra. It calls `pass`, a function that brings Kubernetes up to
+// date:
 //
 //   change of vgpud ----------------> pass(changes)
-//   resync(), kResync, start -------> pass(everything): also reads what Kubernetes has
-//   failure ------------------------> the same again after 1 s, 2 s, … kMaxRetry
+//   resync(), kResync, start -------> pass(everything): in mode dra also reads claims and slices
+//   failure ------------------------> the same pass after 1 s, 2 s, … kMaxRetry
 #pragma once
 
 #include "daemon/adapters/wakeup.h"
@@ -20,6 +21,7 @@ namespace vgpu::kubernetes {
 /// One line of the log.
 void log_line(const std::string& line);
 
+/// What a pass brings up to date: the changes that vgpud reported, or everything.
 enum class Extent { Changes, Everything };
 
 class MainLoop {
@@ -33,12 +35,12 @@ public:
 
     /// Runs until stop().
     void run();
-    /// Any thread.
+    /// Any thread may call resync() and stop().
     void resync();
     void stop();
 
 private:
-    void note(const std::string& failure);
+    void log_change(const std::string& failure);
 
     VgpudWatch& watch_;
     Pass pass_;

@@ -22,11 +22,11 @@ inline constexpr std::string_view kDomain = "vgpu.org";
 /// "VGPU_SOCKET_GPU0_VF3" for the prefix "VGPU_SOCKET" and the device "gpu0-vf3".
 [[nodiscard]] std::string variable_of(std::string_view prefix, std::string_view device);
 
-/// Whether `word` is 1 to 63 lower-case letters, digits and '-' (an RFC 1123 label). Such a word is
-/// safe as the name of a file.
+/// True if `word` is 1 to 63 lower-case letters, digits and '-', with no '-' at either end (an RFC
+/// 1123 label). Such a word is safe as the name of a file.
 [[nodiscard]] bool is_label(std::string_view word);
 
-/// Whether `name` consists of labels and dots, at most 253 characters (an RFC 1123 subdomain).
+/// True if `name` consists of labels and dots, at most 253 characters (an RFC 1123 subdomain).
 [[nodiscard]] bool is_subdomain(std::string_view name);
 
 /// "k8s:CLUSTER:UID.0". A ResourceClaim has one life, because its uid is never used again.

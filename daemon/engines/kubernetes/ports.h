@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Ports of the Kubernetes bridge: vgpud, the API server, and the PCI functions of this host. Faked
-// in tests. Any thread.
+// Ports of the Kubernetes bridge: interfaces to vgpud, to the API server, and to the PCI functions
+// of this host. Tests implement them with fakes. Any thread may call them.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,7 +19,7 @@ using daemon::fail;
 using daemon::fail_errno;
 using daemon::Result;
 
-/// A VF as vgpud lists it. A PF driver other than vgpu-pf may leave numbers unknown.
+/// A VF as vgpud lists it. A PF driver other than our PF core may leave numbers unknown.
 struct HostVf {
     std::string target;  ///< "gpu0/vf3"
     std::string name;
@@ -32,7 +32,7 @@ struct HostVf {
     std::optional<std::uint64_t> vram_bytes;  ///< none: not known
     std::optional<std::uint32_t> weight;
     std::optional<double> min_pct;
-    bool is_open = false;  ///< a client has it open
+    bool is_open = false;  ///< true if a client has the VF open
 };
 
 /// The user who may open the sockets of a claim's VFs.
@@ -41,7 +41,7 @@ struct SocketUser {
     std::uint32_t gid = 0;
 };
 
-/// Errors have vgpud's own ids. System: vgpud does not answer.
+/// Errors of vgpud keep their ids. System: vgpud does not answer.
 class VgpudPort {
 public:
     virtual ~VgpudPort() = default;

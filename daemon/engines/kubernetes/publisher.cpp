@@ -65,7 +65,7 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Failures are ignored: slices without an owner work, but outlive their node.
+/// Ignores failures: slices without an owner work, but outlive their node.
 void Publisher::read_node() {
     if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Publisher: keeps the ResourceSlices of this host equal to its devices. Writes only if something
-// differs; each write makes a new generation of the pool. If somebody else writes meanwhile (409
-// or 404), it reads again. One thread.
+// Publisher: keeps the ResourceSlices of this host equal to its devices. Writes only if slices and
+// devices differ; each write makes a new generation of the pool. If another program writes at the
+// same time (HTTP status 409 or 404), publish() reads again. Runs in one thread.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -21,12 +21,13 @@ public:
 
     Publisher(ApiPort& api, std::string node) : api_(api), node_{std::move(node), ""} {}
 
-    /// Whether `devices` are those of the last successful publish().
+    /// True if `devices` are those of the last successful publish().
     [[nodiscard]] bool knows(const std::vector<Device>& devices) const {
         return published_ == devices;
     }
-    /// Reads the slices and writes those that differ. After an error the API server may have some
-    /// of the new slices; Kubernetes does not use the pool until the next publish() succeeds.
+    /// Reads the slices. If they differ from `devices`, writes all slices and removes surplus ones.
+    /// After an error the API server may have some of the new slices; Kubernetes does not use the
+    /// pool until the next publish() succeeds.
     Result<> publish(const std::vector<Device>& devices);
     /// Removes all slices of this host.
     Result<> withdraw();
@@ -36,7 +37,7 @@ private:
     using Versions = std::map<std::string, std::string>;
     struct Refusal {
         Error error;
-        bool is_conflict = false;  ///< somebody else wrote first: read again
+        bool is_conflict = false;  ///< true if another program wrote first: read again
     };
     template <typename T> using Written = tl::expected<T, Refusal>;
 

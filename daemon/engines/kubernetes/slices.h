@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Slices: the devices of this host as ResourceSlices of resource.k8s.io/v1. The host has one pool,
-// which has the name of its node. All slices of a pool have the pool's generation and the number of
-// slices; Kubernetes uses a pool only if all slices of its newest generation are there. Pure
-// functions.
+// Slices: convert the devices of this host to ResourceSlices of resource.k8s.io/v1, and back. The
+// host has one pool, with the name of its node. Each slice names the generation of the pool and the
+// number of its slices; Kubernetes uses a pool only if all slices of its newest generation exist.
+// Pure functions.
 #pragma once
 
 #include "daemon/engines/kubernetes/devices.h"
@@ -31,13 +31,13 @@ struct PublishedSlice {
     std::vector<Device> devices;
 };
 
-/// The node that owns the slices: Kubernetes removes them with it.
+/// The node that owns the slices: Kubernetes removes the slices together with the node.
 struct NodeReference {
     std::string name;
-    std::string uid;  ///< empty: not known, the slices have no owner
+    std::string uid;  ///< empty: not known, so the slices have no owner
 };
 
-/// Devices of each slice, in order; one empty slice for no devices.
+/// Devices of each slice, in order. If there are no devices, one empty slice.
 [[nodiscard]] std::vector<std::vector<Device>> split(std::span<const Device> devices);
 
 /// "NODE-gpu.vgpu.org-0"
@@ -48,11 +48,11 @@ struct NodeReference {
                                         std::size_t count, std::int64_t generation,
                                         std::span<const Device> devices);
 
-/// The slices of `node` and this driver in a ResourceSliceList. System if the text is no such list.
+/// The slices of `node` and this driver in a ResourceSliceList. System if `list` is something else.
 [[nodiscard]] Result<std::vector<PublishedSlice>> published_in(const std::string& list,
                                                                const std::string& node);
 
-/// Whether the API server has exactly `desired` (as split() makes it) for `node`.
+/// True if the API server has exactly `desired` (as split() makes it) for `node`.
 [[nodiscard]] bool is_published(std::span<const PublishedSlice> published,
                                 std::span<const std::vector<Device>> desired,
                                 const std::string& node);

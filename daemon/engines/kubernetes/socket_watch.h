@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketWatch: reports each time a file of some name appears in a directory, by inotify. The device
-// plugin learns by it that a kubelet has started.
+// SocketWatch: reports each time a file with a given name appears in a directory, by inotify. From
+// this the device plugin learns that a kubelet has started.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -26,7 +26,7 @@ template <typename T> std::vector<T> column(const Dict& columns, const char* nam
     return value_of<std::vector<T>>(columns, name);
 }
 
-/// vgpud answers the largest number for one that it does not know.
+/// vgpud reports an unknown number as the largest value of its type.
 template <typename T> std::optional<T> known(T value) {
     if (value == std::numeric_limits<T>::max()) return {};
     return value;
@@ -55,7 +55,7 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
     const auto sockets = column<std::string>(columns, "Socket");
     const auto sizes = column<std::uint64_t>(columns, "VramBytes");
     const auto weights = column<std::uint32_t>(columns, "Weight");
-    const auto floors = column<double>(columns, "MinPct");
+    const auto min_pcts = column<double>(columns, "MinPct");
     const auto open = column<bool>(columns, "Attached");
     std::vector<HostVf> vfs;
     for (std::size_t n = 0; n < targets.size(); ++n) {
@@ -70,7 +70,7 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
                        .socket = sockets.at(n),
                        .vram_bytes = known(sizes.at(n)),
                        .weight = known(weights.at(n)),
-                       .min_pct = known(floors.at(n)),
+                       .min_pct = known(min_pcts.at(n)),
                        .is_open = open.at(n)});
     }
     return vfs;

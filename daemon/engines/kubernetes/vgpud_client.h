@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VgpudClient: implements VgpudPort by D-Bus. VgpudWatch waits for changes of what vgpud answers.
+// VgpudClient: implements VgpudPort by D-Bus. VgpudWatch waits for changes of GPUs and VFs.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -13,7 +13,7 @@
 
 namespace vgpu::kubernetes {
 
-/// Any thread.
+/// Any thread may call it.
 class VgpudClient final : public VgpudPort {
 public:
     /// `bus`: "system", "session" or an address. Waits up to `max_wait` for a vgpud that is
@@ -32,17 +32,17 @@ private:
 };
 
 /// Waits for a change of vgpud's CapacityCounter, which counts changes of the states of GPUs and of
-/// the numbers of VFs by profile, and for vgpud to start or end. One thread.
+/// the numbers of VFs by profile, and for vgpud to start or end. Runs in one thread.
 class VgpudWatch {
 public:
     explicit VgpudWatch(std::string bus) : bus_name_(std::move(bus)) {}
 
     /// Waits until something changed, `wake` (a file descriptor) is readable, or `max_wait` is
-    /// over. Waits without the bus if it cannot be reached, and connects again at the next call.
-    /// False if `max_wait` was over first.
+    /// over. Without a connection to the bus, which only connect() makes, it waits for the other
+    /// two. False if `max_wait` was over first.
     bool wait(int wake, std::chrono::milliseconds max_wait);
-    /// Call it before the first reading: later changes wake wait(). Returns whether the bus is
-    /// reachable.
+    /// Call it before the first read of vgpud, so that later changes wake wait(). True if the bus
+    /// is reachable.
     bool connect();
 
 private:

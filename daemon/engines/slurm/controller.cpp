@@ -12,7 +12,7 @@ constexpr int kTimedOut = 124;
 }  // namespace
 
 Result<std::string> Controller::output_of(const std::vector<std::string>& argv) {
-    Ran ran = programs_.run(argv);
+    ProgramResult ran = programs_.run(argv);
     if (ran.status == 0) return std::move(ran.out);
     const std::string words = fmt::format("{}", fmt::join(argv, " "));
     if (ran.status == kTimedOut)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Controller: runs Slurm's programs and returns their output as values. Most calls ask slurmctld,
-// which serves a whole cluster; steps() asks only the slurmd of this host. Error if a program fails
-// or prints nothing or an unknown text.
+// which serves a whole cluster; steps() asks only the slurmd of this host. A call fails if its
+// program fails or prints a text that cannot be parsed.
 #pragma once
 
 #include "daemon/engines/slurm/texts.h"

@@ -11,7 +11,13 @@ namespace vgpu::slurm {
 
 namespace {
 
-/// The elements of a list; commas in parentheses separate nothing.
+/// Far more VFs than a host can have. Bounds memory, because profiles_of() has an element for each
+/// VF.
+constexpr std::uint32_t kMaxCount = 65'535;
+/// Slurm prints this for an empty list.
+constexpr std::string_view kNone = "(null)";
+
+/// The elements of a list. A comma in parentheses does not separate elements.
 std::vector<std::string_view> elements_of(std::string_view list) {
     std::vector<std::string_view> all;
     std::size_t begin = 0;
@@ -25,6 +31,16 @@ std::vector<std::string_view> elements_of(std::string_view list) {
         begin = i + 1;
     }
     return all;
+}
+
+/// True if the parentheses are balanced; otherwise elements_of() would split at the wrong commas.
+bool is_balanced(std::string_view list) {
+    int depth = 0;
+    for (const char letter : list) {
+        if (letter == '(') ++depth;
+        if (letter == ')' && --depth < 0) return false;
+    }
+    return depth == 0;
 }
 
 bool is_vgpu(std::string_view element) {
@@ -48,9 +64,10 @@ Result<std::pair<std::string, std::uint32_t>> read_element(std::string_view elem
     }
     const auto count = text::number_in<std::uint32_t>(number);
     const bool has_type = head.size() > kGres.size() + 1;
-    if (!has_type || !count)
+    if (!has_type || !count || *count > kMaxCount)
         return fail(ErrorId::BadConfiguration,
-                    fmt::format("GRES '{}' is not {}:PROFILE:NUMBER", element, kGres));
+                    fmt::format("GRES '{}' is not {}:PROFILE:NUMBER with a number up to {}",
+                                element.substr(0, kMaxShown), kGres, kMaxCount));
     return std::pair(std::string(head.substr(kGres.size() + 1)), *count);
 }
 
@@ -64,11 +81,16 @@ std::string text_of(const Counts& counts) {
 }  // namespace
 
 Result<Counts> read_gres(std::string_view list) {
+    if (!is_balanced(list))
+        return fail(
+            ErrorId::BadConfiguration,
+            fmt::format("GRES '{}' has parentheses that do not match", list.substr(0, kMaxShown)));
     Counts counts;
     for (const std::string_view element : elements_of(list)) {
         if (!is_vgpu(element)) continue;
         TRY(const auto one, read_element(element));
-        counts[one.first] += one.second;
+        std::uint32_t& count = counts[one.first];
+        count = std::min(count + one.second, kMaxCount);
     }
     return counts;
 }
@@ -76,7 +98,8 @@ Result<Counts> read_gres(std::string_view list) {
 std::string with_counts(std::string_view list, const Counts& counts) {
     Counts all = counts;
     std::string text;
-    for (const std::string_view element : elements_of(list == "(null)" ? "" : list)) {
+    for (const std::string_view element : elements_of(list)) {
+        if (element == kNone) continue;
         if (is_vgpu(element)) {
             if (const auto one = read_element(element)) all.try_emplace(one->first, 0);
             continue;

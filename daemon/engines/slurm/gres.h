@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Generic resources (GRES) of Slurm: a profile is a type of the GRES "vgpu", so that users ask for
-// --gres=vgpu:PROFILE:N. Reads and writes the lists of Slurm's programs and files. Pure functions,
-// called by Controller, Health and main.
+// --gres=vgpu:PROFILE:N. Reads and writes the lists of Slurm's programs and files. Pure functions.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -15,6 +14,8 @@
 namespace vgpu::slurm {
 
 inline constexpr std::string_view kGres = "vgpu";
+/// Limit of the part of a text of Slurm that a message quotes, in bytes.
+inline constexpr std::size_t kMaxShown = 200;
 
 /// Numbers of VFs by profile.
 using Counts = std::map<std::string, std::uint32_t>;

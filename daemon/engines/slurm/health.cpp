@@ -19,7 +19,7 @@ std::string text_of(const Counts& counts, const std::string& condition) {
 }  // namespace
 
 std::vector<std::string> Health::check() {
-    const Truth now = truth();
+    const HostState now = read_host_state();
     const std::string published = text_of(now.vfs, now.condition);
     if (published_.load(kPublishedFor) != published) {
         published_.forget();
@@ -30,29 +30,29 @@ std::vector<std::string> Health::check() {
 }
 
 /// Slurm may use the VFs that are free and those that its own jobs have.
-Health::Truth Health::truth() {
+Health::HostState Health::read_host_state() {
     const auto claims = vgpud_.claims();
     const auto capacity = vgpud_.capacity();
     claims_ = claims.value_or(std::vector<Claim>{});
     if (!claims) return {.vfs = {}, .condition = claims.error().cause};
     if (!capacity) return {.vfs = {}, .condition = capacity.error().cause};
-    Truth truth;
+    HostState state;
     for (const Capacity& row : *capacity) {
-        if (!row.profile.empty()) truth.vfs[row.profile] += row.free;
-        if (row.gpu_state != kGpuOk && truth.condition.empty())
-            truth.condition = fmt::format("{} is {}", row.gpu, row.gpu_state);
+        if (!row.profile.empty()) state.vfs[row.profile] += row.free;
+        if (row.gpu_state != kGpuOk && state.condition.empty())
+            state.condition = fmt::format("{} is {}", row.gpu, row.gpu_state);
     }
     for (const Claim& claim : *claims)
-        if (!claim.profile.empty() && life_of(claim.owner, cluster_)) ++truth.vfs[claim.profile];
-    return truth;
+        if (!claim.profile.empty() && life_of(claim.owner, cluster_)) ++state.vfs[claim.profile];
+    return state;
 }
 
 /// Publishes the capacity first, so that a resumed host never offers VFs that it does not have.
-Result<> Health::publish(const Truth& truth) {
+Result<> Health::publish(const HostState& host_state) {
     TRY(const Node node, slurm_.this_node());
-    if (truth.condition.empty()) TRY_VOID(publish_gres(node, truth.vfs));
-    TRY(const bool is_known, publish_state(node, truth.condition));
-    if (is_known) published_.save(text_of(truth.vfs, truth.condition));
+    if (host_state.condition.empty()) TRY_VOID(publish_gres(node, host_state.vfs));
+    TRY(const bool is_known, publish_state(node, host_state.condition));
+    if (is_known) published_.save(text_of(host_state.vfs, host_state.condition));
     return {};
 }
 
@@ -80,9 +80,9 @@ Result<bool> Health::publish_state(const Node& node, const std::string& conditio
     return true;
 }
 
-/// Ends a claim only if the controller's answer lacks its life, no step of its job is on this host,
-/// and no client has the VF open. The claims were read before the controller is asked, so a life
-/// that begins meanwhile is not among them.
+/// Ends the claims of a life only if the controller does not list the life, no step of its job is
+/// on this host, and no client has any of its VFs open. The claims were read before the controller
+/// is asked, so a life that begins meanwhile is not among them.
 Result<> Health::end_left_claims() {
     std::map<std::string, bool> left;  // whether one of the owner's VFs is open
     for (const Claim& claim : claims_)

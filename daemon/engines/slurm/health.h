@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Health: keeps Slurm's view of this host true. slurmd calls it as HealthCheckProgram.
+// Health: keeps Slurm's view of this host correct. slurmd calls it as HealthCheckProgram.
 //
-//   vgpud or a GPU is away       drain the host, with a reason that begins with kMark
+//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark
 //   all is well                  resume the host if it was drained with such a reason; publish how
 //                                many VFs of each profile Slurm may use
 //   a claim without a job        end it
 //
-// If nothing has changed it asks the controller nothing, because a cluster has many hosts.
+// If nothing has changed and no claim looks left behind, a check does not ask slurmctld, which
+// serves many hosts.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -16,12 +17,13 @@
 
 namespace vgpu::slurm {
 
-/// Begins the reason of each drain by vgpu-slurm. Other drains are not resumed.
+/// Begins the reason of each drain by vgpu-slurm. vgpu-slurm does not resume a host that has
+/// another reason.
 inline constexpr std::string_view kMark = "vgpu: ";
 
 class Health {
 public:
-    /// Slurm is asked again after this time, because it may have lost the published values.
+    /// Health asks Slurm again after this time, because Slurm may have lost the published values.
     static constexpr std::chrono::minutes kPublishedFor{30};
 
     Health(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string cluster)
@@ -32,13 +34,13 @@ public:
 
 private:
     /// The state of this host that Slurm should know.
-    struct Truth {
+    struct HostState {
         Counts vfs;
-        std::string condition;  ///< why the host must not get jobs; empty: it may
+        std::string condition;  ///< why the host must not get jobs; empty: it may get jobs
     };
 
-    [[nodiscard]] Truth truth();
-    Result<> publish(const Truth& truth);
+    [[nodiscard]] HostState read_host_state();
+    Result<> publish(const HostState& host_state);
     Result<> publish_gres(const Node& node, const Counts& counts);
     /// False if `condition` could not be set, because an operator has drained the host.
     Result<bool> publish_state(const Node& node, const std::string& condition);

@@ -16,7 +16,7 @@ std::string prefix_of(const std::string& cluster) {
     return fmt::format("slurm:{}:", cluster);
 }
 
-/// Whether the error is a lack of free VFs, so that another host may serve the job.
+/// True if the error is a lack of free VFs, so that another host may serve the job.
 bool is_lack_of_vfs(ErrorId id) {
     return id == ErrorId::NoMatchingVf || id == ErrorId::Claimed || id == ErrorId::WrongState;
 }
@@ -33,7 +33,9 @@ std::optional<JobLife> life_of(const std::string& owner, const std::string& clus
     if (!owner.starts_with(prefix) || dot == std::string::npos || dot < prefix.size()) return {};
     const auto life = text::number_in<std::uint32_t>(std::string_view(owner).substr(dot + 1));
     if (!life) return {};
-    return JobLife{.id = owner.substr(prefix.size(), dot - prefix.size()), .life = *life};
+    JobLife job{.id = owner.substr(prefix.size(), dot - prefix.size()), .life = *life};
+    const bool is_ours = owner_of({.cluster = cluster, .id = job.id, .life = job.life}) == owner;
+    return is_ours ? std::optional(std::move(job)) : std::nullopt;
 }
 
 std::string device_of(const std::string& socket) {
@@ -42,20 +44,26 @@ std::string device_of(const std::string& socket) {
 }
 
 /// Claims for the life that the controller names, because the environment of a step may be older.
-Result<std::vector<GivenVf>> Jobs::give(const JobName& job) {
+/// Slurm 22.05 allocates no GRES to a requeued job whose host goes down before Slurm knows that the
+/// job has ended there. If the job is requeued once more, it gets its GRES.
+Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
     TRY(const Job known, slurm_.job(job.id));
-    if (known.vfs.empty()) return std::vector<GivenVf>{};
+    if (known.vfs.empty() && known.has_asked_for_vfs)
+        return fail(ErrorId::NoMatchingVf,
+                    "Slurm started the job without the VFs that it asked for");
+    if (known.vfs.empty()) return std::vector<AssignedVf>{};
     return vgpud_.assign(owner_of({.cluster = job.cluster, .id = job.id, .life = known.life}),
                          profiles_of(known.vfs), known.user);
 }
 
 Outcome Jobs::prolog(const JobName& job) {
-    const auto given = give(job);
+    const auto given = assign(job);
     if (!given) return refuse(job, given.error());
     return {};
 }
 
-/// If no VF is free the published capacity was wrong, so the next health check publishes it again.
+/// Unless the job is at fault, the published values may be wrong, so the next health check
+/// publishes them again.
 Outcome Jobs::refuse(const JobName& job, const Error& error) {
     if (error.id == ErrorId::BadConfiguration) {
         const auto held = slurm_.hold(job.id, std::string(kMark) + error.cause);
@@ -68,14 +76,17 @@ Outcome Jobs::refuse(const JobName& job, const Error& error) {
                 .log = fmt::format("job {} is requeued: {}", job.id, error.cause),
                 .out = ""};
     }
-    // Slurm drains the host of a failed prolog with a reason without details, but keeps a reason
-    // that is already set.
-    static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
+    // After a failed prolog Slurm drains the host with a general reason. Slurm keeps a reason that
+    // is already set, so this drain sets a detailed one first. It does not replace an operator's
+    // reason, because the health check would resume a host that has our reason.
+    const auto node = slurm_.this_node();
+    if (node && !node->is_drained)
+        static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
     return {.status = kFailed, .log = error.cause, .out = ""};
 }
 
 Outcome Jobs::ensure(const JobName& job) {
-    const auto given = give(job);
+    const auto given = assign(job);
     if (given) return {};
     return {.status = kFailed, .log = given.error().cause, .out = ""};
 }
@@ -99,9 +110,9 @@ Outcome Jobs::task(const JobName& job) {
         .out = ""};
 }
 
-/// Whether `life` of the job has ended. The epilog of a requeued job gives the number of its next
-/// life. So the number does not distinguish the end of this life from a late end of an earlier one
-/// while this life runs here.
+/// True if `life` of the job has ended. The epilog of a requeued job gives the number of the next
+/// life. So if `life` is the number that this epilog gives, either `life` itself has ended, or an
+/// earlier life has ended late while `life` runs here.
 Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;

@@ -4,12 +4,12 @@
 //
 //   prolog   before the first step: gives the VFs
 //   ensure   before each step: gives the VFs if the job has none, because slurmd may skip the
-//            prolog of a job that restarts on a host that was cut off
-//   task     before each task: prints where the VFs are
+//            prolog of a job that restarts on a host that slurmctld could not reach for a time
+//   task     before each task: prints the sockets of the VFs
 //   epilog   after the last step: ends the claims
 //
-// A life of a job is one start of it. An epilog of an earlier life that comes late does not end
-// claims of a later life.
+// A life of a job is one start of the job. A late epilog of an earlier life does not end claims of
+// a later life.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -23,7 +23,7 @@ namespace vgpu::slurm {
 struct JobName {
     std::string cluster;
     std::string id;
-    std::uint32_t life = 0;  ///< in an epilog it may already be the next life
+    std::uint32_t life = 0;  ///< in an epilog it may already be the number of the next life
 };
 
 /// "slurm:lab:17.0"
@@ -52,21 +52,22 @@ public:
     Jobs(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string run_dir)
         : slurm_(slurm), vgpud_(vgpud), published_(published), run_dir_(std::move(run_dir)) {}
 
-    /// Gives the VFs. If none is free, the job is requeued, and the host stays in service. If vgpud
-    /// does not answer, or Slurm's texts cannot be read, the host is drained with a reason.
+    /// Gives the VFs. If none is free, the job is requeued, and the host stays in service. A job
+    /// that is at fault itself (BadConfiguration) is held. After any other error, such as a vgpud
+    /// that does not answer, the host is drained with a reason.
     Outcome prolog(const JobName& job);
-    /// As prolog(), but asks Slurm for the job's life, and does not drain the host after a failure:
-    /// task() then fails the job.
+    /// As prolog(), but after a failure it does not requeue or hold the job, and does not drain the
+    /// host: task() then fails the job.
     Outcome ensure(const JobName& job);
     /// "export VGPU_SOCKET_0=…" for each VF, in the order of their profiles. kFailed if the job
     /// should have VFs and has none. Runs as the job's user.
     Outcome task(const JobName& job);
-    /// Ends claims of earlier lives, and of this life unless it runs. Never fails: a failed epilog
-    /// drains the host, and the next health check ends the claims that stay.
+    /// Ends claims of earlier lives, and of this life unless it runs. Never fails, because Slurm
+    /// drains a host whose epilog failed. The next health check ends the claims that are left.
     Outcome epilog(const JobName& job);
 
 private:
-    Result<std::vector<GivenVf>> give(const JobName& job);
+    Result<std::vector<AssignedVf>> assign(const JobName& job);
     Outcome refuse(const JobName& job, const Error& error);
     [[nodiscard]] Result<bool> is_over(const JobName& job, std::uint32_t life, bool is_open);
 

@@ -22,8 +22,8 @@
 namespace vgpu::slurm {
 namespace {
 
-/// The start of a job with VFs waits for a vgpud that is being restarted. Nothing else waits,
-/// because jobs without VFs would wait as well.
+/// The start of a job with VFs waits for a vgpud that is being restarted. The other verbs do not
+/// wait, because jobs without VFs would wait as well.
 constexpr std::chrono::milliseconds kJobWait{5000}, kNoWait{0};
 
 struct CommandLine {
@@ -40,7 +40,7 @@ std::string variable(const char* name, const std::string& otherwise = "") {
     return value == nullptr ? otherwise : value;
 }
 
-/// slurmd's name for this host; without slurmd its host name.
+/// The name that slurmd uses for this host; without slurmd, the host name.
 std::string node_name() {
     std::array<char, 256> name{};
     ::gethostname(name.data(), name.size() - 1);
@@ -67,7 +67,7 @@ Result<JobName> job_name(const CommandLine& line) {
     if (!text::number_in<std::uint32_t>(job.id))
         return fail(
             ErrorId::OutOfRange,
-            fmt::format("'{}' is not the number of a job; SLURM_JOB_ID or --job names it", job.id));
+            fmt::format("'{}' is not the number of a job; set SLURM_JOB_ID or --job", job.id));
     const std::string life =
         variable("SLURM_JOB_RESTART_COUNT", variable("SLURM_RESTART_COUNT", "0"));
     const auto number = text::number_in<std::uint32_t>(life);
@@ -99,8 +99,8 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
     return report((jobs.*verb)(*job));
 }
 
-/// Fails only if the name of the cluster cannot be read: slurmd stops calling a health check that
-/// fails.
+/// Fails only if the name of the cluster cannot be read, because slurmd stops calling a health
+/// check that fails.
 int health(const CommandLine& line) {
     const auto cluster = cluster_name();
     if (!cluster) return report(cluster.error());
@@ -124,7 +124,7 @@ int print_configuration(const CommandLine& line) {
     return kDone;
 }
 
-/// Becomes QEMU, with a device for each VF of the job.
+/// Replaces this process by QEMU, with a device for each VF of the job.
 int run(const CommandLine& line) {
     std::vector<std::string> words = line.command;
     for (int n = 0;; ++n) {
@@ -158,7 +158,7 @@ int main_of(int argc, char** argv) {
     app.add_option("--run-dir", line.run_dir, "run_dir of vgpud")
         ->capture_default_str()
         ->type_name("DIR");
-    app.add_option("--published", line.published, "the file that records what was published")
+    app.add_option("--published", line.published, "the file that records the published values")
         ->capture_default_str()
         ->type_name("FILE");
     app.add_option("--job", line.job, "the job (default: SLURM_JOB_ID)")->type_name("ID");
@@ -168,13 +168,13 @@ int main_of(int argc, char** argv) {
     };
     add("prolog", "Prolog: give a job its VFs",
         [&] { status = on_job(line, &Jobs::prolog, kJobWait); });
-    add("ensure", "before a step: the same again",
+    add("ensure", "before a step: give a job its VFs if it has none",
         [&] { status = on_job(line, &Jobs::ensure, kJobWait); });
     add("task", "TaskProlog: give a task the sockets of its VFs",
         [&] { status = on_job(line, &Jobs::task, kNoWait); });
     add("epilog", "Epilog: end the claims of a job",
         [&] { status = on_job(line, &Jobs::epilog, kNoWait); });
-    add("health", "HealthCheckProgram: publish, drain, resume, clean up",
+    add("health", "HealthCheckProgram: publish capacity, drain or resume the host, end old claims",
         [&] { status = health(line); });
     add("conf", "print the GRES of this host for slurm.conf and gres.conf",
         [&] { status = print_configuration(line); });

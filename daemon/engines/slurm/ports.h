@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Ports of the Slurm bridge: Slurm's programs, vgpud, and the record of what was published. Faked
-// in tests. One thread.
+// Ports of the Slurm bridge: interfaces to Slurm's programs, to vgpud, and to the record of the
+// published values. Tests implement them with fakes. Runs in one thread.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,8 +19,8 @@ using daemon::ErrorId;
 using daemon::fail;
 using daemon::Result;
 
-/// The end of a program. `status` is as in a shell; 124: it was stopped after its time limit.
-struct Ran {
+/// The result of a program. `status` is as in a shell; 124: it was stopped after its time limit.
+struct ProgramResult {
     int status = 0;
     std::string out;
     std::string err;
@@ -30,11 +30,11 @@ class ProgramPort {
 public:
     virtual ~ProgramPort() = default;
     /// Runs a program of Slurm (argv[0] without a directory) to its end or its time limit.
-    virtual Ran run(const std::vector<std::string>& argv) = 0;
+    virtual ProgramResult run(const std::vector<std::string>& argv) = 0;
 };
 
 /// A VF that a job got.
-struct GivenVf {
+struct AssignedVf {
     std::string target;  ///< "gpu0/vf3"
     std::string socket;
 };
@@ -43,7 +43,7 @@ struct GivenVf {
 struct Claim {
     std::string owner;
     std::string profile;
-    bool is_open = false;  ///< a client has it open
+    bool is_open = false;  ///< true if a client has the VF open
 };
 
 /// The VFs of a profile on a GPU, as in Manager.Capacity.
@@ -60,21 +60,21 @@ struct User {
     std::uint32_t gid = 0;
 };
 
-/// Errors have vgpud's own ids. System: vgpud does not answer, or something else than vgpud failed.
+/// Errors of vgpud keep their ids. System: vgpud does not answer, or the bus or this host failed.
 class VgpudPort {
 public:
     virtual ~VgpudPort() = default;
     /// One VF for each element of `profiles`, all or none; a repeated call changes nothing.
-    virtual Result<std::vector<GivenVf>> assign(const std::string& owner,
-                                                const std::vector<std::string>& profiles,
-                                                const User& user) = 0;
+    virtual Result<std::vector<AssignedVf>> assign(const std::string& owner,
+                                                   const std::vector<std::string>& profiles,
+                                                   const User& user) = 0;
     /// Number of VFs whose claims ended.
     virtual Result<std::uint32_t> unassign(const std::string& owner) = 0;
     virtual Result<std::vector<Claim>> claims() = 0;
     virtual Result<std::vector<Capacity>> capacity() = 0;
 };
 
-/// Record of the published values, so that a health check without changes asks Slurm nothing.
+/// Record of the published values, so that a health check without changes does not ask Slurm.
 class PublishedPort {
 public:
     virtual ~PublishedPort() = default;

@@ -5,7 +5,7 @@
 
 namespace vgpu::slurm {
 
-Ran Programs::run(const std::vector<std::string>& argv) {
+ProgramResult Programs::run(const std::vector<std::string>& argv) {
     constexpr std::size_t kMaxBytes = 64u << 20;
     std::vector<std::string> command = argv;
     if (!directory_.empty()) command.front() = directory_ + "/" + command.front();

@@ -2,7 +2,7 @@
 //
 // Programs: implements ProgramPort. Runs Slurm's programs without a shell, with a time limit:
 // squeue and scontrol wait 20 s and more for a controller that is out of reach, and slurmd waits
-// for us.
+// for vgpu-slurm.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -19,7 +19,7 @@ public:
     explicit Programs(std::string directory, std::chrono::milliseconds limit = kLimit)
         : directory_(std::move(directory)), limit_(limit) {}
 
-    Ran run(const std::vector<std::string>& argv) override;
+    ProgramResult run(const std::vector<std::string>& argv) override;
 
 private:
     std::string directory_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PublishedFile: implements PublishedPort by a file. After a failure there is no record.
+// PublishedFile: implements PublishedPort by a file. If a write fails, there is no record, and the
+// next health check publishes again.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SPANK plugin: at the start of each step on a host, as root, calls `vgpu-slurm ensure`. slurmd
-// skips the prolog of a job that restarts on a host that was cut off, so the job would have no VF.
+// skips the prolog of a job that restarts on a host that slurmctld could not reach for a time, so
+// the job would have no VF.
 // Returns no failure, because slurmd would drain the host: `vgpu-slurm task` fails the job instead.
 #include <slurm/spank.h>
 #include <stdint.h>

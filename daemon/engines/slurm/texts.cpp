@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 
 tl::unexpected<Error> unexpected_text(std::string_view program, std::string_view text,
-                                      std::string_view lacks) {
-    return fail(ErrorId::System,
-                fmt::format("'{}' printed '{}', which {}", program, text.substr(0, 200), lacks));
+                                      std::string_view defect) {
+    return fail(ErrorId::System, fmt::format("'{}' printed '{}', which {}", program,
+                                             text.substr(0, kMaxShown), defect));
 }
 
 /// The value of the first " KEY=", up to the next blank; none if there is no such key.
@@ -57,6 +57,13 @@ Result<Counts> read_groups(std::string_view text, std::string_view node) {
         at = next;
     }
     return counts;
+}
+
+/// Reads the last "TresPerNode=", because texts that the user chose come before it.
+bool has_asked_for_vfs(std::string_view text) {
+    const std::size_t at = text.rfind(" TresPerNode=");
+    if (at == std::string_view::npos) return false;
+    return field(text.substr(at), "TresPerNode")->find("vgpu:") != std::string_view::npos;
 }
 
 bool matches_range(std::string_view range, std::string_view digits) {
@@ -121,7 +128,7 @@ Result<Job> read_job(std::string_view text, std::string_view node) {
     for (const char* key : {"UserId", "GroupId", "JobState", "Restarts", "NodeList", "MinCPUsNode"})
         if (is_twice(text, key))
             return fail(ErrorId::BadConfiguration,
-                        fmt::format("the job's name or a path of it imitates the field {} of "
+                        fmt::format("the job's name or one of its paths imitates the field {} of "
                                     "'{}'; submit it with another name or path",
                                     key, kProgram));
     const auto life = field(text, "Restarts");
@@ -135,8 +142,9 @@ Result<Job> read_job(std::string_view text, std::string_view node) {
             .user = {.uid = *uid, .gid = *gid},
             .state = std::string(*state),
             .is_here = is_in(field(text, "NodeList").value_or(""), node),
-            .vfs = {}};
-    // no text of the user is between these two
+            .vfs = {},
+            .has_asked_for_vfs = has_asked_for_vfs(text)};
+    // no text that the user chose is between these two fields
     const std::size_t begin = text.find(" NodeList=");
     const std::size_t end = text.find(" MinCPUsNode=", std::min(begin, text.size()));
     if (end == std::string_view::npos)

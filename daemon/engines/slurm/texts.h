@@ -17,12 +17,13 @@ namespace vgpu::slurm {
 struct Job {
     std::uint32_t life = 0;  ///< number of restarts
     User user;
-    std::string state;  ///< "RUNNING"
-    bool is_here = false;
-    Counts vfs;  ///< on the host `node` of read_job()
+    std::string state;               ///< "RUNNING"
+    bool is_here = false;            ///< true if the job has the host `node` of read_job()
+    Counts vfs;                      ///< on the host `node` of read_job()
+    bool has_asked_for_vfs = false;  ///< true if the user requested VFs, even if `vfs` is empty
 };
 
-/// A life of a job on a host, from squeue.
+/// A life of a job: one start of it.
 struct JobLife {
     std::string id;
     std::uint32_t life = 0;
@@ -36,7 +37,7 @@ struct Node {
     bool is_drained = false;
 };
 
-/// Whether `name` is in a host list of Slurm: "n[1-3,05],m".
+/// True if `name` is in a host list of Slurm: "n[1-3,05],m".
 [[nodiscard]] bool is_in(std::string_view hosts, std::string_view name);
 
 /// `scontrol -o -d show job`. System if the text is not as expected. BadConfiguration if the job is
@@ -49,7 +50,7 @@ struct Node {
 /// Ids of the jobs with a step on this host: `scontrol show slurmd`.
 [[nodiscard]] Result<std::set<std::string>> read_steps(std::string_view text);
 
-/// The ClusterName of a slurm.conf; none if it has none.
+/// The ClusterName of a slurm.conf; none if the file does not set it.
 [[nodiscard]] std::optional<std::string> cluster_in(std::string_view configuration);
 
 }  // namespace vgpu::slurm

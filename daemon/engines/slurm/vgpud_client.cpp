@@ -10,17 +10,17 @@ using engines::manager_call;
 using engines::ManagerProxy;
 using engines::value_of;
 
-Result<std::vector<GivenVf>> VgpudClient::assign(const std::string& owner,
-                                                 const std::vector<std::string>& profiles,
-                                                 const User& user) {
+Result<std::vector<AssignedVf>> VgpudClient::assign(const std::string& owner,
+                                                    const std::vector<std::string>& profiles,
+                                                    const User& user) {
     std::vector<sdbus::Struct<std::string, std::string>> selectors;
     for (const std::string& profile : profiles)
         selectors.emplace_back(std::string("profile"), profile);
     const Dict options{{"uid", sdbus::Variant{user.uid}},
                        {"gid", sdbus::Variant{user.gid}},
                        {"wait_ms", sdbus::Variant{engines::kScrubWaitMs}}};
-    return manager_call<std::vector<GivenVf>>(bus_, max_wait_, [&](ManagerProxy& manager) {
-        std::vector<GivenVf> given;
+    return manager_call<std::vector<AssignedVf>>(bus_, max_wait_, [&](ManagerProxy& manager) {
+        std::vector<AssignedVf> given;
         for (const Dict& one : manager.Assign(owner, selectors, options))
             given.push_back({.target = value_of<std::string>(one, "Target"),
                              .socket = value_of<std::string>(one, "Socket")});

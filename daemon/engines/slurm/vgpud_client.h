@@ -17,9 +17,9 @@ public:
     VgpudClient(std::string bus, std::chrono::milliseconds max_wait)
         : bus_(std::move(bus)), max_wait_(max_wait) {}
 
-    Result<std::vector<GivenVf>> assign(const std::string& owner,
-                                        const std::vector<std::string>& profiles,
-                                        const User& user) override;
+    Result<std::vector<AssignedVf>> assign(const std::string& owner,
+                                           const std::vector<std::string>& profiles,
+                                           const User& user) override;
     Result<std::uint32_t> unassign(const std::string& owner) override;
     Result<std::vector<Claim>> claims() override;
     Result<std::vector<Capacity>> capacity() override;

@@ -2,7 +2,7 @@
 //
 // manager_call(): one call to org.vgpu1.Manager. Connects for each call, because the bus and vgpud
 // may have been restarted, and waits for a vgpud that is starting. Never starts a vgpud that was
-// stopped. Used by the vgpud clients of the engines; any thread.
+// stopped. Used by the vgpud clients of the engines, in any thread.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -38,11 +38,11 @@ private:
 /// `bus`: "system", "session" or an address. Throws sdbus::Error.
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus);
 
-/// The unique name of vgpud; a call to it does not start vgpud. Throws sdbus::Error if
-/// there is none.
+/// The unique bus name of vgpud; a call to this name does not start vgpud. Throws sdbus::Error if
+/// vgpud is not on the bus.
 std::string owner_of_service(sdbus::IConnection& bus);
 
-/// Errors of vgpud keep their ids; those of the bus mean that vgpud does not answer (System).
+/// Errors of vgpud keep their ids. Errors of the bus mean that vgpud does not answer (System).
 daemon::Error error_of(const sdbus::Error& error);
 
 /// A member of an answer. Throws std::out_of_range if it is missing.
@@ -50,7 +50,7 @@ template <typename T> T value_of(const Dict& dict, const char* key) {
     return dict.at(key).get<T>();
 }
 
-/// Above the longest wait of Assign for VFs that are being scrubbed.
+/// Limit of a call. Longer than kScrubWaitMs.
 inline constexpr std::chrono::seconds kCallLimit{8};
 /// Longest wait of Assign for VFs that are being scrubbed.
 inline constexpr std::uint32_t kScrubWaitMs = 5000;
@@ -60,7 +60,7 @@ inline constexpr std::uint32_t kScrubWaitMs = 5000;
 template <typename T, typename Call>
 daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
                                const Call& call) {
-    constexpr std::chrono::milliseconds kLook{100};
+    constexpr std::chrono::milliseconds kPollInterval{100};
     const auto until = std::chrono::steady_clock::now() + max_wait;
     for (;;) {
         try {
@@ -74,9 +74,10 @@ daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::millise
                 return tl::make_unexpected(std::move(known));
         } catch (const std::out_of_range&) {
             return daemon::fail(daemon::ErrorId::System,
-                                "vgpud's answer lacks a member: has vgpud another version?");
+                                "vgpud's answer lacks a member; install the same version of vgpud "
+                                "and of this program");
         }
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kPollInterval);
     }
 }
 

@@ -25,16 +25,16 @@ void Agents::step() {
     for (const AgentInput& input : port_.take()) route(input);
     for (AdminEvent& due : fold_.take_due(clock_.now())) admin_events_.push_back(std::move(due));
     if (!is_step_due_ && (!next_step_ || clock_.now() < *next_step_)) return;
-    for (auto& [target, place] : places_) {
-        place.session->step();
-        for (auto& [kind, text] : place.session->take_changes())
+    for (auto& [target, agent] : agents_) {
+        agent.session->step();
+        for (auto& [kind, text] : agent.session->take_changes())
             report({target.gpu, target.vf, kind, std::move(text)});
     }
     is_step_due_ = false;
     next_step_ = earliest();
 }
 
-Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
+Agents::GuestIdentity Agents::identity_of(const VfView& view, const GuestIdentity& before) {
     const std::uint64_t claim = view.record.owner.generation;
     const bool was_claimed = before.vf == view.record.spec.uuid && before.was_claimed;
     return {.vf = view.record.spec.uuid,
@@ -43,7 +43,7 @@ Agents::Tenure Agents::tenure_of(const VfView& view, const Tenure& before) {
             .was_claimed = was_claimed || claim != 0};
 }
 
-bool Agents::goes_on(const Tenure& before, const Tenure& now) {
+bool Agents::continues(const GuestIdentity& before, const GuestIdentity& now) {
     const bool is_its_claim = before.claim == now.claim || !before.was_claimed;
     return before.vf == now.vf && before.generation == now.generation && is_its_claim;
 }
@@ -51,46 +51,46 @@ bool Agents::goes_on(const Tenure& before, const Tenure& now) {
 /// Erase the old session before open(): both use the same socket path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
-    // both are in the order of VF numbers
-    auto place = places_.lower_bound({.gpu = gpu.id(), .vf = 0});
-    const auto is_here = [&] { return place != places_.end() && place->first.gpu == gpu.id(); };
+    // agents_ and seen->vfs are in the order of VF numbers
+    auto agent = agents_.lower_bound({.gpu = gpu.id(), .vf = 0});
+    const auto is_here = [&] { return agent != agents_.end() && agent->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
-        while (is_here() && place->first.vf < vf) place = places_.erase(place);
-        const bool is_known = is_here() && place->first.vf == vf;
-        const Tenure before = is_known ? place->second.tenure : Tenure{};
-        const Tenure now = tenure_of(view, before);
-        if (is_known && goes_on(before, now)) {
-            place->second.tenure = now;
-            ++place;
+        while (is_here() && agent->first.vf < vf) agent = agents_.erase(agent);
+        const bool is_known = is_here() && agent->first.vf == vf;
+        const GuestIdentity before = is_known ? agent->second.guest : GuestIdentity{};
+        const GuestIdentity now = identity_of(view, before);
+        if (is_known && continues(before, now)) {
+            agent->second.guest = now;
+            ++agent;
             continue;
         }
-        if (is_known) place = places_.erase(place);
+        if (is_known) agent = agents_.erase(agent);
         if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view, now);
     }
-    while (is_here()) place = places_.erase(place);
+    while (is_here()) agent = agents_.erase(agent);
 }
 
 void Agents::end() {
-    for (auto& [target, place] : places_) place.session->forget_asked();
-    places_.clear();
+    for (auto& [target, agent] : agents_) agent.session->drop_requests();
+    agents_.clear();
 }
 
-/// If the socket cannot be opened, the place stays without a socket, so that the failure is logged
-/// once.
-void Agents::open(const Target& target, const VfView& view, const Tenure& tenure) {
+/// If the socket cannot be opened, the session stays without a socket, so that the failure is
+/// logged once.
+void Agents::open(const Target& target, const VfView& view, const GuestIdentity& guest) {
     const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),
                                                   stem + ".agent.sock", port_, clock_);
     if (const auto opened = session->listen(); !opened)
         report({target.gpu, target.vf, EventKind::NoAgentSocket, opened.error().cause});
-    places_[target] = {.tenure = tenure, .session = std::move(session)};
+    agents_[target] = {.guest = guest, .session = std::move(session)};
     is_step_due_ = true;
 }
 
 void Agents::route(const AgentInput& input) {
     is_step_due_ = true;
-    for (auto& [target, place] : places_)
-        if (place.session->path() == input.path) return place.session->on_input(input);
+    for (auto& [target, agent] : agents_)
+        if (agent.session->path() == input.path) return agent.session->on_input(input);
 }
 
 std::optional<Nanoseconds> Agents::next_step() const {
@@ -106,8 +106,8 @@ void Agents::report(AdminEvent admin_event) {
 
 std::optional<Nanoseconds> Agents::earliest() const {
     std::optional<Nanoseconds> next;
-    for (const auto& [target, place] : places_)
-        if (const auto at = place.session->next_step()) next = next ? std::min(*next, *at) : *at;
+    for (const auto& [target, agent] : agents_)
+        if (const auto at = agent.session->next_step()) next = next ? std::min(*next, *at) : *at;
     return next;
 }
 
@@ -118,8 +118,8 @@ void Agents::ask(const Target& target, AgentRequest request, const Options& opti
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY(const auto limit_ms, reader.number("timeout_ms", kLimits));
-        const auto at = places_.find(target);
-        if (at == places_.end())
+        const auto at = agents_.find(target);
+        if (at == agents_.end())
             return fail(ErrorId::NoAgent,
                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf));
         is_step_due_ = true;
@@ -130,8 +130,8 @@ void Agents::ask(const Target& target, AgentRequest request, const Options& opti
 }
 
 AgentView Agents::view(const Target& target) const {
-    const auto at = places_.find(target);
-    return at == places_.end() ? AgentView{} : at->second.session->view();
+    const auto at = agents_.find(target);
+    return at == agents_.end() ? AgentView{} : at->second.session->view();
 }
 
 std::vector<AdminEvent> Agents::take_admin_events() {

@@ -22,12 +22,13 @@ constexpr std::size_t kMaxWord = 64;
 constexpr std::size_t kMaxText = 400;
 constexpr std::uint64_t kMaxBytes = 1ull << 50;
 
-/// Guests choose these texts, and terminals and logs show them: no control characters.
+/// Guests choose these texts, and terminals and logs show them, so control characters are replaced.
 std::string clean(std::string_view text, std::size_t max) {
     return printable(start_of(text, max));
 }
 
-/// Checked before parsing. The number of ',' and ':' bounds members, lists and texts.
+/// True if the line is small enough to be parsed. The number of ',' and ':' bounds members, lists
+/// and texts.
 bool is_bounded(std::string_view line) {
     const auto values =
         std::ranges::count_if(line, [](char letter) { return letter == ',' || letter == ':'; });

@@ -16,16 +16,16 @@
 namespace vgpu::daemon {
 
 /// Version of the protocol. An agent with another version is disconnected for misbehaviour, and the
-/// reason names the version.
+/// event says why.
 inline constexpr std::uint32_t kAgentProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
 
-/// All texts are clipped printable ASCII; other characters are '?'.
+/// All texts are clipped, printable UTF-8, with '?' for control characters (text::printable()).
 struct AgentHello {
     std::string agent, kernel, driver, rocr;
     std::string pci_address, unique_id;
-    bool is_welcomed = false;  ///< the agent sent this hello in answer to our welcome
+    bool is_welcomed = false;  ///< true if the hello answers vgpud's welcome
 };
 
 /// A process of the guest that uses the VF, as the agent reports it.
@@ -56,7 +56,7 @@ struct AgentResult {
 
 using AgentMessage = std::variant<AgentHello, AgentStatus, AgentResult>;
 
-/// The message of a line without its newline, or its mistake.
+/// The message of a line without its newline, or what is wrong with the line.
 tl::expected<AgentMessage, std::string> parse_agent_line(std::string_view line);
 
 /// The line of a welcome, with newline. It asks for a status every `status_interval_s` seconds.

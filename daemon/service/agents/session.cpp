@@ -46,7 +46,7 @@ bool AgentSession::Bucket::take(std::uint64_t count) {
 AgentSession::AgentSession(std::string target, std::string path, AgentPort& port,
                            const Clock& clock)
     : target_(std::move(target)), path_(std::move(path)), port_(port), clock_(clock) {
-    bytes_.since = lines_.since = tellings_.since = clock_.now();
+    bytes_.since = lines_.since = report_bucket_.since = clock_.now();
 }
 
 AgentSession::~AgentSession() {
@@ -61,8 +61,8 @@ void AgentSession::on_input(const AgentInput& input) {
         line_.clear();
         return enter_welcomed();
     }
-    if (input.kind == AgentInput::Kind::Bytes) return take_bytes(input.bytes);
-    lose("the guest is gone");
+    if (input.kind == AgentInput::Kind::Bytes) return handle_bytes(input.bytes);
+    end_connection("the guest is gone");
     state_ = State::Listening;
 }
 
@@ -71,7 +71,7 @@ void AgentSession::enter_welcomed() {
     if (!port_.send(path_, encode_agent_welcome(kStatusIntervalS))) misbehave("it does not read");
 }
 
-void AgentSession::take_bytes(std::string_view bytes) {
+void AgentSession::handle_bytes(std::string_view bytes) {
     bytes_.refill(clock_.now());
     if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
     // A line may shut the session; the rest is then dropped.
@@ -81,25 +81,25 @@ void AgentSession::take_bytes(std::string_view bytes) {
         if (line_.size() >= kMaxAgentLine) return misbehave("it sent a line that is too long");
         if (end == std::string_view::npos) return;
         bytes.remove_prefix(end + 1);
-        take_line(std::exchange(line_, {}));
+        handle_line(std::exchange(line_, {}));
     }
 }
 
 /// A new agent first sends an empty line, which ends a line that an earlier agent left incomplete.
-void AgentSession::take_line(std::string_view line) {
+void AgentSession::handle_line(std::string_view line) {
     if (line.empty()) return;
     lines_.refill(clock_.now());
     if (!lines_.take(1)) return misbehave("it sends more lines than are allowed");
     auto message = parse_agent_line(line);
     if (!message) return misbehave("it sent " + message.error());
     seen_at_ = clock_.now();
-    std::visit([this](auto& one) { take(std::move(one)); }, *message);
+    std::visit([this](auto& one) { handle(std::move(one)); }, *message);
 }
 
-/// An agent that sends a hello before our welcome has restarted, and knows no requests.
-void AgentSession::take(AgentHello hello) {
+/// An agent whose hello does not answer vgpud's welcome has restarted, and knows no requests.
+void AgentSession::handle(AgentHello hello) {
     if (!hello.is_welcomed) {
-        lose("the agent has restarted");
+        end_connection("the agent has restarted");
         return enter_welcomed();
     }
     const bool is_new = state_ != State::Serving;
@@ -111,21 +111,22 @@ void AgentSession::take(AgentHello hello) {
                fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
-/// Outside Serving, the status comes from an agent that was silent for too long: it is welcomed
-/// again.
-void AgentSession::take(AgentStatus status) {
+/// Outside Serving, the status comes from an agent that was silent for too long. The agent is
+/// welcomed again.
+void AgentSession::handle(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
-    // The pause becomes short again only after good conduct for a while, not by one good line.
+    // One good line is not enough: the next pause is short again only if the last one ended more
+    // than kLongestPause ago.
     if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
 }
 
 /// The request is erased before it is answered, because the answer may call ask().
-void AgentSession::take(AgentResult result) {
-    const auto at = asked_.find(result.id);
-    if (at == asked_.end()) return;  // late: answered as timed out before
-    const Asked asked = std::move(at->second);
-    asked_.erase(at);
+void AgentSession::handle(AgentResult result) {
+    const auto at = open_requests_.find(result.id);
+    if (at == open_requests_.end()) return;  // late: answered as timed out before
+    const OpenRequest asked = std::move(at->second);
+    open_requests_.erase(at);
     asked.done(AgentReport{
         .is_ok = result.is_ok, .text = std::move(result.text), .duration_ms = result.duration_ms});
 }
@@ -137,13 +138,13 @@ void AgentSession::misbehave(const std::string& what) {
     report(EventKind::AgentMisbehaved,
            fmt::format("disconnected for {} s: {}",
                        std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
-    lose("the agent broke the protocol");
+    end_connection("the agent broke the protocol");
     state_ = State::Shut;
     open_at_ = clock_.now() + pause_;
     pause_ = std::min(pause_ * 2, kLongestPause);
 }
 
-void AgentSession::lose(const std::string& why) {
+void AgentSession::end_connection(const std::string& why) {
     if (state_ == State::Serving) report(EventKind::AgentLost, why);
     line_.clear();
     status_ = {};
@@ -151,13 +152,13 @@ void AgentSession::lose(const std::string& why) {
 }
 
 void AgentSession::fail_all(ErrorId id, const std::string& why) {
-    for (auto& [number, asked] : std::exchange(asked_, {}))
+    for (auto& [number, asked] : std::exchange(open_requests_, {}))
         asked.done(fail(id, fmt::format("{}: {}: {}", target_, name_of(asked.request), why)));
 }
 
 void AgentSession::report(EventKind kind, std::string text) {
-    tellings_.refill(clock_.now());
-    if (!tellings_.take(1)) {
+    report_bucket_.refill(clock_.now());
+    if (!report_bucket_.take(1)) {
         ++unreported_;
         return;
     }
@@ -175,17 +176,18 @@ void AgentSession::step() {
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
         // The connection stays: a suspended guest continues on it.
-        lose("the agent is silent");
+        end_connection("the agent is silent");
         state_ = State::Welcomed;
     }
-    // Late requests are collected first, because an answer may call ask() and change asked_.
-    std::vector<Asked> late;
-    for (auto at = asked_.begin(); at != asked_.end();) {
+    // Late requests are collected first, because an answer may call ask() and change
+    // open_requests_.
+    std::vector<OpenRequest> late;
+    for (auto at = open_requests_.begin(); at != open_requests_.end();) {
         const bool is_late = now >= at->second.deadline;
         if (is_late) late.push_back(std::move(at->second));
-        at = is_late ? asked_.erase(at) : std::next(at);
+        at = is_late ? open_requests_.erase(at) : std::next(at);
     }
-    for (const Asked& one : late)
+    for (const OpenRequest& one : late)
         one.done(fail(ErrorId::TimedOut, fmt::format("{}: {}: no answer from the agent", target_,
                                                      name_of(one.request))));
 }
@@ -194,7 +196,7 @@ std::optional<Nanoseconds> AgentSession::next_step() const {
     std::optional<Nanoseconds> next;
     if (state_ == State::Shut) next = open_at_;
     if (state_ == State::Serving) next = seen_at_ + kSilence;
-    for (const auto& [id, asked] : asked_)
+    for (const auto& [id, asked] : open_requests_)
         next = next ? std::min(*next, asked.deadline) : asked.deadline;
     return next;
 }
@@ -202,9 +204,10 @@ std::optional<Nanoseconds> AgentSession::next_step() const {
 void AgentSession::ask(AgentRequest request, std::chrono::milliseconds limit, Done done) {
     if (state_ != State::Serving)
         return done(fail(ErrorId::NoAgent, fmt::format("{}: no agent is connected", target_)));
-    if (asked_.size() >= (request == AgentRequest::Thaw ? 2 * kMaxAsked : kMaxAsked))
+    if (open_requests_.size() >=
+        (request == AgentRequest::Thaw ? 2 * kMaxOpenRequests : kMaxOpenRequests))
         return done(fail(ErrorId::WrongState, fmt::format("{}: its agent has {} pending requests",
-                                                          target_, asked_.size())));
+                                                          target_, open_requests_.size())));
     const std::uint64_t id = next_id_++;
     const auto limit_ms = static_cast<std::uint64_t>(limit.count());
     if (!port_.send(path_, encode_agent_ask(id, name_of(request), limit_ms))) {
@@ -212,7 +215,7 @@ void AgentSession::ask(AgentRequest request, std::chrono::milliseconds limit, Do
         return done(
             fail(ErrorId::NoAgent, fmt::format("{}: its agent takes no requests", target_)));
     }
-    asked_[id] = {
+    open_requests_[id] = {
         .request = request, .deadline = clock_.now() + limit + kGrace, .done = std::move(done)};
 }
 

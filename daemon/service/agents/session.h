@@ -12,7 +12,7 @@
 //     └────────────── the pause is over ────────── Shut ◀┘
 //
 // Each request is answered once: with the agent's result, or with an error if the agent
-// disconnects, falls silent or is late. Owned by Agents; main loop only; time is the Clock's.
+// disconnects, falls silent or is late. Owned by Agents; runs in the main loop only.
 #pragma once
 
 #include "daemon/ports/agent_port.h"
@@ -47,12 +47,12 @@ public:
     /// Limits of a client's input: burst and rate.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
     static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
-    /// Limits of one agent's changes, so that a guest cannot flood the events.
+    /// Limits of the changes reported for one agent, so that a guest cannot flood the events.
     static constexpr std::uint64_t kBurstChanges = 16;
     static constexpr Nanoseconds kChangeEvery = std::chrono::minutes(5);
     /// Limit of requests under way per agent. A thaw is accepted up to twice this limit, so that a
     /// quiesced guest can be resumed.
-    static constexpr std::size_t kMaxAsked = 8;
+    static constexpr std::size_t kMaxOpenRequests = 8;
 
     /// `target`: "gpu0/vf3", for messages. listen() opens the socket.
     AgentSession(std::string target, std::string path, AgentPort& port, const Clock& clock);
@@ -71,9 +71,10 @@ public:
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
     /// Drops open requests without answers.
-    void forget_asked() { asked_.clear(); }
-    /// Asks the agent to act within `limit`. NoAgent unless it serves; WrongState if kMaxAsked are
-    /// under way; TimedOut after `limit` + kGrace. May call `done` before it returns.
+    void drop_requests() { open_requests_.clear(); }
+    /// Asks the agent to act within `limit`. NoAgent outside Serving; WrongState if
+    /// kMaxOpenRequests are under way; TimedOut after `limit` + kGrace. May call `done` before it
+    /// returns.
     void ask(AgentRequest request, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
@@ -85,7 +86,7 @@ private:
     enum class State { Listening, Welcomed, Serving, Shut };
 
     /// `deadline`: end of the agent's limit plus kGrace.
-    struct Asked {
+    struct OpenRequest {
         AgentRequest request;
         Nanoseconds deadline{0};
         Done done;
@@ -102,14 +103,14 @@ private:
     };
 
     void enter_welcomed();
-    void take_bytes(std::string_view bytes);
-    void take_line(std::string_view line);
-    void take(AgentHello hello);
-    void take(AgentStatus status);
-    void take(AgentResult result);
+    void handle_bytes(std::string_view bytes);
+    void handle_line(std::string_view line);
+    void handle(AgentHello hello);
+    void handle(AgentStatus status);
+    void handle(AgentResult result);
     void misbehave(const std::string& what);
-    /// Forgets the connection's state; version and driver stay in view.
-    void lose(const std::string& why);
+    /// Forgets the connection's state; version and driver stay in view().
+    void end_connection(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
     /// Adds to take_changes(). Beyond kBurstChanges and kChangeEvery, changes are only counted.
     void report(EventKind kind, std::string text);
@@ -123,13 +124,14 @@ private:
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
-    Nanoseconds seen_at_{0}, open_at_{0};
+    Nanoseconds seen_at_{0};  ///< of the last valid line
+    Nanoseconds open_at_{0};  ///< end of the latest pause
     Nanoseconds pause_ = kFirstPause;
     std::uint64_t misbehaved_ = 0;
     std::uint64_t next_id_ = 1;
-    std::map<std::uint64_t, Asked> asked_;
+    std::map<std::uint64_t, OpenRequest> open_requests_;
     std::vector<std::pair<EventKind, std::string>> changes_;
-    Bucket tellings_{kBurstChanges, 1, kChangeEvery};
+    Bucket report_bucket_{kBurstChanges, 1, kChangeEvery};
     std::uint64_t unreported_ = 0;
 };
 

@@ -12,9 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 DesiredGpu as_it_is(const GpuInventory& gpu) {
-    DesiredGpu section{.gpu = gpu.id,
-                       .quantum_us = gpu.settings.quantum_us,
-                       .max_gap_ms = gpu.settings.max_gap_ms};
+    DesiredGpu section{.gpu = gpu.id, .scheduler = change_to(gpu.settings)};
     for (const InventoryVf& vf : gpu.vfs)
         section.vfs.push_back(
             {.spec = vf.spec, .vf = vf.vf, .owner = vf.owner, .is_open = vf.is_attached});
@@ -25,7 +23,7 @@ DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     DesiredGpu section = as_it_is(gpu);
-    // A configuration does not ask for owners.
+    // The goal of an apply names no owners and no clients.
     for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }
@@ -46,19 +44,21 @@ const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
     return step.from ? found_before(intent, step.gpu, step.from->uuid) : nullptr;
 }
 
-/// Whether the VF has the user that it had when the apply began, and force was given.
-bool is_forgiven(const ApplyIntent& intent, const DesiredVf* before, const InventoryVf& now) {
+/// True if the VF is unused, or if force was given and the VF has the user that it had when the
+/// apply began.
+bool is_use_allowed(const ApplyIntent& intent, const DesiredVf* before, const InventoryVf& now) {
     if (use_of(now).empty()) return true;
     if (!intent.is_forced || before == nullptr) return false;
     return now.owner.generation == before->owner.generation &&
            (!now.is_attached || before->is_open);
 }
 
-/// A step of the GPU itself takes no VF that is open or has a running domain.
-bool is_use_of_all_forgiven(const ApplyIntent& intent, const GpuInventory& gpu) {
+/// As is_use_allowed(), for a step of the GPU itself: for all VFs, and no VF may be open or have a
+/// running domain.
+bool are_all_uses_allowed(const ApplyIntent& intent, const GpuInventory& gpu) {
     return gpu.other_users.empty() && std::ranges::all_of(gpu.vfs, [&](const InventoryVf& vf) {
                return !is_blocking(vf) &&
-                      is_forgiven(intent, found_before(intent, gpu.id, vf.spec.uuid), vf);
+                      is_use_allowed(intent, found_before(intent, gpu.id, vf.spec.uuid), vf);
            });
 }
 
@@ -109,15 +109,14 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
     return generations;
 }
 
-bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
-                     std::span<const GpuInventory> gpus) {
+bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const GpuInventory> gpus) {
     if (step.vf == 0)
         return std::ranges::all_of(gpus, [&](const GpuInventory& gpu) {
-            return gpu.id != step.gpu || is_use_of_all_forgiven(intent, gpu);
+            return gpu.id != step.gpu || are_all_uses_allowed(intent, gpu);
         });
     const InventoryVf* now = found_now(step, gpus);
     if (now == nullptr) return false;
-    return is_forgiven(intent, found_before(intent, step), *now);
+    return is_use_allowed(intent, found_before(intent, step), *now);
 }
 
 bool is_changed_by(const ApplyIntent& intent, const Step& step) {

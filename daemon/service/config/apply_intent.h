@@ -21,12 +21,12 @@ namespace vgpu::daemon {
 struct ChangePlan;
 struct Step;
 
-/// Both lists have the same GPUs with all their VFs. In `before` a VF has its UUID, number and
-/// owner. In `after` a VF is as the plan leaves it, and a new one has no UUID.
+/// `before` and `after` list the same GPUs with all their VFs. In `before` a VF has its UUID,
+/// number and owner. In `after` a VF is as the plan leaves it, and a new VF has no UUID.
 struct ApplyIntent {
     std::string label;
-    bool is_forced = false;         ///< may take VFs that were in use when the apply began
-    std::string rollback_reason{};  ///< why the apply is rolled back; empty: it goes forward
+    bool is_forced = false;         ///< true if steps may affect VFs in use
+    std::string rollback_reason{};  ///< why the apply is rolled back; empty if it is not
     std::vector<DesiredGpu> after, before;
 
     bool operator==(const ApplyIntent&) const = default;
@@ -45,16 +45,18 @@ std::vector<std::string> gpus_of(const ApplyIntent& intent);
 std::vector<std::string> names_of(const ApplyIntent& intent);
 
 enum class Claims { All, NotPersistent };
-/// Generations of the claims `owner` had on VFs of `gpu` before the apply.
+/// Generations of the claims that `owner` had on VFs of `gpu` before the apply.
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which = Claims::All);
 
-/// Whether the step may take its VF: the VF is unused, or the apply is forced and the VF was in use
-/// before it began. The operator accepted only the uses of that time.
-bool is_use_forgiven(const ApplyIntent& intent, const Step& step,
-                     std::span<const GpuInventory> gpus);
+/// True if no user of the VF forbids the step: the VF is unused, or the apply is forced and the VF
+/// has the same user as when the apply began, because the operator accepted only the uses of that
+/// time. A step of the GPU (step.vf 0) requires this of all VFs, and that no VF is open or has a
+/// running domain, even with force. False if the VF does not exist.
+bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const GpuInventory> gpus);
 
-/// Whether the VF differs from before the apply, or is new. Then the apply caused its condition.
+/// True if the VF differs from before the apply, or is new. Then the apply caused the condition of
+/// the VF.
 bool is_changed_by(const ApplyIntent& intent, const Step& step);
 
 }  // namespace vgpu::daemon

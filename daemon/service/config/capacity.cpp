@@ -53,7 +53,7 @@ Result<> check_vram(const GpuInventory& gpu, const VfSpec& vf) {
     }
     if (vram == 0)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("{}: VRAM: none is named for {}; name a multiple of {}", gpu.id,
+                    fmt::format("{}: VRAM: {} has no size; set a multiple of {}", gpu.id,
                                 describe(vf), size_text(ability.unit)));
     if (vram % ability.unit != 0)
         return fail(ErrorId::OutOfRange,
@@ -94,7 +94,7 @@ Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
                     std::popcount(missing), part, std::popcount(all)));
 }
 
-/// Everything that differs from the default must be offered. VRAM: check_vram().
+/// The driver must offer everything that differs from the default. check_vram() checks VRAM.
 Result<> check_abilities(const GpuInventory& gpu, const VfSpec& vf) {
     for (const auto& [change, value] : differences(VfSpec{}, vf)) {
         if (change == Change::VramBytes) continue;
@@ -110,8 +110,8 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// Names the smallest VF that makes up for the shortage, or else several, the largest first.
-std::string what_to_leave_out(std::span<const VfSpec> vfs, std::uint64_t shortage) {
+/// Names the smallest VF that covers the shortage, or else several, the largest first.
+std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     std::vector<const VfSpec*> by_size;
     for (const VfSpec& vf : vfs) by_size.push_back(&vf);
     std::stable_sort(by_size.begin(), by_size.end(), [](const auto* a, const auto* b) {
@@ -130,9 +130,10 @@ std::string what_to_leave_out(std::span<const VfSpec> vfs, std::uint64_t shortag
     return fmt::format("leave out {}", fmt::join(names, ", "));
 }
 
-/// Shrinks the size class with the most VRAM by the shortage; empty if that is impossible.
-std::string what_to_shrink(const GpuInventory& gpu, std::span<const VfSpec> vfs,
-                           std::uint64_t shortage) {
+/// Suggests smaller VFs: all VFs of one size lose equal parts of the shortage. The size is the one
+/// whose VFs have the most VRAM in total. Empty if these VFs cannot lose that much.
+std::string shrink_hint(const GpuInventory& gpu, std::span<const VfSpec> vfs,
+                        std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;
     for (const VfSpec& vf : vfs) ++count_by_size[vf.resources.vram_bytes];
     const auto max = std::max_element(
@@ -162,8 +163,8 @@ Result<> check_sums(const GpuInventory& gpu, std::span<const VfSpec> vfs) {
     return fail(ErrorId::NoVram,
                 fmt::format("{}: VRAM: {} wanted by {} VFs, {} there for VFs{}, short by {}; {}{}",
                             gpu.id, size_text(desired), vfs.size(), size_text(gpu.vram_bytes),
-                            reserve_text(gpu), size_text(shortage),
-                            what_to_leave_out(vfs, shortage), what_to_shrink(gpu, vfs, shortage)));
+                            reserve_text(gpu), size_text(shortage), omission_hint(vfs, shortage),
+                            shrink_hint(gpu, vfs, shortage)));
 }
 
 }  // namespace

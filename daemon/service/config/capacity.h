@@ -12,8 +12,9 @@
 
 namespace vgpu::daemon {
 
-/// Limits of one VF, regardless of others. OutOfRange (a size no VF of this GPU can have), NoVram,
-/// NoDoorbells, NoComputeUnits, NotOffered. The resources must be normalised.
+/// Checks one VF, regardless of others. NoVram, NoDoorbells or NoComputeUnits if one VF cannot have
+/// that much; OutOfRange for other invalid values; NotOffered or Observed for settings that the
+/// driver or vgpud cannot change. The resources must be normalised.
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
 /// Checks each of `vfs`, and all of them together on an empty `gpu`. Errors: as above, those of
@@ -21,18 +22,19 @@ Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
-/// Whether the driver offers all settings, and the schedule can keep all contracts. A setting that
-/// has its default needs nothing. NotOffered, NoSchedule, with values that would fit, or OutOfRange
-/// for an invalid value.
+/// Checks that the driver offers all settings, and that the schedule can keep all contracts. The
+/// driver need not offer a setting with its default value. Fails with NotOffered or Observed, with
+/// OutOfRange for an invalid value, or with NoSchedule and values that would fit.
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
-/// Whether the driver offers the GPU's own settings that change. NotOffered or OutOfRange.
+/// Checks that the driver can change the GPU's own settings from `from` to `to`. NotOffered,
+/// Observed or OutOfRange.
 Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to);
 
 /// The mask of all existing compute units.
 std::uint64_t all_cus(const GpuInventory& gpu);
 
-/// Replaces a mask of all compute units, and a number of all doorbell pages, by 0.
+/// Replaces the mask of all compute units, and the number of all doorbell pages, by 0.
 VfResources normalised(VfResources resources, const GpuInventory& gpu);
 
 }  // namespace vgpu::daemon

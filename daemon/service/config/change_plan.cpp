@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds an order with a model of each GPU. Each round does the first possible kind of work: all
-// settings and names of a GPU, a create, a resize, a destroy. Destroys and shrinks are always
-// possible and free what blocks others, and the final state was checked to fit. So the work ends.
+// Finds an order of the steps with a model of each GPU. Each round makes the first possible kind of
+// steps: an enable, all settings and names of a GPU, a create, a resize, a destroy. Destroys and
+// shrinks are always possible, and free what other steps wait for. Each round removes steps from
+// the work, so the rounds end. If work is left then, make_change_plan() fails.
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
@@ -45,7 +46,8 @@ struct Work {
     GpuInventory model;
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
-    std::set<std::uint32_t> reserved_numbers{};         ///< reserved by names
+    std::set<std::uint32_t> reserved_numbers{};         ///< of new VFs, by request or because of
+                                                        ///< a name such as "gpu0-vf3"
     std::map<std::string, std::string> names_before{};  ///< by name of a new VF: the name of the
                                                         ///< new VF before it
     std::string last_new{};                             ///< name of the last new VF
@@ -125,7 +127,7 @@ VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
 /// When changed settings take effect.
 std::string when_set(const GpuInventory& gpu) {
     return gpu.abilities.has_run_tables ? "takes effect with the next run table"
-                                        : "its driver is asked at once";
+                                        : "the driver gets the new values at once";
 }
 
 class Planner {
@@ -140,9 +142,9 @@ private:
                                                         const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
     Result<> record_name(const std::string& name, const std::string& gpu, bool is_its_own);
-    Result<> desire(Work& work, const DesiredVf& desired);
-    void desire_existing(Work& work, const InventoryVf& vf, const VfSpec& desired);
-    Result<> desire_new(Work& work, const DesiredVf& desired);
+    Result<> add_desired_vf(Work& work, const DesiredVf& desired);
+    void add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired);
+    Result<> add_new_vf(Work& work, const DesiredVf& desired);
     static Result<> destroy_others(Work& work);
     bool advance();
     bool make_enable(Work& work);
@@ -150,7 +152,7 @@ private:
     bool make_create(Work& work);
     bool make_resize(Work& work);
     bool make_destroy(Work& work);
-    [[nodiscard]] std::string who_waits() const;
+    [[nodiscard]] std::string waiting_step() const;
     void emit(Work& work, const Step& step);
 
     const Surroundings& around_;
@@ -165,7 +167,8 @@ private:
     std::vector<Step> kept_, steps_;
 };
 
-/// The VF number in a name such as "gpu0-vf3"; 0 for other names.
+/// The VF number in a name such as "gpu0-vf3"; 0 for other names. NameTaken if the name has that
+/// form but is not the default name of a VF of `gpu`.
 Result<std::uint32_t> Planner::reserved_number(const std::string& name,
                                                const GpuInventory& gpu) const {
     for (const std::string& id : around_.gpus) {
@@ -192,8 +195,8 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
-/// A state may contain a name twice, for example after a GPU returned. The VFs that have the name
-/// keep it; no other VF gets it.
+/// Records the name of a desired VF. BadConfiguration if another desired VF has it, unless both VFs
+/// have the name already, as may be the case after a GPU returned.
 Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_its_own) {
     const auto [at, is_new] = desired_names_.try_emplace(name, DesiredName{gpu, is_its_own});
     if (is_new || (is_its_own && at->second.is_its_own)) return {};
@@ -203,7 +206,7 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
 }
 
 /// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
-void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& desired) {
+void Planner::add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
     const auto put = [&step](std::vector<Step>& to, Action action, std::string why) -> Step& {
@@ -219,7 +222,7 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
     };
     bool is_same = true;
     if (desired.name != now.name) {
-        put(work.changes, Action::Rename, "it has its former name").to->name = desired.name;
+        put(work.changes, Action::Rename, "the VF has its former name").to->name = desired.name;
         is_same = false;
     }
     if (VfSpec after = with_settings(now, desired); after != now) {
@@ -244,7 +247,7 @@ void Planner::desire_existing(Work& work, const InventoryVf& vf, const VfSpec& d
                 : "its definition matches the configuration, but the VF is not in service");
 }
 
-Result<> Planner::desire_new(Work& work, const DesiredVf& desired) {
+Result<> Planner::add_new_vf(Work& work, const DesiredVf& desired) {
     TRY(const std::uint32_t reserved, reserved_number(desired.spec.name, work.model));
     const std::uint32_t number = desired.vf > 0 ? desired.vf : reserved;
     if (number > 0) work.reserved_numbers.insert(number);
@@ -260,7 +263,7 @@ Result<> Planner::desire_new(Work& work, const DesiredVf& desired) {
 }
 
 /// Adds the work for a VF of the document; its resources are normalised.
-Result<> Planner::desire(Work& work, const DesiredVf& desired) {
+Result<> Planner::add_desired_vf(Work& work, const DesiredVf& desired) {
     const GpuInventory& gpu = work.model;
     const VfSpec& spec = desired.spec;
     const InventoryVf* existing = find_existing(gpu, desired);
@@ -269,7 +272,7 @@ Result<> Planner::desire(Work& work, const DesiredVf& desired) {
     if (!is_its_own) TRY_VOID(check_name(spec.name));
     if (existing == nullptr) {
         work.names_before[spec.name] = std::exchange(work.last_new, spec.name);
-        return desire_new(work, desired);
+        return add_new_vf(work, desired);
     }
     if (!is_its_own) {
         TRY(const std::uint32_t number, reserved_number(spec.name, gpu));
@@ -278,7 +281,7 @@ Result<> Planner::desire(Work& work, const DesiredVf& desired) {
                         fmt::format("'{}' is reserved for VF {} of {}", spec.name, number, gpu.id));
     }
     work.matched.insert(existing->vf);
-    desire_existing(work, *existing, spec);
+    add_existing_vf(work, *existing, spec);
     return {};
 }
 
@@ -304,8 +307,7 @@ Result<> Planner::destroy_others(Work& work) {
 Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
     Work work{.model = gpu};
     GpuSettings settings = gpu.settings;
-    settings.quantum_us = desired.quantum_us.value_or(settings.quantum_us);
-    settings.max_gap_ms = desired.max_gap_ms.value_or(settings.max_gap_ms);
+    apply(desired.scheduler, settings);
     TRY_VOID(check_settings(gpu, gpu.settings, settings));
     if (settings != gpu.settings) {
         Step& set = work.changes.emplace_back(Step{.action = Action::Set,
@@ -319,7 +321,7 @@ Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
     for (DesiredVf vf : desired.vfs) {
         vf.spec.resources = normalised(vf.spec.resources, gpu);
         all.push_back(vf.spec);
-        TRY_VOID(desire(work, vf));
+        TRY_VOID(add_desired_vf(work, vf));
     }
     TRY_VOID(check_capacity(gpu, settings, all));
     TRY(work.vf_limit, vf_limit(gpu, work.matched, work.creates));
@@ -336,7 +338,8 @@ void Planner::emit(Work& work, const Step& step) {
     steps_.push_back(step);
 }
 
-/// First of all steps, because its VFs must be idle and lose the content of their VRAM.
+/// Makes the Enable step before all others of the GPU, because it requires idle VFs and empties the
+/// VRAM of all VFs.
 bool Planner::make_enable(Work& work) {
     if (!needs_enable(work.model, work.vf_limit)) return false;
     emit(work, enable_step(work.model, work.vf_limit));
@@ -407,7 +410,7 @@ bool Planner::make_resize(Work& work) {
 }
 
 /// Describes a step that cannot be done yet; empty if none.
-std::string Planner::who_waits() const {
+std::string Planner::waiting_step() const {
     for (const Work& work : works_) {
         if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
         if (!work.resizes.empty()) return fmt::format("'{}'", work.resizes.front().to->name);
@@ -416,13 +419,14 @@ std::string Planner::who_waits() const {
     return "";
 }
 
-/// Last resort: destroys only when a step waits for room, or nothing else is left.
+/// Makes the first destroy. Tried last, so each remaining step of another kind waits for VRAM, a
+/// number, a name or the schedule.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
     work.destroys.erase(work.destroys.begin());
-    if (const std::string waiting = who_waits(); !waiting.empty())
-        step.why += fmt::format("; it makes way for {}", waiting);
+    if (const std::string waiting = waiting_step(); !waiting.empty())
+        step.why += fmt::format("; makes room for {}", waiting);
     emit(work, step);
     return true;
 }
@@ -444,7 +448,7 @@ bool Planner::advance() {
 Result<ChangePlan> Planner::plan() {
     while (advance()) {
     }
-    if (const std::string waiting = who_waits(); !waiting.empty())
+    if (const std::string waiting = waiting_step(); !waiting.empty())
         return fail(ErrorId::NoSchedule,
                     fmt::format("no order of steps reaches {} with a valid schedule and enough "
                                 "VRAM at every step; apply it in two parts",
@@ -472,7 +476,7 @@ std::optional<Disruption> disruption_named(std::string_view name) {
     return static_cast<Disruption>(at - kDisruptions.begin());
 }
 
-/// Without VFs before, an Enable disturbs none.
+/// An Enable disturbs nobody if the GPU had no VFs before.
 Disruption disruption_of(const Step& step) {
     if (step.vf_count && step.vf_count->from == 0) return Disruption::None;
     return row_of(step.action).disruption;
@@ -534,7 +538,7 @@ std::vector<PlannedQuantum> planned_quanta(const GpuInventory& gpu, const Desire
     std::vector<PlannedQuantum> planned;
     if (!gpu.abilities.pf_quantum_ms) return planned;
     GpuSettings settings = gpu.settings;
-    apply(GpuChange{.quantum_us = desired.quantum_us, .max_gap_ms = desired.max_gap_ms}, settings);
+    apply(desired.scheduler, settings);
     std::vector<VfSpec> vfs;
     for (const DesiredVf& vf : desired.vfs) vfs.push_back(vf.spec);
     const auto quanta = quanta_of(gpu.abilities, settings, vfs);

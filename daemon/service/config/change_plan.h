@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // ChangePlan: ordered steps from the current VFs to those of a configuration. VFs are matched by
-// UUID if known, else by name or DesiredVf::was. A step changes only its own VF, except for Enable,
-// which comes before all others; after each step the schedule is valid, VRAM and VF numbers
-// suffice, and names are unique. Steps without loss come first (set, rename, create). Steps that
-// empty VRAM (resize, destroy) come earlier only if other steps need the room. VRAM is in scattered
-// units, so only sums matter. Pure; ApplyRun carries plans out.
+// UUID if known, else by name or DesiredVf::was. A step changes only its own VF or the GPU's
+// settings, except for Enable, which comes before all others; after each step the schedule is
+// valid, VRAM and VF numbers suffice, and names are unique. Steps without loss come first (set,
+// rename, create). Steps that scrub VRAM (resize, destroy) come earlier only if other steps need
+// the VRAM. Only sums of VRAM matter, because the units of a VF need not be contiguous. Pure;
+// ApplyRun carries plans out.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -26,7 +27,7 @@ namespace vgpu::daemon {
 enum class Action { Keep, Enable, Set, Rename, Create, Resize, Destroy };
 enum class Disruption {
     None,       ///< no effect on users
-    VfRestart,  ///< the VF's driver must be unloaded; its VRAM is emptied
+    VfRestart,  ///< the VF's driver must be unloaded; its VRAM is scrubbed
     VfLoss,     ///< the VF and its VRAM content are lost
 };
 
@@ -46,25 +47,25 @@ struct Step {
     std::optional<VfCount> vf_count{};                ///< Enable
     /// Create, Set: how the driver keeps each setting of the schedule (contract_words()).
     std::map<std::string, std::string> contract{};
-    std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or made again
-    Needs needs = Needs::Nothing;        ///< what must hold before the step
+    std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or recreated
+    Needs needs = Needs::Nothing;        ///< the condition for the step
     std::string in_use{};  ///< who uses the VF, if the step therefore requires force; else empty
-    /// Which VFs the step waits for, because they are open or a domain runs with them; empty if
+    /// The VFs for which the step waits, because they are open or a domain runs with them; empty if
     /// none. Force does not override this.
     std::string blocked{};
-    std::string condition{};  ///< why the VF is not in service as defined; or empty
-    std::string why{};
+    std::string condition{};  ///< why the VF is not in service as defined; empty if it is
+    std::string why{};        ///< reason for the step, as text
 
     bool operator==(const Step&) const = default;
 };
 
 Disruption disruption_of(const Step& step);
 
-/// When a VF has the engine, if the driver serves its functions in turn.
+/// Quantum and longest wait of a VF, if the driver serves its functions in turn.
 struct PlannedQuantum {
     std::string name;
     std::uint64_t quantum_us = 0;
-    std::uint64_t worst_wait_us = 0;  ///< if all others use up their quanta and time-outs
+    std::uint64_t worst_wait_us = 0;  ///< if all others use up their quanta and timeouts
 
     bool operator==(const PlannedQuantum&) const = default;
 };
@@ -75,7 +76,7 @@ struct GpuRoom {
     std::uint64_t vram_bytes = 0;                   ///< of all VFs
     std::uint64_t pf_vram_bytes = 0;                ///< kept by the PF, in addition
     std::uint64_t planned_vram_bytes = 0;           ///< total of the plan's VFs
-    std::optional<std::uint32_t> cu_count{};        ///< absent: VFs cannot have some only
+    std::optional<std::uint32_t> cu_count{};        ///< absent: each VF has all
     std::optional<std::uint32_t> doorbell_pages{};  ///< limit per VF; absent: cannot be chosen
     std::vector<PlannedQuantum>
         quanta{};  ///< after the plan; empty if the driver schedules otherwise
@@ -93,7 +94,7 @@ struct ChangePlan {
     [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps
 };
 
-/// Names on the host that VFs of the plan cannot get.
+/// Names on this host that VFs of the plan cannot have.
 struct Surroundings {
     std::vector<std::string> gpus;             ///< ids of all GPUs
     std::map<std::string, std::string> names;  ///< of VFs on other GPUs: name, target
@@ -105,9 +106,10 @@ Step inverse_of(const Step& step);
 /// Applies `step` to the model `gpu`; VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
-/// `gpus`: the inventories of the GPUs in `desired`, in any order; the plan is valid only for them.
-/// NoVram, NoFreeVf, NoSchedule and OutOfRange name the resource, the shortage and what would fit;
-/// NameTaken names the name.
+/// `gpus`: the inventories of the GPUs in `desired`, in any order; the plan is valid only for these
+/// inventories. Errors: those of check_capacity(), with the resource, the shortage and what would
+/// fit; NoSchedule also if no order of the steps is possible; NotOffered or Observed if the GPU
+/// cannot get more VFs; NameTaken or BadConfiguration with the name; NoSuchGpu.
 Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 

@@ -12,7 +12,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Set: all settings. Other actions: weight, quantum, and settings that differ from the default.
+/// Set: all settings. Other actions: weight, quantum, profile, and settings that differ from the
+/// default.
 OrderedJson scheduling_json(Action action, const VfSpec& vf) {
     OrderedJson json{{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
     json.update(settings_json(vf, action == Action::Set ? Detail::All : Detail::Special));

@@ -23,10 +23,11 @@ using Json = nlohmann::json;
 SoftgpuConfig softgpu_of(const Json& json, const std::string& path, Error& error) {
     constexpr std::uint32_t kMaxVramMb = 1u << 20, kMaxCus = 64, kMaxThreads = 256;
     constexpr std::array<std::string_view, 2> kDoorbellModes{"trap", "poll"};
+    constexpr std::array<std::string_view, 2> kIsaTiers{"interpreter", "translator"};
     SoftgpuConfig config;
     JsonSection section(json, path, error);
     section.only({"vfs", "vram_mb", "aperture_mb", "cus", "threads", "true_copy", "doorbell_mode",
-                  "args", "pf_args"});
+                  "isa_tier", "args", "pf_args"});
     section.number("vfs", {1, VGPU_PF_MAX_VFS}, config.vfs);
     section.number("vram_mb", {64, kMaxVramMb}, config.vram_mb);
     section.number("aperture_mb", {16, kMaxVramMb}, config.aperture_mb);
@@ -34,11 +35,14 @@ SoftgpuConfig softgpu_of(const Json& json, const std::string& path, Error& error
     section.number("threads", {1, kMaxThreads}, config.threads);
     section.flag("true_copy", config.is_true_copy);
     section.text("doorbell_mode", config.doorbell_mode);
+    section.text("isa_tier", config.isa_tier);
     section.texts("args", config.args);
     section.texts("pf_args", config.pf_args);
     if (std::find(kDoorbellModes.begin(), kDoorbellModes.end(), config.doorbell_mode) ==
         kDoorbellModes.end())
         section.complain("doorbell_mode", "is neither 'trap' nor 'poll'");
+    if (std::ranges::find(kIsaTiers, config.isa_tier) == kIsaTiers.end())
+        section.complain("isa_tier", "is neither 'interpreter' nor 'translator'");
     return config;
 }
 
@@ -52,7 +56,7 @@ AttachConfig attach_of(const Json& json, const std::string& path, Error& error) 
     return config;
 }
 
-/// Whether `text` has the form `form`: 'x' is a lower-case hexadecimal digit, '7' an octal one.
+/// True if `text` has the form `form`: 'x' is a lower-case hexadecimal digit, '7' an octal one.
 bool has_form(std::string_view text, std::string_view form) {
     return std::ranges::equal(text, form, [](char letter, char kind) {
         if (kind == 'x') return std::isdigit(letter) != 0 || (letter >= 'a' && letter <= 'f');
@@ -60,7 +64,7 @@ bool has_form(std::string_view text, std::string_view form) {
     });
 }
 
-/// The flag that a word stands for; complains about other words.
+/// Sets `flag` from the words `off` and `on`; complains about other words.
 void read_word(JsonSection& section, const std::string& key, std::string_view off,
                std::string_view on, bool& flag) {
     std::string word(flag ? on : off);
@@ -70,7 +74,7 @@ void read_word(JsonSection& section, const std::string& key, std::string_view of
     flag = word == on;
 }
 
-/// The numbers of "ids".
+/// The vendor and device IDs in "ids"; none if absent or invalid.
 std::optional<std::pair<std::uint16_t, std::uint16_t>> model_in(JsonSection& section) {
     constexpr int kHexadecimal = 16;
     constexpr std::size_t kDevice = 5;  ///< where the second number begins
@@ -112,7 +116,7 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
     return config;
 }
 
-/// Settings of a GPU that its PF driver does not have.
+/// Complains about settings of the GPU that a vendor's PF driver cannot keep.
 void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
     constexpr std::uint32_t kUnitUs = 1000;
     if (section.find("max_gap_ms") != nullptr)
@@ -139,7 +143,7 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     const Json* attach = section.find("attach");
     const Json* pci = section.find("pci");
     if ((softgpu != nullptr) + (attach != nullptr) + (pci != nullptr) != 1)
-        section.complain("", "must have one of 'softgpu', 'attach' and 'pci'");
+        section.complain("", "must have exactly one of 'softgpu', 'attach' and 'pci'");
     if (softgpu != nullptr)
         config.softgpu = softgpu_of(*softgpu, section.path_of("softgpu"), error);
     if (attach != nullptr) config.attach = attach_of(*attach, section.path_of("attach"), error);

@@ -25,26 +25,27 @@ struct SoftgpuConfig {
     std::uint32_t threads = 2;
     bool is_true_copy = false;
     std::string doorbell_mode = "trap";
+    std::string isa_tier = "interpreter";
     std::vector<std::string> args;     ///< additional arguments for softgpu
     std::vector<std::string> pf_args;  ///< additional arguments for vgpu-pf
 };
 
-/// A PF core started by others, or in the kernel.
+/// A PF core that vgpud does not start: a vgpu-pf of another program, or vgpu_pf.ko.
 struct AttachConfig {
-    std::string uapi_socket;    ///< or the character device of vgpu_pf.ko
+    std::string uapi_socket;    ///< path of the socket, or of the character device of vgpu_pf.ko
     std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
 };
 
 /// A PF of a vendor's driver on this host (docs/backends.md).
 struct PciConfig {
     std::string address;  ///< "0000:03:00.0"
-    /// Vendor and device of the card that is expected there; none: any card.
+    /// PCI vendor and device IDs of the card that must be there; none: any card.
     std::optional<std::pair<std::uint16_t, std::uint16_t>> model{};
-    bool is_observing = true;             ///< "manage": "observe"
-    bool accepts_approximations = false;  ///< "contracts": "approximate"
-    std::uint32_t vfs = 0;            ///< number of VFs to enable at least, when VFs are enabled
-    std::uint32_t vram_mb = 0;        ///< of all VFs together; 0: as large as the VRAM's BAR
-    std::uint32_t pf_quantum_ms = 1;  ///< the PF's own quantum
+    bool is_observing = true;             ///< true for "manage": "observe"
+    bool accepts_approximations = false;  ///< true for "contracts": "approximate"
+    std::uint32_t vfs = 0;                ///< minimum number of VFs to enable
+    std::uint32_t vram_mb = 0;            ///< of all VFs together; 0: as large as the VRAM's BAR
+    std::uint32_t pf_quantum_ms = 1;      ///< the PF's own quantum
 };
 
 /// quantum_us and max_gap_ms apply to a GPU without a record. Later the values in its record apply.
@@ -57,7 +58,7 @@ struct GpuConfig {
     std::optional<PciConfig> pci{};
 };
 
-/// main.cpp makes the directories. Programs without a slash are searched in PATH.
+/// main.cpp makes the directories. A program name without a slash is searched for in PATH.
 struct Config {
     std::string state_dir = "/var/lib/vgpu";
     std::string run_dir = "/run/vgpu";

@@ -23,12 +23,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCus = 64;
-/// Larger than any device, to find typing errors by path. The limits of the GPU are checked later.
+/// Larger than any device, so that a typing error is reported with its path. The limits of the GPU
+/// are checked later.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-/// Without the member, VFs get what the driver of their GPU gives. A plain number is bytes: JSON
-/// has no units.
+/// Optional here, because some drivers decide the size themselves; for others check_capacity()
+/// refuses a VF without a size. A plain number is bytes: JSON has no units.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return;
@@ -74,7 +75,7 @@ void read_scheduler(const Json& json, const std::string& path, Error& error, VfS
     read_settings(section, Section::Scheduler, profile);
 }
 
-/// "off" disables a limit; 0 is the uapi's default.
+/// "off" disables a limit. An absent limit stays 0, the PF core's default.
 void read_guard(const Json& json, const std::string& path, Error& error, VfSecurity& security) {
     JsonSection section(json, path, error);
     section.only({kGuardKinds[0], kGuardKinds[1], kGuardKinds[2], kGuardKinds[3]});
@@ -137,7 +138,7 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
-/// Limit of a pattern: bounds the replacement work. Longer patterns never make valid names.
+/// Limits the replacement work. A longer pattern makes no valid name for GPU "gpu0".
 constexpr std::size_t kMaxPatternBytes = 256;
 
 /// Checks the name with the largest number, which is the longest.
@@ -164,7 +165,7 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     read_value(section, "description", kDescription, group.description);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
-    // Only once, because a document may have thousands of unknown names.
+    // Complain only once, because a document may have thousands of unknown names.
     if (!profiles.contains(group.profile) && !section.has_complained()) {
         std::vector<std::string_view> known;
         for (const auto& [name, profile] : profiles) known.push_back(name);
@@ -177,14 +178,15 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     return group;
 }
 
-void read_gpu_scheduler(const Json& json, const std::string& path, Error& error, GpuSection& gpu) {
+void read_gpu_scheduler(const Json& json, const std::string& path, Error& error,
+                        GpuChange& change) {
     JsonSection section(json, path, error);
     section.only({"quantum_us", "max_gap_ms"});
     std::uint32_t quantum_us = 0, max_gap_ms = 0;
     section.number("quantum_us", {scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs}, quantum_us);
     section.number("max_gap_ms", {kMinGapMs, kMaxGapMs}, max_gap_ms);
-    if (quantum_us > 0) gpu.quantum_us = quantum_us;
-    if (max_gap_ms > 0) gpu.max_gap_ms = max_gap_ms;
+    if (quantum_us > 0) change.quantum_us = quantum_us;
+    if (max_gap_ms > 0) change.max_gap_ms = max_gap_ms;
 }
 
 GpuSection gpu_section_of(const Json& json, const std::string& path, Error& error,
@@ -195,7 +197,7 @@ GpuSection gpu_section_of(const Json& json, const std::string& path, Error& erro
     section.text("gpu", gpu.gpu);
     if (gpu.gpu.empty()) section.complain("gpu", "is missing");
     if (const Json* scheduler = section.find("scheduler"))
-        read_gpu_scheduler(*scheduler, section.path_of("scheduler"), error, gpu);
+        read_gpu_scheduler(*scheduler, section.path_of("scheduler"), error, gpu.scheduler);
     const Json* vfs = section.find("vfs");
     if (vfs == nullptr || !vfs->is_array()) {
         section.complain("vfs", "must be a list of VFs; [] for none");
@@ -291,8 +293,8 @@ Result<> parse_into(Json& json, std::string_view text) {
     };
     auto read = text::read_json(text, text::Comments::Allowed, visit);
     if (!read) {
-        constexpr std::size_t kDefined = 300;
-        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kDefined)));
+        constexpr std::size_t kMaxErrorBytes = 300;
+        return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kMaxErrorBytes)));
     }
     json = *std::move(read);
     if (!twice.key().empty())
@@ -358,8 +360,9 @@ nlohmann::ordered_json group_json(const VfGroup& group) {
 
 nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
     nlohmann::ordered_json json{{"gpu", gpu.gpu}};
-    if (gpu.quantum_us) json["scheduler"]["quantum_us"] = *gpu.quantum_us;
-    if (gpu.max_gap_ms) json["scheduler"]["max_gap_ms"] = *gpu.max_gap_ms;
+    const auto& [quantum_us, max_gap_ms] = gpu.scheduler;
+    if (quantum_us) json["scheduler"]["quantum_us"] = *quantum_us;
+    if (max_gap_ms) json["scheduler"]["max_gap_ms"] = *max_gap_ms;
     json["vfs"] = nlohmann::ordered_json::array();
     for (const VfGroup& group : gpu.vfs) json["vfs"].push_back(group_json(group));
     return json;
@@ -396,8 +399,7 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
     return {};
 }
 
-/// Expands the groups of a section. Names are checked later, because they must be unique over all
-/// GPUs.
+/// Expands the groups of a section. check_names() checks the names of all GPUs later.
 std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const GpuSection& section,
                                    const std::string& gpu) {
     std::vector<DesiredVf> vfs;
@@ -502,8 +504,7 @@ Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
         const auto section = named != sections->end() ? named : general;
         if (section == sections->end()) continue;
         desired.push_back({.gpu = gpu,
-                           .quantum_us = section->quantum_us,
-                           .max_gap_ms = section->max_gap_ms,
+                           .scheduler = section->scheduler,
                            .vfs = desired_vfs(configuration, *section, gpu)});
     }
     TRY_VOID(check_names(desired));

@@ -31,8 +31,7 @@ struct VfGroup {
 /// One GPU's part of a config. Values that are not given stay as they are.
 struct GpuSection {
     std::string gpu;  ///< "*": all GPUs without a separate section
-    std::optional<std::uint32_t> quantum_us{};
-    std::optional<std::uint32_t> max_gap_ms{};
+    GpuChange scheduler{};
     std::vector<VfGroup> vfs{};
 
     bool operator==(const GpuSection&) const = default;
@@ -47,14 +46,14 @@ struct Configuration {
     bool operator==(const Configuration&) const = default;
 };
 
-/// `was`: as in VfGroup, expanded; may be empty. The other members are for VFs that an ApplyIntent
-/// restores; such a VF is found by its UUID, even under another name.
+/// `was`: as in VfGroup, expanded; may be empty. `vf`, `owner` and `is_open` are for VFs that an
+/// ApplyIntent restores; such a VF is found by its UUID, even under another name.
 struct DesiredVf {
     VfSpec spec{};
     std::string was{};
-    std::uint32_t vf = 0;  ///< number if it is made again; 0: any
-    OwnerRecord owner{};   ///< its owner
-    bool is_open = false;  ///< a client had it open
+    std::uint32_t vf = 0;  ///< number of a VF that must be recreated; 0: any
+    OwnerRecord owner{};   ///< the VF's owner when the apply began
+    bool is_open = false;  ///< true if a client had the VF open when the apply began
 
     bool operator==(const DesiredVf&) const = default;
 };
@@ -62,16 +61,14 @@ struct DesiredVf {
 /// All VFs of the GPU: others are destroyed.
 struct DesiredGpu {
     std::string gpu;
-    std::optional<std::uint32_t> quantum_us{};
-    std::optional<std::uint32_t> max_gap_ms{};
+    GpuChange scheduler{};
     std::vector<DesiredVf> vfs{};
 
     bool operator==(const DesiredGpu&) const = default;
 };
 
-/// Limits of documents, because any caller on the bus may send one. A GPU has at most kMaxVfsPerGpu
-/// VFs (backend/vf_limit.h); more than it has are accepted here, and the plan's error says how many
-/// exist.
+/// Limits of documents, because any caller on the bus may send one. A section may request up to
+/// kMaxVfsPerGpu VFs (backend/vf_limit.h); if its GPU has fewer, the plan's error says how many.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;
@@ -79,18 +76,20 @@ inline constexpr std::size_t kMaxGpuSections = 64;
 
 /// Reads a document. BadConfiguration with the path of the first mistake; reading stops there.
 Result<Configuration> parse_configuration(std::string_view text);
-/// Writes a document. Omits members with default values.
+/// Writes a document. Omits members with default values, except weights.
 std::string encode_configuration(const Configuration& configuration);
 
-/// The desired VFs of one label. `label`: empty if the document has a single label. NoSuchLabel,
-/// NoSuchGpu; BadConfiguration for duplicate names.
+/// The desired VFs of one label, without GPUs that have no section. `label`: may be empty if the
+/// document has a single label. `gpus`: ids of all GPUs. NoSuchLabel, NoSuchGpu, InvalidName;
+/// BadConfiguration for duplicate names.
 Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
                                              const std::string& label,
                                              std::span<const std::string> gpus);
 inline constexpr std::size_t kMaxLabelBytes = 62;
-/// Labels and profile names: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or digit.
+/// True for a valid label or profile name: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or
+/// digit.
 bool is_valid_label(std::string_view label);
-/// The label that desired_gpus() would take, for messages.
+/// The label that desired_gpus() uses for `label`, for messages.
 std::string chosen_label(const Configuration& configuration, const std::string& label);
 
 }  // namespace vgpu::daemon

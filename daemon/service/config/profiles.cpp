@@ -14,7 +14,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Without the description: VFs of one profile have different ones.
+/// Leaves out the description, because VFs of one profile may have different descriptions.
 VfSpec profile_of(VfSpec vf) {
     vf.name.clear();
     vf.uuid = {};
@@ -107,9 +107,7 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     Configuration configuration;
     std::vector<GpuSection>& sections = configuration.configs[label];
     for (const GpuInventory& gpu : gpus) {
-        GpuSection section{.gpu = gpu.id,
-                           .quantum_us = gpu.settings.quantum_us,
-                           .max_gap_ms = gpu.settings.max_gap_ms};
+        GpuSection section{.gpu = gpu.id, .scheduler = change_to(gpu.settings)};
         for (const InventoryVf& vf : gpu.vfs)
             section.vfs.push_back({.profile = name_among(configuration.profiles, vf.spec),
                                    .name = vf.spec.name,

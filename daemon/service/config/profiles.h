@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations that vgpud makes. One describes the current VFs, such that reading the document
-// back requests exactly these. The other splits a GPU equally into 1, 2, 4, 8 or 16 VFs. A split
-// depends only on the device, not on free resources: each VF gets (VRAM of all VFs) / count,
-// rounded down, at most its BAR0; all compute units; all doorbell pages; the default weight. Pure.
+// Configurations that vgpud makes. current_configuration() describes the current VFs, such that
+// reading the document back requests exactly these. automatic_configuration() splits each GPU
+// equally into 1, 2, 4, 8 or 16 VFs. A split depends only on the device, not on free resources:
+// each VF gets (VRAM of all VFs) / count, rounded down, but at most the limit of one VF; all
+// compute units; all doorbell pages; the default weight. Pure.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -15,13 +16,14 @@
 
 namespace vgpu::daemon {
 
-/// Powers of two up to the limit of VFs.
+/// Numbers of VFs: powers of two up to VGPU_PF_MAX_VFS.
 inline constexpr std::array<std::uint32_t, 5> kSplits{1, 2, 4, 8, 16};
 
+/// `label`: of the only config of the document.
 Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label);
 
-/// Rounding of a VF's VRAM. PowerOfTwo: sizes possible on every GPU, so that a guest can move
-/// between GPUs. Unit: as much VRAM as possible.
+/// How to round down a VF's VRAM. PowerOfTwo: common sizes, so that a guest can move between
+/// GPUs. Unit: to a multiple of the GPU's unit, which wastes little VRAM.
 enum class Rounding { PowerOfTwo, Unit };
 
 /// Labels "auto-N" (PowerOfTwo) and "even-N" (Unit) for each split that is possible on a GPU; GPUs

@@ -9,7 +9,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// "gpu0/vf2 ('web': a client has it open), …": the VFs for which `counts`, then `others`.
+/// "gpu0/vf2 ('web': a client has it open), …": the VFs for which `counts(vf)` is true, then
+/// `others`.
 template <typename Counts>
 std::string list_users(const GpuInventory& gpu, const Counts& counts,
                        const std::vector<std::string>& others) {

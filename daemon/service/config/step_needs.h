@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What must hold before a step of a plan, who uses the VFs that it concerns, and the step that
-// gives a GPU more VFs. Drivers of SR-IOV GPUs change the number of VFs only while all are
-// disabled, so that step concerns all VFs of its GPU, and a plan has at most one for each GPU.
-// Pure; called by the planner and by jobs.
+// Fills in the conditions for a step of a plan and the users of its VFs, and makes the Enable step,
+// which gives a GPU more VFs. Drivers of SR-IOV GPUs change the number of VFs only while all are
+// disabled. So the Enable step concerns all VFs of its GPU, and a plan has at most one for each
+// GPU. Pure; called by the planner and by jobs.
 #pragma once
 
 #include "daemon/service/config/change_plan.h"
@@ -19,24 +19,25 @@ namespace vgpu::daemon {
 /// How the VF is in use: "it belongs to 'vm'"; empty if unused.
 std::string use_of(const InventoryVf& vf);
 
-/// Whether a change that concerns all VFs must wait for this VF, also with force.
+/// True if a change that concerns all VFs must wait for this VF, even with force.
 bool is_blocking(const InventoryVf& vf);
 
-/// Sets what `step` needs. If that is AllIdle, also why, and who uses VFs of the GPU.
+/// Sets `step.needs`. If that is AllIdle, also sets the reason and the users of the GPU's VFs.
 void set_needs(Step& step, const GpuInventory& gpu, Need need);
 
-/// The greatest number of a VF of the plan: the VFs that exist suffice, or more are enabled for
-/// `creates` (number 0: any). `kept`: the VFs that stay. NotOffered or Observed if the driver or
-/// vgpud cannot enable more.
+/// The greatest VF number that the plan may use. If VFs need not be enabled: that of all VFs of the
+/// device. Else that of the enabled VFs, or a greater one if `creates` (number 0: any) need it.
+/// `kept`: numbers of the VFs that stay. NotOffered or Observed if the driver or vgpud cannot
+/// enable more VFs.
 Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint32_t>& kept,
                                const std::vector<Step>& creates);
 
-/// Whether VFs up to `limit` require an Enable step.
+/// True if VFs up to `limit` require an Enable step.
 bool needs_enable(const GpuInventory& gpu, std::uint32_t limit);
 Step enable_step(const GpuInventory& gpu, std::uint32_t count);
 
-/// Adds to each Enable step the VRAM of the VFs that `steps` make before any VF must give VRAM
-/// back.
+/// Adds VRAM sizes to each Enable step: those of the VFs that later steps create on that GPU, up to
+/// the first Resize or Destroy.
 void add_sizes(std::vector<Step>& steps);
 
 }  // namespace vgpu::daemon

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuModel: settings that change, and the assignment of the functions of VFs. A defined assignment
-// mode is set before the VF has resources, and set again if the platform restarts or its sysfs is
-// written. An undefined assignment mode is left to the platform and only shown.
+// mode is set before the VF has resources, and set again if the platform restarts or another
+// program changes it. If the mode is Default, the platform decides, and vgpud only shows the mode
+// in force.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -27,12 +28,12 @@ AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
 }  // namespace
 
 /// Makes settings durable, then applies them. After a failure nothing has changed.
-Result<> GpuModel::settle(const GpuRecord& before, const GpuRecord& after,
-                          const Requester& requester) {
+Result<> GpuModel::apply_settings(const GpuRecord& before, const GpuRecord& after,
+                                  const Requester& requester) {
     TRY_VOID(admit(after));
     TRY_VOID(check_needs(before, after, requester));
     TRY_VOID(commit(after));
-    const auto moved = move_assignment_modes(before, after);
+    const auto moved = move_assignment_modes(before, after, requester.force);
     if (!moved) put(0, before);
     return moved;
 }
@@ -55,14 +56,17 @@ Result<> GpuModel::check_needs(const GpuRecord& before, const GpuRecord& after,
     return {};
 }
 
-Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecord& after) {
+Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecord& after,
+                                         Force force) {
+    const TakeFromHost take = force == Force::Yes ? TakeFromHost::Yes : TakeFromHost::No;
     std::vector<std::uint32_t> moved;
     for (const auto& [vf, one] : after.vfs) {
         if (one.spec.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
-        const auto set = set_assignment_mode(vf, one.spec.assignment_policy.assignment_mode);
+        const auto set = set_assignment_mode(vf, one.spec.assignment_policy.assignment_mode, take);
         if (!set) {
             for (const std::uint32_t other : moved)
-                if (const auto back = set_assignment_mode(other, assignment_mode_in(before, other));
+                if (const auto back =
+                        set_assignment_mode(other, assignment_mode_in(before, other), take);
                     !back)
                     emit(other, EventKind::AssignmentModeFailed, back.error().cause);
             return set;
@@ -72,12 +76,13 @@ Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecor
     return {};
 }
 
-Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode) {
+Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode,
+                                       TakeFromHost take) {
     if (!ports_.assignment_mode)
         return fail(
             ErrorId::AssignmentRefused,
             fmt::format("{}/vf{}: assignment modes of this GPU cannot be changed", id_, vf));
-    if (const auto set = ports_.assignment_mode->set(vf, assignment_mode); !set)
+    if (const auto set = ports_.assignment_mode->set(vf, assignment_mode, take); !set)
         return fail(set.error().id, fmt::format("{}/vf{}: assignment mode '{}': {}", id_, vf,
                                                 name_of(assignment_mode), set.error().cause));
     if (const auto at = vfs_.find(vf); at != vfs_.end()) {
@@ -87,7 +92,7 @@ Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignme
     return {};
 }
 
-/// Default if it cannot be read.
+/// Shows Default if the assignment mode cannot be read.
 void GpuModel::read_assignment_mode(Vf& one) {
     if (ports_.assignment_mode)
         one.assignment_mode =

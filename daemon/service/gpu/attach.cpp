@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: attach to a PF core, adopt VFs in service, handle the loss.
+// GpuModel: attaches to a PF core, adopts VFs in service, handles the loss of the PF core.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@ VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) co
                    .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
                             .uuid = active.uuid ? *active.uuid : make_uuid(),
                             .resources = resources_of(active)}};
-    // If the driver cannot change the size, no size is defined, so that another size is no
-    // difference.
+    // If the driver cannot change the size, no size is defined, so that the actual size never
+    // counts as a difference.
     if (!abilities_->can(Change::VramBytes)) found.spec.resources.vram_bytes = 0;
     return found;
 }
@@ -94,9 +94,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 }
 
 Result<> GpuModel::read_all_vfs() {
-    // An event in between would be counted twice, as an event and in the counter. If the PF core
-    // never pauses for that long, a few runs are counted twice. Shares are then off by these runs,
-    // and lags begin at 0 anyway.
+    // An event during this read would be counted twice, as an event and in the counters, so the
+    // read is repeated until no event comes. If events come during every try, a few runs are
+    // counted twice. Shares are then off by these runs, and lags begin at 0 anyway.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         if (events_) events_->skip_to_end();
@@ -116,7 +116,7 @@ Result<> GpuModel::read_all_vfs() {
     return {};
 }
 
-/// Makes all changes of the record durable together, before it makes VFs again.
+/// Makes all changes of the record durable together, before it recreates VFs.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
     if (!ports_.store.records().contains(id_)) {
@@ -130,7 +130,7 @@ Result<> GpuModel::adopt_vfs() {
     put(0, record);
     enable_recorded_vfs();
     for (const auto& [vf, desired] : record.vfs)
-        if (!vfs_.contains(vf) || vfs_.at(vf).is_absent()) TRY_VOID(make_again(desired));
+        if (!vfs_.contains(vf) || vfs_.at(vf).is_absent()) TRY_VOID(recreate(desired));
     return {};
 }
 
@@ -156,15 +156,15 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
             return {};
         case VfAction::Release:
             if (ports_.store.is_read_only(id_)) return {};
-            return go_on_releasing(*desired, shown->second);
+            return continue_release(*desired, shown->second);
         case VfAction::EndChange:
-        case VfAction::Empty:
-            settle_next(*desired, active);
+        case VfAction::Recreate:
+            resolve_next(*desired, active);
             shown->second.defined = *desired;
             return {};
         case VfAction::Await:
             // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
-            note_scrub(shown->second);
+            record_scrub(shown->second);
             return {};
         case VfAction::Keep:
         case VfAction::Restore:
@@ -182,28 +182,28 @@ void GpuModel::report_found(const VfRecord& found) {
 
 /// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
 /// destroy().
-Result<> GpuModel::go_on_releasing(VfRecord& record, Vf& one) {
+Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
     const auto released = pf_.ask(&Backend::release, record.vf, one.active.generation);
     if (released || !pf_.is_connected()) return released;
     record.is_releasing = false;
-    settle_next(record, one.active);
+    resolve_next(record, one.active);
     one.defined = record;
     emit(record.vf, EventKind::NotReleased,
-         fmt::format("'{}' was being destroyed when vgpud ended; now the PF driver refuses it, so "
-                     "the VF stays: {}",
+         fmt::format("'{}' was being destroyed when vgpud ended; now the PF driver refuses the "
+                     "release, so the VF stays: {}",
                      record.spec.name, released.error().cause));
     return {};
 }
 
-/// Makes a VF that has no resources, as far as the record requires one. Fails only if the PF core
-/// is lost.
-Result<> GpuModel::make_again(const VfRecord& desired) {
+/// Makes a VF that has no resources, if the record requires it. Fails only if the PF core is lost.
+Result<> GpuModel::recreate(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
     if (action == VfAction::Resize) return finish_resize(desired.vf);
     return action == VfAction::Restore ? restore_vf(desired) : Result<>();
 }
 
-/// Makes a VF that is on record but missing in the PF core, as after a restart of both.
+/// Makes a VF that is on record but missing in the PF core, as after a restart of softgpu
+/// and vgpu-pf.
 Result<> GpuModel::restore_vf(const VfRecord& desired) {
     const auto made = provision(desired);
     if (made) {
@@ -241,7 +241,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     events_.reset();
     events_read_to_ = 0;
     retry_at_ = now + retry_delay_;
-    // VFs continue by the table in force, so being late costs no VF its share.
+    // VFs continue to run by the table in force, so a longer delay costs no VF its share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
     const bool has_failed =

@@ -65,7 +65,7 @@ Result<GpuInventory> GpuModel::inventory() {
         const auto known = record.vfs.find(vf);
         if (known == record.vfs.end() || known->second.is_releasing) continue;
         VfRecord defined = known->second;
-        settle_next(defined, active);
+        resolve_next(defined, active);
         all.vfs.push_back(
             inventory_of(defined, active, all, ports_.store.leases().now(), condition(vf)));
         all.vfs.back().has_running_domain = running.contains(vf);
@@ -83,7 +83,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     GpuRecord record = before;
     apply(settings.gpu, record.settings);
     for (const auto& [vf, change] : settings.vfs) apply(change, record_in(record, vf).spec);
-    TRY_VOID(settle(before, record, {.force = settings.force}));
+    TRY_VOID(apply_settings(before, record, {.force = settings.force}));
     refresh_members(ports_.clock.now());
     return {};
 }
@@ -146,9 +146,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     emit(vf, EventKind::NotResized,
          fmt::format("'{}' did not get {}: {}", new_one.spec.name,
                      size_text(new_one.spec.resources.vram_bytes), made.error().cause));
-    // The record is written first, then the old resources are requested. A VF that is in service
-    // with `next` on record and another generation must have its new resources, even if the PF core
-    // reports no difference.
+    // The record is written before the old resources are requested. Otherwise, after a crash in
+    // between, resolve_next() could record the new resources for a VF with the old ones: it
+    // compares what the PF core reports, and the PF core does not report limits of the guest.
     record.vfs[vf] = old_one;
     put(vf, record);
     made = restore_vf(old_one);
@@ -157,10 +157,11 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
 }
 
 /// Finds the resources of a VF after a crash during a resize. A VF that was not released keeps its
-/// old ones, and a scrub that it owes is still to be done. A VF that came back has one of the two.
-void GpuModel::settle_next(VfRecord& record, const VfFacts& active) const {
+/// old resources, and still owes its scrub, if any. A VF that was recreated has the old or the new
+/// resources.
+void GpuModel::resolve_next(VfRecord& record, const VfFacts& active) const {
     const VfAction action = action_for(&record, active);
-    if (action == VfAction::Empty) record.next->resources = record.spec.resources;
+    if (action == VfAction::Recreate) record.next->resources = record.spec.resources;
     if (action != VfAction::EndChange) return;
     const VfNext next = *std::exchange(record.next, std::nullopt);
     if (active.generation != next.replaces && looks_like(active, next.resources, capacity()))

@@ -2,9 +2,9 @@
 //
 // DurableRecord: the record of one GPU, and the only place that writes it. To change the record,
 // edit a copy of get(), then:
-//   commit  for what shall happen: after a failure nothing has changed
-//   put     for what has happened already: if the disk refuses it, get() has it all the same, and
-//           the next commit(), put() or retry() writes it
+//   commit  for a change that is about to happen: if the disk refuses, get() is unchanged
+//   put     for a change that has happened: get() has it even if the disk refuses, and then the
+//           next commit(), put() or retry() writes it
 #pragma once
 
 #include "daemon/service/state/store.h"
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] GpuSettings settings() const {
         return owed_ ? owed_->settings : store_.settings(gpu_);
     }
-    /// The UUID of the VF that is defined under this number; none if no VF is.
+    /// The UUID of the VF that is defined under this number, if any.
     [[nodiscard]] std::optional<Uuid> uuid(std::uint32_t vf) const {
         if (!owed_) return store_.uuid(gpu_, vf);
         const auto at = owed_->vfs.find(vf);

@@ -13,25 +13,25 @@ namespace vgpu::daemon {
 namespace {
 
 /// Events for administrators. {0}: name of the reason or limit; {1}, {2}: arg, arg2.
-struct EventWords {
+struct EventText {
     vgpu_pf_event_type type;
     EventKind kind;
     std::string_view text;
 };
 
 constexpr std::array kWords{
-    EventWords{VGPU_PF_EVENT_HANG, EventKind::Hang,
-               "does not give up the engine ({0}); it will be reset"},
-    EventWords{VGPU_PF_EVENT_RESET_DONE, EventKind::ResetDone, "was reset ({0})"},
-    EventWords{VGPU_PF_EVENT_GUARD, EventKind::Guard, "exceeded the guard limit '{0}', level {2}"},
-    EventWords{VGPU_PF_EVENT_GUEST_ERROR, EventKind::GuestError,
-               "the guest driver reports {1:#x} {2:#x}"},
-    EventWords{VGPU_PF_EVENT_UNREPORTED, EventKind::GuestError,
-               "its guest caused {1} more errors, resets or log lines within a minute"},
-    EventWords{VGPU_PF_EVENT_DEVICE_RESET, EventKind::DeviceReset, "the whole GPU was reset ({0})"},
+    EventText{VGPU_PF_EVENT_HANG, EventKind::Hang,
+              "does not give up the engine ({0}); it will be reset"},
+    EventText{VGPU_PF_EVENT_RESET_DONE, EventKind::ResetDone, "was reset ({0})"},
+    EventText{VGPU_PF_EVENT_GUARD, EventKind::Guard, "exceeded the guard limit '{0}', level {2}"},
+    EventText{VGPU_PF_EVENT_GUEST_ERROR, EventKind::GuestError,
+              "the guest driver reports {1:#x} {2:#x}"},
+    EventText{VGPU_PF_EVENT_UNREPORTED, EventKind::GuestError,
+              "its guest caused {1} more errors, resets or log lines within a minute"},
+    EventText{VGPU_PF_EVENT_DEVICE_RESET, EventKind::DeviceReset, "the whole GPU was reset ({0})"},
 };
 
-/// The event that lifts the guard's limits names no limit.
+/// True for a GUARD event of level 0: the guest is within its limits. Such an event names no limit.
 bool is_relaxed(const vgpu_pf_event& event) {
     return event.type == VGPU_PF_EVENT_GUARD && event.arg2 == 0;
 }
@@ -43,14 +43,15 @@ std::string name_in(const vgpu_pf_event& event) {
                                           : std::to_string(event.arg);
 }
 
-/// A VF that is being reset stays in the table. Otherwise the table would be replaced twice.
+/// True if a VF in this state is in the run table. A VF that is being reset stays in the table;
+/// otherwise the table would be replaced twice.
 bool may_compete(std::uint32_t state) {
     constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
                                     VGPU_PF_VF_RESETTING};
     return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
 }
 
-/// Whether the VF went from READY to RUNNING or back, as in every world switch.
+/// True if the VF went from READY to RUNNING or back, as in every world switch.
 bool is_mere_switch(const vgpu_pf_event& event) {
     const auto is_one = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
@@ -62,14 +63,15 @@ constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
                                      VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
                                      VGPU_PF_EVENT_DEVICE_RESET};
 constexpr std::uint64_t kUsPerMs = 1000;
-/// 19 hours: beyond any run, and sums do not overflow.
+/// 19 hours: longer than any run, and so small that sums do not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
-/// A year: more than a VF can have received.
+/// 417 days: limit of the service of a VF, so small that sums do not overflow.
 constexpr std::uint64_t kMaxServiceNs = 1ull << 55;
-/// An event time further ahead of our clock than this is cut.
+/// An event time that is further ahead of vgpud's clock is reduced to this limit.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
-/// Whether the event is plausible. Another process writes the ring: check numbers before use.
+/// True if the event is plausible. Another process writes the ring, so numbers are checked before
+/// use.
 bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
     const bool is_run_possible =
         event.duration_ns <= kLongestRunNs && event.reserved_ns <= event.duration_ns;
@@ -115,8 +117,8 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
-            if (event.arg == VGPU_PF_IDLE_CAPPED)
-                record_capped(event.vf, time_of(event, now));
+            if (event.arg == VGPU_PF_IDLE_THROTTLED)
+                record_throttled(event.vf, time_of(event, now));
             else if (event.arg == VGPU_PF_IDLE_INACTIVE)
                 record_inactive_idle(event.vf, time_of(event, now));
             else
@@ -171,7 +173,7 @@ void GpuModel::record_impossible(const vgpu_pf_event& event, Nanoseconds now) {
              std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
-/// arg: mask of all VFs that wait with work, or 0.
+/// event.arg: mask of all VFs that wait with work, or 0.
 void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(time_of(event, now), now);
     record_wake(event.vf, at);
@@ -185,24 +187,24 @@ void GpuModel::record_wake(std::uint32_t vf, Nanoseconds at) {
 }
 
 void GpuModel::record_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_parked = false});
+    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_inactive = false});
     waits_.on_idle(vf);
 }
 
 void GpuModel::record_inactive_idle(std::uint32_t vf, Nanoseconds at) {
-    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_parked = true});
+    schedule_.apply(trace::WentIdle{.at = at, .vf = vf, .is_inactive = true});
     waits_.on_inactive_idle(vf, at);
 }
 
 /// A VF that waits for tokens does not wait for the engine.
-void GpuModel::record_capped(std::uint32_t vf, Nanoseconds at) {
+void GpuModel::record_throttled(std::uint32_t vf, Nanoseconds at) {
     schedule_.apply(trace::Throttled{.at = at, .vf = vf});
     waits_.on_inactive_idle(vf, at);
 }
 
 void GpuModel::record_event(const vgpu_pf_event& event) {
     const auto words = std::find_if(kWords.begin(), kWords.end(),
-                                    [&](const EventWords& row) { return row.type == event.type; });
+                                    [&](const EventText& row) { return row.type == event.type; });
     if (words == kWords.end()) return;
     const std::string_view text =
         is_relaxed(event) ? "is within its guard limits again" : words->text;
@@ -210,13 +212,13 @@ void GpuModel::record_event(const vgpu_pf_event& event) {
          fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
-/// Handles writes to the PF's sysfs files, which arrive while vgpud is the policy writer.
-void GpuModel::obey_policies() {
+/// Handles writes to the PF's sysfs files, which arrive as events while vgpud holds the lease.
+void GpuModel::handle_policy_events() {
     for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
         std::vector<std::uint32_t> whom{policy.vf};
         if (policy.vf == 0) whom = vfs();
         for (const std::uint32_t vf : whom) {
-            const auto obeyed = obey(policy, vf);
+            const auto obeyed = apply_policy(policy, vf);
             const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
             if (obeyed)
                 emit(vf, EventKind::Policy, fmt::format("{} {}, from sysfs", file, policy.arg2));
@@ -228,7 +230,7 @@ void GpuModel::obey_policies() {
     }
 }
 
-Result<> GpuModel::obey(const vgpu_pf_event& policy, std::uint32_t vf) {
+Result<> GpuModel::apply_policy(const vgpu_pf_event& policy, std::uint32_t vf) {
     const auto value = [&](std::uint64_t min, std::uint64_t max,
                            std::uint64_t unit) -> Result<std::uint32_t> {
         if (policy.arg2 >= min && policy.arg2 <= max)
@@ -268,7 +270,8 @@ void GpuModel::count_missed_service() {
         auto active = ask_vf(vf);
         if (!active) return;
         one.active = *std::move(active);
-        // Reserved service is part of all service, even if the counters contradict.
+        // Reserved service is at most the total service, even if the counters contradict each
+        // other.
         const std::uint64_t service = one.active.service_ns.value_or(0);
         const std::uint64_t reserved = one.active.reserved_ns();
         const std::uint64_t missed = service - std::min(one.counted_service_ns, service);
@@ -280,7 +283,7 @@ void GpuModel::count_missed_service() {
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
         count_from(one);
-        note_scrub(one);
+        record_scrub(one);
     }
     if (events_) events_->skip_to_end();
 }
@@ -309,26 +312,26 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
     }
 }
 
-/// Writes the record first, because then the PF core may reuse the VRAM. One record contains the
-/// end of the scrub and the VF's future. After a crash before or after the write, the VF is still
-/// SCRUBBING, and the next vgpud has the device verify the VRAM (adopt_vf).
+/// Writes the record first, because SCRUB_DURABLE lets the PF core reuse the VRAM. One record
+/// contains the end of the scrub and whether the VF returns. After a crash before or after the
+/// write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM (adopt_vf).
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
     const auto known = record.vfs.find(vf);
     const VfRecord desired = known == record.vfs.end() ? VfRecord{.vf = vf} : known->second;
-    const bool comes_back =
+    const bool is_recreated =
         known != record.vfs.end() && action_for(&desired, {.vf = vf}) != VfAction::Forget;
-    if (!comes_back) record.vfs.erase(vf);
+    if (!is_recreated) record.vfs.erase(vf);
     TRY_VOID(commit(record));
     vfs_.at(vf).scrubbed.reset();
     TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
-    ask_again();
+    make_refresh_due();
     restore_at_ = Nanoseconds{0};
-    if (comes_back) {
+    if (is_recreated) {
         reset_vf(desired);
         are_members_stale_ = true;
-        return make_again(desired);
+        return recreate(desired);
     }
     reset_assignment_mode(desired);
     emit(vf, EventKind::Released, fmt::format("VF {} is scrubbed and free", vf));
@@ -351,7 +354,7 @@ Result<VfFacts> GpuModel::ask_vf(std::uint32_t vf) {
     return active;
 }
 
-void GpuModel::note_scrub(Vf& one) {
+void GpuModel::record_scrub(Vf& one) {
     const VfFacts& active = one.active;
     if (active.state == VGPU_PF_VF_SCRUBBING &&
         pf_.ask(&Backend::verify_zero, active.vf, active.generation))
@@ -374,7 +377,7 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
         count_from(one);
     }
     const bool may_be_idle = std::exchange(one.may_be_idle, false);
-    if (!events_ || is_new) note_scrub(one);
+    if (!events_ || is_new) record_scrub(one);
     if (one.active.has_work())
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)
@@ -424,7 +427,7 @@ Result<> GpuModel::refresh_now(std::uint32_t vf) {
 }
 
 /// Makes the next step read GPU and VFs again.
-void GpuModel::ask_again() {
+void GpuModel::make_refresh_due() {
     refreshed_at_ = ports_.clock.now() - kRefresh;
 }
 
@@ -468,7 +471,7 @@ bool GpuModel::may_plan() const {
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan()) return;
     if (!abilities_->has_run_tables) return set_shares();
-    if (!schedule_->wants_table(now)) return;
+    if (!schedule_->needs_table(now)) return;
     auto in_force = pf_.ask(&Backend::get_run_table);
     if (!in_force) return;
     auto table = schedule_.make_table(in_force->generation + 1, now);
@@ -502,7 +505,7 @@ void GpuModel::report_notices() {
              std::move(notice.text));
 }
 
-/// Emits each reason once.
+/// Emits a condition only when it changes.
 void GpuModel::record_table_condition(std::string condition) {
     if (condition == table_condition_) return;
     table_condition_ = std::move(condition);

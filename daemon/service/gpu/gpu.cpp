@@ -36,23 +36,23 @@ void GpuModel::step() {
         managed_processes_message_ = ports_.managed_processes->step(now);
         managed_processes_at_ = ports_.managed_processes->next_step(now);
     }
-    if (pf_.is_connected() && pf_.take_changes()) ask_again();
+    if (pf_.is_connected() && pf_.take_changes()) make_refresh_due();
     if (!pf_.is_connected()) try_attach(now);
     if (!pf_.is_connected()) return;
     read_events(now);
-    obey_policies();
+    handle_policy_events();
     // Before finish_scrubs(), which uses the record.
     retry_record(now);
     finish_scrubs(now);
     refresh_all(now);
     report_notices();
-    // Read the VFs that refresh_all() marked now, so that the table is planned from one state.
+    // refresh_all() may have marked VFs. Reads them now, so that the table has one state as input.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
     find_orphans(now);
-    // Done here and not in the request, because the request's answer would wait for it.
+    // Done here and not in the request, whose answer would otherwise wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
@@ -63,7 +63,8 @@ Nanoseconds GpuModel::wake_at() const {
     if (may_plan() && abilities_->has_run_tables) at = std::min(at, schedule_->next_check(now));
     if (ports_.managed_processes) at = std::min(at, managed_processes_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
-    // Events and refreshes show clients that disconnect; this time is for a client that does not.
+    // Events and refreshes report clients that disconnect. This deadline is for clients that stay
+    // connected.
     for (const auto& [vf, one] : vfs_)
         if (one.released_at && state_ == GpuState::Ok)
             at = std::min(at, std::max(*one.released_at + kDetachTimeout, scrub_begin_at_));
@@ -125,11 +126,12 @@ VfTiming GpuModel::timing(std::uint32_t vf) {
             .wait_ns = static_cast<std::uint64_t>(waits_.waited(vf).count()),
             .wait_p50_ns = wait(0.5),
             .wait_p99_ns = wait(0.99),
-            .is_capped = schedule_->is_capped(vf)};
+            .is_throttled = schedule_->is_throttled(vf)};
 }
 
 std::string GpuModel::state_text() const {
-    if (const std::size_t troubled = count_troubled(); state_ == GpuState::Ok && troubled > 0)
+    if (const std::size_t troubled = count_vfs_with_problems();
+        state_ == GpuState::Ok && troubled > 0)
         return fmt::format(
             "{} of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why",
             troubled);

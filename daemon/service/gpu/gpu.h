@@ -2,7 +2,7 @@
 //
 // GpuModel: one GPU as vgpud runs it. Keeps three things consistent: the PF core's state (GET_INFO,
 // GET_VF, events), the operator's records (StateStore) and time slicing (GpuSchedule).
-//   attach   connect, take the policy lease, adopt VFs in service, make what is missing
+//   attach   connect, take the policy lease, adopt VFs in service, recreate missing VFs
 //   step     read events, finish scrubs, install run tables, detect losses and recover
 //   requests create, destroy, set, control: checked, made durable, then done; step() does the rest
 //
@@ -41,14 +41,14 @@ namespace vgpu::daemon {
 /// create() checks values that depend on the device.
 struct CreateRequest {
     /// Default name: "<gpu>-vf<n>". VRAM: a multiple of the device's unit; 0: free VRAM / number of
-    /// free VFs. The UUID is set only for a VF that is made again.
+    /// free VFs. The UUID is set only for a VF that is recreated.
     VfSpec spec{};
     std::uint32_t vf = 0;  ///< 0: the first free one
-    OwnerRecord owner{};   ///< owner of a VF that is made again
+    OwnerRecord owner{};   ///< owner of a VF that is recreated
 };
 
-/// Without force, WrongState refuses a request that takes a VF from a client that has it open, and
-/// Claimed refuses a request that ends an owner's work.
+/// Without force, a request that takes a VF from a client that has it open fails with WrongState,
+/// and a request that ends an owner's work fails with Claimed.
 enum class Force { No, Yes };
 
 /// How much to read again from the PF core: only what events report; also the GPU's state and
@@ -56,7 +56,7 @@ enum class Force { No, Yes };
 enum class Freshness { Events, Gpu, Counters };
 inline constexpr std::size_t kFreshnesses = 3;
 
-/// The user that requests a change; an empty owner means no user.
+/// The owner on whose behalf a change is requested; empty: no owner's.
 struct Requester {
     std::string owner{};
     Force force = Force::No;
@@ -66,19 +66,19 @@ struct Requester {
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
-    Force force = Force::No;  ///< for changes of the assignment mode of VFs in use
+    Force force = Force::No;  ///< for changes that require idle VFs, such as the assignment mode
 };
 
-/// Effect of the end of a claim. Keep: the VRAM is emptied only if the VF is defined so.
-/// Scrub: the VRAM is emptied before the next claim. Pause: as Scrub, but a persistent claim keeps
+/// Effect of a release. Keep: the VRAM is scrubbed only if the VF's assignment policy says so.
+/// Scrub: the VRAM is scrubbed before the next claim. Pause: as Scrub, but a persistent claim keeps
 /// its owner.
 enum class AfterRelease { Keep, Scrub, Pause };
 
 /// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
 /// NoSuchVf without resources and record; StateNotWritten if the disk refuses; PfRefused if the PF
-/// core refuses. A failed request leaves record and device unchanged. If the disk also refuses to
-/// restore the record, an event ("record-left") reports the difference, and the write is tried
-/// again.
+/// core refuses. A failed request leaves record and device unchanged, unless the PF core is lost
+/// during the request. If the disk also refuses to restore the record, an event ("record-left")
+/// reports the difference, and the write is tried again.
 class GpuModel {
 public:
     /// First and longest delay between attempts to attach; doubles with each attempt.
@@ -92,10 +92,11 @@ public:
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
     /// Minimum time between two log lines about impossible events.
     static constexpr Nanoseconds kImpossiblePause = std::chrono::minutes(1);
-    /// Time between two checks of whether owners exist. Each check reads all of /proc.
+    /// Time between two checks of whether owners exist. A check reads all of /proc if an owner is a
+    /// VM.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
     /// Time that a client may keep a VF open after the VF's release; then the VF is taken from the
-    /// client. The device notices the death of a client only a moment later.
+    /// client. Also for clients that died: the device notices their death only a moment later.
     static constexpr Nanoseconds kDetachTimeout = std::chrono::seconds(5);
 
     /// References must outlive the model.
@@ -111,10 +112,11 @@ public:
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
 
-    /// Does all work that is due, and blocks while the PF core answers, bounded by the port's
+    /// Does all work that is due, and blocks while the PF core answers, bounded by the backend's
     /// limits per request. Order: processes, connection, events, finished scrubs, counters, owed
-    /// scrubs and VFs, owners. The run table is last, because it depends on all of these.
+    /// scrubs, missing VFs, owners. The run table is last, because it depends on all of these.
     void step();
+    /// When step() is due even if no descriptor becomes readable.
     [[nodiscard]] Nanoseconds wake_at() const;
     /// Descriptors that are readable when step() has work; ignore entries of -1.
     [[nodiscard]] std::vector<int> wait_fds() const;
@@ -126,22 +128,25 @@ public:
     /// shortage and what would fit. The record is durable first, so that a later vgpud makes or
     /// releases the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
-    /// Destroys a VF. `by`: the user that requests it; may be empty. Returns when the release has
+    /// Destroys a VF. `by`: the owner that requests it; may be empty. Returns when the release has
     /// begun; step() does the rest. Succeeds if the VF is already being scrubbed.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    /// `requester` is needed only if the assignment mode changes.
+    /// `requester` matters only if the change requires an idle VF or GPU, as the assignment mode
+    /// does.
     Result<> change(std::uint32_t vf, const VfChange& change, const Requester& requester = {});
-    /// Not recorded: the PF core knows which VFs are paused. WrongState without force if `action`
-    /// would take the engine from a client that has the VF open.
+    /// Pauses, resumes, stops or resets a VF, or ends its quarantine. Not recorded, because the PF
+    /// core knows the states of VFs. Without force, WrongState if `action` would take the engine
+    /// from a client that has the VF open, and Claimed if a reset would end the work of an owner
+    /// other than `by`.
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                      const std::string& by = "");
     /// Claims a VF and returns the generation of the claim in force. The claim is durable first, so
     /// that no VF gets two owners. Claimed, StaleClaim, InvalidOwner; WrongState while the VF is
-    /// about to be emptied.
+    /// about to be scrubbed.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
     /// Ends a claim; succeeds if there is no claim. If a scrub is owed, it is part of the same
-    /// record: nobody can claim the VF before it is empty. StaleClaim if `generation` is not in
-    /// force.
+    /// record, so that no owner can claim the VF before the scrub. StaleClaim if `generation` is
+    /// not in force.
     Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                      AfterRelease after = AfterRelease::Keep);
     /// NoSchedule if the gaps and contracts of the current VFs could not be kept.
@@ -150,22 +155,22 @@ public:
     Result<GpuInventory> inventory();
     /// Makes many changes with one durable record: after a crash all of them are made or none.
     Result<> configure(const Settings& settings);
-    /// Changes the resources of a VF, which empties its VRAM. Continues in step(), until the record
+    /// Changes the resources of a VF, which scrubs its VRAM. Continues in step(), until the record
     /// has no `next`; the VF's resources then show the result.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
     /// Makes VFs up to `count.to` exist. If other VFs exist, the driver disables all of them first.
-    /// NotOffered; VfsInUse if one is open or a domain runs with it, whatever `force` says, and if
-    /// one has another owner without force. If `to` < `from`, takes such a step back as far as
-    /// possible.
+    /// NotOffered; VfsInUse, even with force, if a VF is open or a domain runs with it; without
+    /// force also if a VF has another owner. If `to` < `from`, rolls back an earlier call as far
+    /// as possible.
     Result<> enable_vfs(const VfCount& count, Force force);
     /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
     Result<> dump(int fd);
-    /// Recent decisions and their reasons, beginning at the place `after` (trace/recorder.h).
+    /// Recent decisions and their reasons, beginning at the position `after` (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
         return schedule_.read(after);
     }
 
-    /// Reads again what `desired` names, unless the last such read is younger than kFreshness.
+    /// Reads again what `desired` names, unless GPU and VFs were read in full within kFreshness.
     void refresh(Freshness desired);
     /// Reads the VF, then the GPU, even if both were read just now. NoSuchVf; PfLost, DeviceLost or
     /// VersionMismatch without a usable answer.
@@ -187,55 +192,56 @@ public:
     [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
     /// When GPU and VFs were last read in full.
     [[nodiscard]] std::optional<Nanoseconds> checked_at() const { return checked_at_; }
-    /// The ring in use; null without one.
+    /// The event ring of the PF core; null if there is none.
     [[nodiscard]] std::shared_ptr<const EventPort> events() const { return events_; }
-    /// 0 while the schedule does not have all changes yet.
+    /// All events with smaller sequence numbers are read. 0 while the schedule does not have all
+    /// changes of the records yet.
     [[nodiscard]] std::uint64_t events_read_to() const {
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
-    /// By VF: why the VF's name does not lead to it. Shown as its condition.
+    /// By VF: why the VF cannot be found by its name. Shown as the VF's condition.
     void set_name_clashes(std::map<std::uint32_t, std::string> clashes) {
         name_clashes_ = std::move(clashes);
     }
 
     /// The VF, if only its record and assignment mode have changed since the last call; else none.
-    [[nodiscard]] std::optional<std::uint32_t> take_only_change() {
-        return std::exchange(only_change_, std::nullopt);
+    [[nodiscard]] std::optional<std::uint32_t> take_only_changed_vf() {
+        return std::exchange(only_changed_vf_, std::nullopt);
     }
-    /// A request has changed the input of the next table.
+    /// True if a request has changed the input of the next table.
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
     [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
-    /// Bounded: while 1024 events are not taken, further ones are dropped.
+    /// The events since the last call, oldest first. After 1024 events further ones are dropped.
     std::vector<AdminEvent> take_admin_events();
 
-    /// Any thread: ends a wait for the PF core.
+    /// Ends a wait for the PF core. Any thread may call it.
     void interrupt() { pf_.interrupt(); }
 
 private:
     // attaching and losing (attach.cpp)
     void try_attach(Nanoseconds now);
-    /// After a failure everything is as after lose(), except for state that was read.
+    /// After a failure, try_attach() restores the VFs and calls lose().
     Result<> attach(Nanoseconds now);
-    /// Reads all VFs, and the counters that RUN events continue.
+    /// Reads all VFs, and the counters to which RUN events add.
     Result<> read_all_vfs();
-    /// Reconciles records and device: unknown VFs get a record, missing VFs are made again.
+    /// Reconciles records and device: unknown VFs get a record, missing VFs are recreated.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
     void report_found(const VfRecord& found);
-    Result<> go_on_releasing(VfRecord& record, Vf& one);
+    Result<> continue_release(VfRecord& record, Vf& one);
     /// The record of the VF with this UUID, because the number may have been given to another VF.
     [[nodiscard]] VfRecord record_for(const VfFacts& active, const GpuRecord& record) const;
-    Result<> make_again(const VfRecord& desired);
+    Result<> recreate(const VfRecord& desired);
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
     /// and shows the reason (show_unrestored()).
     Result<> restore_vf(const VfRecord& desired);
     Result<> provision(const VfRecord& desired);
-    /// Keeps the known state in view until attach() reads it again, because VFs keep computing.
+    /// Keeps vfs_ until attach() reads the VFs again, because they continue to compute.
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
-    /// RUN events add to these counters.
+    /// Starts the service of `one` from the PF core's counters; RUN events add to it.
     static void count_from(Vf& one);
     void notice_device_state();
     void become(GpuState state, std::string message);
@@ -243,11 +249,11 @@ private:
     // VFs that are defined and not in service (restore.cpp)
     /// Why the VF is not as defined; empty if it is.
     [[nodiscard]] std::string condition(std::uint32_t vf) const;
-    [[nodiscard]] std::size_t count_troubled() const;
-    /// Whether the VF in service under this number is not the VF on record.
+    [[nodiscard]] std::size_t count_vfs_with_problems() const;
+    /// True if the VF in service under this number is not the VF on record.
     [[nodiscard]] bool is_replaced(std::uint32_t vf) const;
     void record_refusal(std::uint32_t vf, std::string text);
-    /// Keeps a VF without resources in view, and its number reserved.
+    /// Keeps a VF without resources in vfs_, so that its number stays reserved.
     void show_unrestored(const VfRecord& desired, std::string why);
     void show_absent(const VfRecord& desired);
     void reset_vf(const VfRecord& desired);
@@ -255,7 +261,7 @@ private:
     /// Tries every kRestoreRetry, and at once after resources were freed.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
-    /// Gives a VF that need not exist other resources. Success: the definition is durable.
+    /// Defines other resources for a VF that has none. Success: the definition is durable.
     Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
@@ -264,12 +270,14 @@ private:
     [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
 
     // assignment of functions (assignment_mode.cpp)
-    Result<> settle(const GpuRecord& before, const GpuRecord& after, const Requester& requester);
-    /// Whether the VFs are as idle as the changes need. VfsInUse, WrongState or Claimed.
+    Result<> apply_settings(const GpuRecord& before, const GpuRecord& after,
+                            const Requester& requester);
+    /// Checks that the VFs are as idle as the changes need. VfsInUse, WrongState or Claimed.
     [[nodiscard]] Result<> check_needs(const GpuRecord& before, const GpuRecord& after,
                                        const Requester& requester) const;
-    Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after);
-    Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode);
+    Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after, Force force);
+    Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode,
+                                 TakeFromHost take = TakeFromHost::No);
     void reset_assignment_mode(const VfRecord& record);
     void read_assignment_mode(Vf& one);
     void check_assignment_modes();
@@ -286,12 +294,12 @@ private:
                                              const OwnerRecord& before);
     /// Numbers of the VFs whose owner is a domain that runs or may be about to start.
     [[nodiscard]] std::set<std::uint32_t> vfs_of_running_domains() const;
-    /// Emits events and sets `orphan` in views; never ends a claim.
+    /// Emits events and sets Vf::orphan; never ends a claim.
     void find_orphans(Nanoseconds now);
     void probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now);
 
     // events (events.cpp)
-    /// Reads all events in bounded batches, then reads each VF whose state may have changed once.
+    /// Reads events, up to a limit, then reads once each VF whose state may have changed.
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_run(const vgpu_pf_event& event, Nanoseconds now);
@@ -300,24 +308,25 @@ private:
     void on_lost_events(std::uint64_t count);
     /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. They are
     /// handled like D-Bus requests: checked and made durable.
-    void obey_policies();
-    Result<> obey(const vgpu_pf_event& policy, std::uint32_t vf);
+    void handle_policy_events();
+    Result<> apply_policy(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
     void wake(const vgpu_pf_event& event, Nanoseconds now);
     void record_wake(std::uint32_t vf, Nanoseconds at);
     void record_idle(std::uint32_t vf, Nanoseconds at);
     void record_inactive_idle(std::uint32_t vf, Nanoseconds at);
-    void record_capped(std::uint32_t vf, Nanoseconds at);
+    void record_throttled(std::uint32_t vf, Nanoseconds at);
     void record_event(const vgpu_pf_event& event);
     /// Records finished scrubs; retries those that the disk refused.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     Result<> read_vf(std::uint32_t vf);
-    /// GET_VF. Checks that numbers are plausible, because the PF core is another process.
+    /// Sends GET_VF, and limits counters to plausible values, because the PF core is another
+    /// process.
     Result<VfFacts> ask_vf(std::uint32_t vf);
-    /// A scrub that is over, if its event may have been missed or there are no events.
-    void note_scrub(Vf& one);
+    /// Records a scrub that is over, if its event may have been missed or there are no events.
+    void record_scrub(Vf& one);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
@@ -325,19 +334,19 @@ private:
     [[nodiscard]] bool may_plan() const;
     /// Done last in each step, because the table depends on everything that was read.
     void install_table(Nanoseconds now);
-    /// The same for a driver without run tables.
+    /// Like install_table(), for a driver without run tables.
     void set_shares();
     /// Emits what other programs did to the GPU.
     void report_notices();
     void record_table_condition(std::string condition);
-    void ask_again();
+    void make_refresh_due();
 
     // requests (requests.cpp)
-    /// Why no request can be taken now, the most lasting reason first.
+    /// Success if requests can be accepted now; else the most lasting reason why not.
     [[nodiscard]] Result<> usable() const;
     /// As usable(), for requests that change no record.
     [[nodiscard]] Result<> in_reach() const;
-    /// NoSuchVf unless the VF is in view.
+    /// NoSuchVf unless the VF is in vfs_.
     [[nodiscard]] Result<> known(std::uint32_t vf) const;
     /// Reads the VF before anything is recorded, in case the PF core is lost.
     Result<> refresh_before_change(std::uint32_t vf);
@@ -345,27 +354,27 @@ private:
                                           Force force) const;
     /// Fails if the driver cannot create the VF now.
     [[nodiscard]] Result<> check_new(const VfRecord& desired) const;
-    /// Fails if the change needs an idle GPU and this one is not. Force overrides owners, but not
-    /// clients.
+    /// VfsInUse if the change needs all VFs idle and one is not. Force overrides owners, but
+    /// neither clients nor running domains.
     [[nodiscard]] Result<> check_all_idle(Need need, std::string_view whose,
                                           const Requester& requester) const;
     /// Empty if sockets are not shown.
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     /// The client of an attached VF, as far as known.
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
-    [[nodiscard]] bool comes_back(std::uint32_t vf) const;
+    [[nodiscard]] bool is_recreated(std::uint32_t vf) const;
     Result<> cancel_recreate(std::uint32_t vf);
-    /// After the PF core did not make a VF that is on record already.
+    /// Rolls back the record of a VF that the PF core did not make.
     void undo_create(const VfRecord& desired, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_room(const VfSpec& desired) const;
-    /// The device without its VFs.
+    /// The limits and the free VRAM of the GPU, without VFs.
     [[nodiscard]] GpuInventory capacity() const;
-    /// NoSchedule or OutOfRange. Paused VFs count, because they may resume without asking.
+    /// NoSchedule or OutOfRange. Paused VFs count, because a resume is not checked.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Forgets the VF, because its number will be another VF's.
+    /// Forgets all that is known of the VF. Another VF may get its number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
@@ -373,13 +382,13 @@ private:
     /// lost.
     Result<> finish_resize(std::uint32_t vf);
     /// Ends the change of a VF in service, unless it owes a scrub.
-    void settle_next(VfRecord& record, const VfFacts& active) const;
+    void resolve_next(VfRecord& record, const VfFacts& active) const;
 
     // the number of VFs (vf_count.cpp)
     void show_lost_vfs(const Error& cause);
     Result<> discard_new_vfs(const VfCount& count);
-    /// Enables the VFs on record that do not exist, together: each change of their number disables
-    /// all.
+    /// Enables the VFs on record that do not exist, all at once, because each change of the number
+    /// of VFs disables all of them.
     void enable_recorded_vfs();
 
     // the record (gpu.cpp)
@@ -389,7 +398,7 @@ private:
     /// refuses, emits an event of `vf` (0: of the GPU).
     void put(std::uint32_t vf, const GpuRecord& after);
     void show(const GpuRecord& record);
-    /// The record of a VF in view; added if it has none.
+    /// The record of a VF in vfs_; added to `record` if it has none.
     VfRecord& record_in(GpuRecord& record, std::uint32_t vf) const;
     /// Tries again to write what the disk has refused.
     void retry_record(Nanoseconds now);
@@ -414,31 +423,31 @@ private:
     Nanoseconds refreshed_at_{0};
     GpuFacts info_{};
     std::shared_ptr<const Abilities> abilities_ = std::make_shared<const Abilities>();
-    std::vector<VfShare> shares_;        ///< as desired; without run tables
-    bool are_shares_due_ = false;        ///< the driver may not have shares_ yet
+    std::vector<VfShare> shares_;        ///< desired shares, for a driver without run tables
+    bool are_shares_due_ = false;        ///< true if the driver may not have shares_ yet
     Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> checked_at_;
-    std::optional<std::uint32_t> only_change_;
-    bool are_members_stale_ = false;    ///< records changed since refresh_members()
+    std::optional<std::uint32_t> only_changed_vf_;
+    bool are_members_stale_ = false;    ///< true if records changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all smaller sequence numbers are read
     std::uint64_t events_lost_ = 0;
-    std::uint64_t impossible_ = 0;  ///< events since the last log line
+    std::uint64_t impossible_ = 0;  ///< impossible events since the last log line
     Nanoseconds impossible_at_{0};  ///< earliest time of the next line
     std::string table_condition_;
     VfTable vfs_;
     Nanoseconds scrub_retry_at_{0};
     Nanoseconds rescrub_at_{0};
-    std::set<std::uint32_t> dirty_;        ///< numbers to read again, also of VFs not in view
+    std::set<std::uint32_t> dirty_;        ///< numbers to read again, also of VFs not in vfs_
     std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet handled
     trace::Recorder schedule_;
     WaitAccount waits_;
     Nanoseconds restore_at_{0};
-    /// Per VF: the other VFs with its name. Manager reports them, also of VFs that are not in view
-    /// yet.
+    /// By VF: why its name is not unique. Manager reports the clashes, also of VFs that are not in
+    /// vfs_ yet.
     std::map<std::uint32_t, std::string> name_clashes_;
     Nanoseconds owners_at_{0};
-    Nanoseconds scrub_begin_at_{0};  ///< earliest time, after a refusal
+    Nanoseconds scrub_begin_at_{0};  ///< earliest time of the next scrub after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;

@@ -12,7 +12,7 @@ std::uint32_t GpuSnapshot::vf_state(std::uint32_t vf) const {
                            : at->second.active.state;
 }
 
-bool GpuSnapshot::has_more_than(const GpuSnapshot& before) const {
+bool GpuSnapshot::differs_from(const GpuSnapshot& before) const {
     return !vfs.is_shared_with(before.vfs) || gpu != before.gpu ||
            vram_available != before.vram_available || is_connected != before.is_connected ||
            table != before.table || events != before.events ||
@@ -69,9 +69,9 @@ bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     const auto refreshed_at = refreshed_at_.at(static_cast<std::size_t>(desired));
     if (max_age > Nanoseconds::zero() && refreshed_at && clock_.now() - *refreshed_at <= max_age)
         return false;
-    const bool is_late = desired_info_ != done_info_;
-    // An iteration that is under way may have taken a request for less.
-    if (!is_late || desired > freshness_) ++desired_info_;
+    const bool is_late = refresh_requested_ != refresh_done_;
+    // An iteration that is under way may have taken a request for a less complete read.
+    if (!is_late || desired > freshness_) ++refresh_requested_;
     freshness_ = std::max(freshness_, desired);
     lock.unlock();
     if (!runner_) {
@@ -92,7 +92,7 @@ void GpuHost::record_refresh(Freshness freshness, Nanoseconds at) {
 
 void GpuHost::await_refresh(Nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    iterated_.wait_for(lock, limit, [this] { return desired_info_ == done_info_; });
+    iterated_.wait_for(lock, limit, [this] { return refresh_requested_ == refresh_done_; });
 }
 
 void GpuHost::wait_for_first(Nanoseconds limit) {
@@ -121,36 +121,36 @@ GpuHost::Answer GpuHost::do_job(const Queued& queued) {
 
 void GpuHost::iterate() {
     std::vector<Queued> queue;
-    std::uint64_t desired_info = 0;
+    std::uint64_t refresh_requested = 0;
     bool has_request = false;
     Freshness freshness = Freshness::Events;
     {
         const std::scoped_lock lock(mutex_);
         // Swap under the lock and work outside it, so that the main loop can queue more.
         queue.swap(queue_);
-        desired_info = desired_info_;
-        has_request = desired_info_ != done_info_;
+        refresh_requested = refresh_requested_;
+        has_request = refresh_requested_ != refresh_done_;
         freshness = std::exchange(freshness_, Freshness::Events);
     }
     std::vector<Answer> answers;
     for (Queued& queued : queue) {
-        static_cast<void>(model_->take_only_change());  // drops the change of an earlier step
+        static_cast<void>(model_->take_only_changed_vf());  // drops the change of an earlier step
         answers.push_back(do_job(queued));
-        // Then only the answer holds the request's captures, and the main loop frees them.
+        // Now only the answer holds the request's captures, so the main loop frees them.
         queued.job = nullptr;
         // Publish after each job, because the caller must see the result in snapshot().
-        if (const auto vf = model_->take_only_change())
+        if (const auto vf = model_->take_only_changed_vf())
             publish_record(*vf, std::exchange(answers, {}));
         else
             publish(std::exchange(answers, {}));
     }
-    if (!queue.empty() && !has_request && puts_off_step()) return;
+    if (!queue.empty() && !has_request && defers_step()) return;
     put_off_since_.reset();
     const Nanoseconds began_at = clock_.now();
     const auto refreshed_before = model_->checked_at();
     model_->step();
     if (has_request) model_->refresh(freshness);
-    // the model also reads everything at its own times
+    // The model also reads everything without a request, every kRefresh.
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
@@ -158,14 +158,14 @@ void GpuHost::iterate() {
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;
-    done_info_ = desired_info;
+    refresh_done_ = refresh_requested;
     if (has_request) record_refresh(freshness, began_at);
     if (has_refreshed) record_refresh(Freshness::Counters, *model_->checked_at());
     iterated_.notify_all();
 }
 
-/// Never without a runner, because nothing would begin the next iteration.
-bool GpuHost::puts_off_step() {
+/// Returns false without a runner, because nothing would begin the next iteration.
+bool GpuHost::defers_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();
     if (!put_off_since_) put_off_since_ = now;
@@ -213,7 +213,7 @@ void GpuHost::publish_snapshot(GpuSnapshot current, std::vector<Answer> answers)
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(current));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();
     const bool is_change =
-        made->has_more_than(*snapshot()) || !answers.empty() || !admin_events.empty();
+        made->differs_from(*snapshot()) || !answers.empty() || !admin_events.empty();
     {
         const std::scoped_lock lock(mutex_);
         snapshot_.swap(made);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuHost: one GpuModel between two threads. The GPU's thread (of a GpuRunner) does the queued
-// requests in order, steps the model and publishes a snapshot. The main loop reads snapshots, asks,
-// and gets answers in finish(); it never waits for a PF core. Without a runner (unit tests) all
-// happens in the caller.
+// requests in order, steps the model and publishes a snapshot. The main loop reads snapshots,
+// queues requests by ask(), and gets answers in finish(); it never waits for a PF core. Without a
+// runner (unit tests) the caller's thread does all of this.
 //
 //   main loop    ask() --> queue --> iterate(): work, step, publish --> finished   GPU thread
 //                finish() <------------------ done(result) -----------------+
 //
 // Consecutive settings get one table: the step waits a moment for more settings, so that no request
 // waits for a table that the next setting replaces. A request that waited longer than kTimeout is
-// answered with TimedOut and not done, because its caller has timed out. Backend bounds requests
-// under way.
+// not carried out and gets TimedOut, because its caller has timed out. Backend bounds the time of a
+// request under way.
 #pragma once
 
 #include "daemon/ports/gpu_runner.h"
@@ -29,23 +29,23 @@
 
 namespace vgpu::daemon {
 
-/// State of a GPU at the end of an iteration.
+/// State of a GPU at the end of a request or of an iteration.
 struct GpuSnapshot {
     GpuView gpu;
-    VfViews vfs;                       ///< VFs in service
+    VfViews vfs;                       ///< VFs with resources or a record
     std::uint64_t vram_available = 0;  ///< for one new VF
     bool is_connected = false;
     std::shared_ptr<const vgpu_pf_run_table> table;  ///< as last read or set; may be null
     std::shared_ptr<const EventPort> events;         ///< of the PF core; may be null
-    std::uint64_t events_read_to = 0;                ///< all smaller numbers are included
+    std::uint64_t events_read_to = 0;                ///< all smaller sequence numbers are included
     Nanoseconds made_at{0};
 
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs.contains(vf); }
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
-    /// Whether no event has come since the snapshot.
+    /// True if no event has come since the snapshot.
     [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
-    /// False if only the times differ from `before`.
-    [[nodiscard]] bool has_more_than(const GpuSnapshot& before) const;
+    /// True if anything but made_at differs from `before`.
+    [[nodiscard]] bool differs_from(const GpuSnapshot& before) const;
 };
 
 /// Gets the result of a request. Called once, in the main loop, unless the host is destroyed first.
@@ -61,7 +61,7 @@ template <typename T, typename Start> void or_refuse(const Done<T>& done, const 
 class GpuHost final : public GpuLoop {
 public:
     static constexpr Nanoseconds kTimeout = std::chrono::seconds(15);
-    /// Minimum time between two snapshots that no request asked for.
+    /// Minimum time between two snapshots that only events of the PF core cause.
     static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
     /// A new table waits this long for another setting, but at most kLatestTable after the first.
     static constexpr Nanoseconds kTablePause = std::chrono::milliseconds(1);
@@ -77,7 +77,7 @@ public:
     void start(std::unique_ptr<GpuRunner> runner, std::function<void()> on_change);
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] std::shared_ptr<const GpuSnapshot> snapshot() const;
-    /// Whether snapshot(), answers or events have changed since the last call with this `seen`
+    /// True if snapshot(), answers or events have changed since the last call with this `seen`
     /// (initially 0). Takes no lock: the main loop calls this for every GPU in each of its
     /// iterations.
     [[nodiscard]] bool is_newer(std::uint64_t& seen) const {
@@ -94,8 +94,9 @@ public:
     /// Calls `done` of finished requests, in the order of the work. `done` may call ask().
     void finish();
     /// Requests a snapshot as fresh as `desired`; await_refresh() waits for it, so that many GPUs
-    /// refresh at once. False if there is nothing to wait for: the GPU is late, was read as fully
-    /// at most `max_age` ago, or has no unread event while only events are desired.
+    /// refresh at once. False if there is nothing to wait for: an earlier request is not done
+    /// yet, the GPU was read as fully at most `max_age` ago, or it has no unread event while only
+    /// events are desired.
     [[nodiscard]] bool request_refresh(Freshness desired,
                                        Nanoseconds max_age = Nanoseconds::zero());
     void await_refresh(Nanoseconds limit);
@@ -113,7 +114,7 @@ public:
     }
     void interrupt() override { model_->interrupt(); }
 
-    /// Only without a runner.
+    /// Call it only without a runner.
     [[nodiscard]] GpuModel& model() { return *model_; }
 
 private:
@@ -129,10 +130,11 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
-    /// Whether to delay the step, because the requests only changed settings and more may follow.
-    [[nodiscard]] bool puts_off_step();
+    /// True if the step is to be delayed, because the requests only changed settings and more may
+    /// follow.
+    [[nodiscard]] bool defers_step();
     void record_refresh(Freshness freshness, Nanoseconds at);
-    /// Whether all events are read, and other values are at most GpuModel::kFreshness old.
+    /// True if all events are read, and other values are at most GpuModel::kFreshness old.
     [[nodiscard]] bool knows_all_events() const;
     void publish(std::vector<Answer> answers);
     /// For a job that changed only the record of `vf`: the views of other VFs stay.
@@ -145,13 +147,14 @@ private:
     const Clock& clock_;
     Nanoseconds published_at_{0};  ///< GPU thread only
     bool has_unpublished_ = false;
-    std::optional<Nanoseconds> put_off_since_;  ///< the step is put off until step_at_
+    std::optional<Nanoseconds> put_off_since_;  ///< set while the step is deferred to step_at_
     Nanoseconds step_at_{0};
     std::function<void()> on_change_;
     std::unique_ptr<GpuRunner> runner_;
     /// Number of snapshots with changes, answers or events.
     std::atomic<std::uint64_t> snapshots_{0};
-    std::uint64_t finished_ = 0, reported_ = 0;  ///< seen by finish() and take_admin_events()
+    /// snapshots_, as last seen by finish() and by take_admin_events().
+    std::uint64_t finished_ = 0, reported_ = 0;
 
     mutable std::mutex mutex_;  ///< guards the members below
     std::condition_variable iterated_;
@@ -160,8 +163,8 @@ private:
     std::vector<Answer> answers_;
     std::vector<AdminEvent> admin_events_;
     std::uint64_t iterations_ = 0;
-    std::uint64_t desired_info_ = 0, done_info_ = 0;
-    Freshness freshness_ = Freshness::Events;  ///< of the pending request
+    std::uint64_t refresh_requested_ = 0, refresh_done_ = 0;  ///< refreshes requested, and done
+    Freshness freshness_ = Freshness::Events;                 ///< of the pending request
     /// Start of the last read that was at least as full, by Freshness.
     std::array<std::optional<Nanoseconds>, kFreshnesses> refreshed_at_;
 };

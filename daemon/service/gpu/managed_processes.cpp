@@ -30,6 +30,8 @@ std::vector<std::string> softgpu_command(const Config& config, const GpuConfig& 
                                      std::to_string(soft.threads),
                                      "--doorbell-mode",
                                      soft.doorbell_mode,
+                                     "--isa-tier",
+                                     soft.isa_tier,
                                      "--socket-dir",
                                      directory};
     if (soft.is_true_copy) command.emplace_back("--true-copy");
@@ -123,7 +125,7 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
     return start(child, now);
 }
 
-/// Records the end of a process. A restart waits until the delay has passed since the last start.
+/// Returns how the process ended. A restart waits until the delay has passed since the last start.
 std::string ManagedProcesses::record_end(Child& child, const std::string& how, Nanoseconds now) {
     const std::string words =
         fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,

@@ -2,9 +2,9 @@
 //
 // Managed processes: the softgpu and vgpu-pf processes that vgpud starts for one GPU. Running ones
 // are adopted (they outlive vgpud). Missing ones are started in order: vgpu-pf needs softgpu's PF
-// socket. Processes that die later are restarted only when supervising, with a growing delay. A
-// process that cannot run, or ends at once, has failed until it runs for a while. step() never
-// blocks. One thread; owned by GpuModel.
+// socket. Processes that die later are restarted only with Supervision::On, after a growing delay.
+// A process that cannot run, or ends at once, counts as failed until it runs for a while. step()
+// does not wait until a process is ready. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -28,8 +28,8 @@ struct GpuPaths {
 /// Paths of a GPU from the configuration. Pure: does not touch the file system.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
 
-/// Recognises its processes by notes that this vgpud or an earlier one wrote. A process without a
-/// note would be started twice: its socket file would be taken for stale and removed.
+/// Recognises its processes by the pid files that this vgpud or an earlier one wrote. A process
+/// without a pid file would be started twice: its socket file would be taken for stale and removed.
 class ManagedProcesses {
 public:
     /// Delay between two starts of a program that keeps dying. Doubles each time, and is reset
@@ -49,15 +49,15 @@ public:
     std::string step(Nanoseconds now);
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const;
 
-    /// A process cannot be started; step() returns why.
+    /// True if a process cannot be started or ended within kSettled; step() returns why.
     [[nodiscard]] bool has_failed() const;
 
-    /// 0 if it does not run.
+    /// 0 if the process does not run.
     [[nodiscard]] int softgpu_pid() const { return pid_of(children_[0]); }
     [[nodiscard]] int pf_pid() const { return pid_of(children_[1]); }
 
 private:
-    /// was_seen: the process ran once, so its end is an event.
+    /// was_seen: the process has run, so without supervision it is not started again.
     struct Child {
         ProcessSpec spec;
         std::string socket;  ///< appears when the process is ready

@@ -11,8 +11,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Knows which owners exist. Reads /proc for VMs, which is expensive, at most once per round and
-/// only if an owner is a VM.
+/// Knows which owners exist. Reads /proc for VMs, which is expensive, only once and only if an
+/// owner is a VM.
 class Present {
 public:
     explicit Present(const OwnerPort* owners) : owners_(owners) {}
@@ -85,7 +85,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-/// Refuses a claim of a VF whose lease is over, and empties the VF first, because its VRAM has the
+/// Refuses a claim of a VF whose lease is over, and scrubs the VF first, because its VRAM has the
 /// former owner's data.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
@@ -94,11 +94,9 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
     require_scrub(one);
     if (const auto kept = commit(record); !kept) return tl::make_unexpected(kept.error());
     probe_owner(vfs_.at(vf), {}, ports_.clock.now());
-    return fail(
-        ErrorId::WrongState,
-        fmt::format(
-            "{}/vf{}: the lease of {} is over; it is being scrubbed and is available afterwards",
-            id_, vf, claim_text(before)));
+    return fail(ErrorId::WrongState, fmt::format("{}/vf{}: the lease of {} is over; the VF is "
+                                                 "being scrubbed and is available afterwards",
+                                                 id_, vf, claim_text(before)));
 }
 
 Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
@@ -122,9 +120,9 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     return {};
 }
 
-/// An owed scrub is a resize to the same resources. Once it is on record, no vgpud gives the VF to
-/// a new owner. If the PF core is lost, a recorded resize or destroy may be dropped, but not the
-/// scrub.
+/// Records an owed scrub, as a resize to the same resources. Once it is on record, no vgpud gives
+/// the VF to a new owner. After a loss of the PF core, a recorded resize of a VF that was not
+/// released is dropped (reconcile.h), but an owed scrub is not.
 void GpuModel::require_scrub(VfRecord& record) const {
     const VfFacts& active = vfs_.at(record.vf).active;
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
@@ -138,7 +136,7 @@ void GpuModel::require_scrub(VfRecord& record) const {
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
     const auto is_owed = [](const Vf& one) {
-        return action_for(&one.defined, one.active) == VfAction::Empty;
+        return action_for(&one.defined, one.active) == VfAction::Recreate;
     };
     for (auto& [vf, one] : vfs_)
         if (!is_owed(one)) one.released_at.reset();
@@ -160,7 +158,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
-/// Releases the VF in the PF core. After a failure scrub_released(now) retries later.
+/// Releases the VF in the PF core. After a failure scrub_released() retries later.
 Result<> GpuModel::begin_scrub(std::uint32_t vf) {
     Vf& one = vfs_.at(vf);
     const auto released = pf_.ask(&Backend::release, vf, one.active.generation);
@@ -173,9 +171,8 @@ Result<> GpuModel::begin_scrub(std::uint32_t vf) {
     return {};
 }
 
-/// After some attempts a PF core gives up a scrub that fails, and reports an error of a SCRUBBING
-/// VF. A release restarts the scrub (docs/vf-lifecycle.md). The VF stays unused until the scrub
-/// succeeds.
+/// After some failed attempts a PF core abandons a scrub: the VF stays SCRUBBING, with an error. A
+/// release restarts the scrub (docs/vf-lifecycle.md). The VF stays unused until the scrub succeeds.
 void GpuModel::retry_scrubs(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < rescrub_at_) return;
     const auto has_failed = [](const Vf& one) {
@@ -207,7 +204,8 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
                                               describe_name(vf), claim_text(owner), verb));
 }
 
-/// Reads /proc, and therefore only for drivers that ask for it.
+/// Empty unless a change of the number of VFs needs all VFs idle, because reading /proc is
+/// expensive.
 std::set<std::uint32_t> GpuModel::vfs_of_running_domains() const {
     std::set<std::uint32_t> vfs;
     if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return vfs;

@@ -3,7 +3,7 @@
 // PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), so that no
 // caller can forget to check for a lost PF core. ask() reports the loss with the error of the
 // operation that failed. Losses are reported only after attached(); before, the attempt to attach
-// fails. One thread, except for interrupt().
+// fails. All calls are from one thread, except interrupt().
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -41,12 +41,12 @@ public:
         return answer;
     }
 
-    /// Whether GPU and VFs must be read again. May close the connection.
+    /// True if GPU and VFs must be read again. May close the connection.
     [[nodiscard]] bool take_changes() { return port_->take_changes(); }
     [[nodiscard]] std::vector<BackendNotice> take_notices() { return port_->take_notices(); }
     [[nodiscard]] bool is_connected() const { return port_->is_connected(); }
     [[nodiscard]] int connection_fd() const { return port_->connection_fd(); }
-    /// Any thread: ends a wait for the PF core.
+    /// Ends a wait for the PF core. Any thread may call it.
     void interrupt() { port_->interrupt(); }
 
 private:

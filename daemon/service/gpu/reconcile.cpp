@@ -14,7 +14,7 @@ constexpr std::array<std::array<VfAction, kActives>, kOnRecords> kTable{{
     /* Nothing   */ {{Forget, Record, Await}},
     /* Defined   */ {{Restore, Keep, Await}},
     /* Change    */ {{Resize, EndChange, Await}},
-    /* Scrub     */ {{Resize, Empty, Await}},
+    /* Scrub     */ {{Resize, Recreate, Await}},
     /* Changed   */ {{Resize, EndChange, Await}},
     /* Other     */ {{Restore, Leave, Await}},
     /* Releasing */ {{Forget, Release, Await}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reconcile: what is to be done with a VF, from what is on record (with the change of resources
-// that is pending, VfRecord::next) and what is active in the PF core. Pure; GpuModel does it.
+// Reconcile: chooses the action for a VF from its record (with its pending change of resources,
+// VfRecord::next) and its state in the PF core. Pure; GpuModel carries the action out.
 // docs/decisions/0028-one-table-reconciles.md draws the table.
 #pragma once
 
@@ -16,8 +16,8 @@ enum class OnRecord {
     Nothing,
     Defined,
     Change,     ///< a change of resources is pending, for which the VF was not released yet
-    Scrub,      ///< the same, and the VF must be emptied
-    Changed,    ///< a change is pending, and the VF was released and made again
+    Scrub,      ///< as Change, and the VF must be scrubbed
+    Changed,    ///< a change is pending, and the VF was released and recreated
     Other,      ///< another VF is defined under this number
     Releasing,  ///< the VF is to be destroyed
 };
@@ -27,16 +27,16 @@ enum class Active { Absent, InService, Scrubbing };
 inline constexpr std::size_t kActives = 3;
 
 enum class VfAction {
-    Keep,       ///< it is as defined
-    Forget,     ///< its number is free
-    Restore,    ///< make it as defined
-    Resize,     ///< make it with the resources of the change, or else with the old ones
-    Record,     ///< record it as found
-    Leave,      ///< another program made it: touch neither it nor the record
-    Release,    ///< release it
-    Empty,      ///< release it once its client is gone; then it is made again
-    EndChange,  ///< record which of its two sets of resources it has
-    Await,      ///< once the scrub is over and durable, it is Absent
+    Keep,       ///< do nothing: the VF is as defined
+    Forget,     ///< remove the record, if any: the number is free
+    Restore,    ///< make the VF as defined
+    Resize,     ///< make the VF with the resources of the change, or else with the old ones
+    Record,     ///< record the VF as found
+    Leave,      ///< change neither VF nor record: another program made the VF
+    Release,    ///< release the VF
+    Recreate,   ///< release the VF once its client is gone; then create it again
+    EndChange,  ///< record the resources that the VF has: the old or the new ones
+    Await,      ///< do nothing: the VF becomes Absent when the end of its scrub is durable
 };
 
 [[nodiscard]] VfAction action_for(OnRecord on_record, Active active);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: operators' requests. Each request is checked, made durable, then done. A failed request
-// changes nothing, and its error says what would have worked.
+// GpuModel: operators' requests. A request that changes definitions is checked, made durable, then
+// done. If it fails, it is rolled back, unless the PF core is lost; its error says why, and where
+// possible what would work.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -16,9 +17,9 @@ namespace {
 struct ActionRow {
     vgpu_pf_control_action action;
     std::string_view verb;
-    Change needed;      ///< the ability that it is part of
-    bool takes_engine;  ///< stops the engine of a client that has the VF open
-    bool ends_state;    ///< loses the work of the VF's owner
+    Change needed;      ///< the change that the driver must offer for it
+    bool takes_engine;  ///< true if it takes the VF out of the engine while a client may use it
+    bool ends_state;    ///< true if it loses the work of the VF's owner
 };
 
 constexpr std::array kActions{
@@ -35,16 +36,16 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
 }
 
 /// Resuming a stopped VF becomes a reset, because a stopped VF has no engine state
-/// (core/vf/control.c).
-vgpu_pf_control_action way_to(vgpu_pf_control_action desired, std::uint32_t state) {
+/// (pf-driver/core/vf/control.c).
+vgpu_pf_control_action effective_action(vgpu_pf_control_action desired, std::uint32_t state) {
     return desired == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : desired;
 }
 
 /// Resume and reset do not end a quarantine. Only an operator does, with --clear-quarantine.
 Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                           const std::string& target) {
-    const bool is_way_back = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
-    if (state != VGPU_PF_VF_QUARANTINED || !is_way_back) return {};
+    const bool is_return = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
+    if (state != VGPU_PF_VF_QUARANTINED || !is_return) return {};
     return fail(ErrorId::WrongState,
                 fmt::format("{} is in quarantine: its guest exceeded a guard limit; 'vgpuctl "
                             "resume {} --clear-quarantine' ends the quarantine",
@@ -107,7 +108,8 @@ Result<std::uint32_t> GpuModel::free_vf() {
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
-/// The number for a new VF. A VF with a record but no resources may be made again.
+/// The number for a new VF: the requested one, unless vgpud has an entry for it (vf_table.h);
+/// without a request, a free one.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (request.vf == 0) return free_vf();
     const bool exists = request.vf <= info_.total_vfs;
@@ -156,7 +158,7 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
     return daemon::admit(capacity(), record.settings, vfs);
 }
 
-/// A VF that does not exist yet needs another number of VFs.
+/// To create a VF that does not exist yet, the driver must enable more VFs.
 Result<> GpuModel::check_new(const VfRecord& desired) const {
     Need need = need_of(*abilities_, differences(VfSpec{}, desired.spec));
     if (desired.vf > info_.enabled_vfs) {
@@ -188,11 +190,11 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
             in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
     refresh_members(ports_.clock.now());
-    ask_again();
+    make_refresh_due();
     return vf;
 }
 
-/// A PF core that is lost may still make the VF, so its record stays, to be released later.
+/// A PF core that is lost may still make the VF, so the record stays, and the VF is released later.
 void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
     if (pf_.is_connected()) {
@@ -244,7 +246,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     TRY_VOID(refresh_before_change(vf));
     const VfFacts active = vfs_.at(vf).active;
     const bool is_scrubbing = active.state == VGPU_PF_VF_SCRUBBING;
-    if (is_scrubbing && !comes_back(vf)) return {};
+    if (is_scrubbing && !is_recreated(vf)) return {};
     if (!is_scrubbing) TRY_VOID(check_attached(vf, "destroy", force));
     TRY_VOID(check_owner(vf, "destroy", force, by));
     if (is_scrubbing) return cancel_recreate(vf);
@@ -264,8 +266,8 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     return {};
 }
 
-/// Whether a VF that is being scrubbed comes back afterwards.
-bool GpuModel::comes_back(std::uint32_t vf) const {
+/// True if a VF that is being scrubbed comes back afterwards.
+bool GpuModel::is_recreated(std::uint32_t vf) const {
     const GpuRecord record = record_.get();
     const auto known = record.vfs.find(vf);
     return known != record.vfs.end() && !known->second.is_releasing &&
@@ -291,9 +293,9 @@ Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Reques
     const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(change, record_in(record, vf).spec);
-    TRY_VOID(settle(before, record, requester));
+    TRY_VOID(apply_settings(before, record, requester));
     are_members_stale_ = true;
-    only_change_ = vf;
+    only_changed_vf_ = vf;
     return {};
 }
 
@@ -302,7 +304,7 @@ Result<> GpuModel::change_gpu(const GpuChange& change) {
     const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(change, record.settings);
-    TRY_VOID(settle(before, record, {}));
+    TRY_VOID(apply_settings(before, record, {}));
     are_members_stale_ = true;
     return {};
 }
@@ -318,8 +320,8 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
     if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
     TRY_VOID(check_quarantine(action, active.state, target));
-    if (const auto done =
-            pf_.ask(&Backend::control, vf, active.generation, way_to(action, active.state));
+    if (const auto done = pf_.ask(&Backend::control, vf, active.generation,
+                                  effective_action(action, active.state));
         !done) {
         return tl::make_unexpected(in_words(done.error(), target, row.verb));
     }

@@ -27,7 +27,7 @@ std::string GpuModel::condition(std::uint32_t vf) const {
         name, vf, uuid_text(one.active.uuid.value_or(Uuid{})), name);
 }
 
-std::size_t GpuModel::count_troubled() const {
+std::size_t GpuModel::count_vfs_with_problems() const {
     return static_cast<std::size_t>(
         std::count_if(vfs_.begin(), vfs_.end(),
                       [this](const auto& entry) { return !condition(entry.first).empty(); }));
@@ -38,21 +38,21 @@ void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
     one.refusal = Vf::Refusal{.generation = one.incarnation(), .text = std::move(text)};
 }
 
-/// Shows a VF without resources, and logs each reason once.
+/// Shows a VF without resources, and logs the reason unless the VF shows it already.
 void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
     if (condition(desired.vf) != why) emit(desired.vf, EventKind::NotRestored, why);
     show_absent(desired);
     record_refusal(desired.vf, std::move(why));
 }
 
-/// Adds the VF as the PF core would report it.
+/// Enters the VF in vfs_ as ABSENT, as the PF core would report it.
 void GpuModel::show_absent(const VfRecord& desired) {
     Vf& one = vfs_[desired.vf];
     one.active = {.vf = desired.vf};
     one.defined = desired;
 }
 
-/// Drops counters and waits of the scrubbed VF. Keeps the VF in view, even if the PF core is lost
+/// Drops counters and waits of the scrubbed VF. Keeps the VF in vfs_, even if the PF core is lost
 /// before it makes the new VF. Keeps the refusal, so that it is not logged again.
 void GpuModel::reset_vf(const VfRecord& desired) {
     auto refusal = std::move(vfs_[desired.vf].refusal);
@@ -61,7 +61,7 @@ void GpuModel::reset_vf(const VfRecord& desired) {
     vfs_.at(desired.vf).refusal = std::move(refusal);
 }
 
-/// The VF has no resources. Forgets it if it is not defined; else keeps it in view, for
+/// The VF has no resources. Forgets it if it is not defined; else keeps it in vfs_, for
 /// restore_missing().
 void GpuModel::record_absent(const VfFacts& absent) {
     const GpuRecord record = record_.get();
@@ -87,9 +87,9 @@ void GpuModel::restore_missing(Nanoseconds now) {
     const GpuRecord record = record_.get();
     for (const std::uint32_t vf : absent) {
         const auto at = record.vfs.find(vf);
-        if (at != record.vfs.end() && !make_again(at->second)) return;
+        if (at != record.vfs.end() && !recreate(at->second)) return;
     }
-    ask_again();
+    make_refresh_due();
     are_members_stale_ = true;
 }
 
@@ -113,7 +113,7 @@ Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     one.next.reset();
     TRY_VOID(commit(record));
     restore_at_ = Nanoseconds{0};
-    return make_again(one);
+    return recreate(one);
 }
 
 Result<> GpuModel::in_service(std::uint32_t vf) const {
@@ -123,7 +123,7 @@ Result<> GpuModel::in_service(std::uint32_t vf) const {
                                                  why.empty() ? "it is being created" : why));
 }
 
-/// Success without a VF in service under this number, or if it is as defined.
+/// Success if no VF is in service under this number, or if that VF is as defined.
 Result<> GpuModel::defined_here(std::uint32_t vf) const {
     if (vfs_.at(vf).is_absent()) return {};
     const std::string why = condition(vf);

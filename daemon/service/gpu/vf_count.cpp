@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: the number of VFs, for drivers that change it only while all VFs are disabled. Steps:
-// all VFs idle, VFs enabled, drivers bound, facts read again. The number is not on record: it
-// follows from the VFs that are. So a vgpud that starts after a crash in between enables the VFs of
-// its records, all at once.
+// GpuModel: changes the number of VFs, for drivers that do so only while all VFs are disabled:
+// checks that all VFs are idle, has the backend enable VFs, and reads the facts again. The
+// record has no number of VFs, only the VFs themselves. So a vgpud that starts after a crash in
+// between enables the VFs of its record, all at once.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -35,14 +35,14 @@ Result<> GpuModel::enable_vfs(const VfCount& count, Force force) {
     const auto enabled = pf_.ask(&Backend::enable_vfs, count.to, sizes_of(count));
     if (!pf_.is_connected()) return enabled;
     if (!enabled) show_lost_vfs(enabled.error());
-    ask_again();
+    make_refresh_due();
     are_shares_due_ = true;
     if (enabled) return check_gpu();
     return tl::make_unexpected(
         Error{enabled.error().id, fmt::format("{}: {}", id_, enabled.error().cause)});
 }
 
-/// VFs that are gone after a failure are made again by step(), with their own number.
+/// Shows VFs that are gone after a failure. step() recreates them under their numbers.
 void GpuModel::show_lost_vfs(const Error& cause) {
     for (const std::uint32_t vf : vfs()) {
         const auto active = pf_.ask(&Backend::get_vf, vf);
@@ -54,8 +54,8 @@ void GpuModel::show_lost_vfs(const Error& cause) {
     restore_at_ = Nanoseconds{0};
 }
 
-/// The VFs stay enabled, because disabling them would disable all. VRAM that was planned for VFs
-/// which were not made becomes free.
+/// Rolls enable_vfs() back: frees the VRAM that was planned for VFs which were not made. The VFs
+/// stay enabled, because disabling them would disable all VFs.
 Result<> GpuModel::discard_new_vfs(const VfCount& count) {
     for (const auto& [vf, bytes] : count.vram_bytes) {
         if (vfs_.contains(vf) || bytes == 0) continue;
@@ -66,7 +66,7 @@ Result<> GpuModel::discard_new_vfs(const VfCount& count) {
         TRY_VOID(pf_.ask(&Backend::release, vf, 0u));
         TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, 0u));
     }
-    ask_again();
+    make_refresh_due();
     return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfTable: what GpuModel knows of each VF in view, by number. A VF in view has resources, or is
-// defined and shows why it has none. An entry that is erased takes all with it, so that nothing is
-// left for the next VF of that number.
+// VfTable: what GpuModel knows of each VF, by number. A VF is in the table if it has resources, or
+// if it is defined and shows why it has none. All that is known of a VF is in its entry, so that
+// erasing the entry leaves nothing for the next VF with that number.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -18,28 +18,29 @@
 namespace vgpu::daemon {
 
 struct Vf {
-    /// Why the PF core did not make or scrub it. Valid for one generation only.
+    /// Why the PF core did not make or scrub the VF. Valid for one generation only.
     struct Refusal {
-        std::uint32_t generation = 0;  ///< 0: it has no resources
+        std::uint32_t generation = 0;  ///< 0: the VF has no resources
         std::string text{};
     };
 
     VfFacts active{};    ///< as last read; ABSENT: defined, but without resources
-    VfRecord defined{};  ///< its record; made up for a VF without one
+    VfRecord defined{};  ///< its record; for a VF without one, record_for() makes it
     std::optional<Refusal> refusal{};
     /// Generation whose scrub is seen complete, but is not yet durable.
     std::optional<std::uint32_t> scrubbed{};
-    /// Since when it owes a scrub, which waits for its client to leave.
+    /// The time since which the VF owes a scrub; the scrub waits for the client to close the VF, at
+    /// most GpuModel::kDetachTimeout.
     std::optional<Nanoseconds> released_at{};
 
-    /// Service from RUN events, on top of the PF core's counters when vgpud attached. Later
-    /// differences to these counters are service in lost events.
+    /// The PF core's counters when vgpud attached, plus the service from later RUN events. If the
+    /// PF core's counters are larger, the difference is service in lost events.
     std::uint64_t counted_service_ns = 0;
-    std::uint64_t counted_reserved_ns = 0;  ///< part of it
-    bool may_be_idle = false;               ///< its IDLE may be lost
+    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns
+    bool may_be_idle = false;               ///< true if its IDLE event may be lost
 
     AssignmentMode assignment_mode = AssignmentMode::Default;  ///< as last read
-    std::string assignment_mode_condition{};                   ///< why it is not as defined
+    std::string assignment_mode_condition{};                   ///< why the mode is not as defined
 
     std::string orphan{};  ///< why its claim looks forgotten
     std::optional<Nanoseconds> unattached_since{};

@@ -13,8 +13,9 @@ namespace {
 
 /// Cuts a text for messages, because a hostile value may be long.
 std::string clipped(std::string text) {
-    constexpr std::size_t kDefined = 60;
-    return text.size() <= kDefined ? text : std::string(start_of(text, kDefined)) + "...";
+    constexpr std::size_t kMaxValueBytes = 60;
+    return text.size() <= kMaxValueBytes ? text
+                                         : std::string(start_of(text, kMaxValueBytes)) + "...";
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // JsonSection: reads one JSON object of a hand-written document. Remembers the first mistake of the
-// whole document with its path. A wrong value keeps its default, so callers need not check each
-// value. Used by parse_config() and parse_configuration().
+// whole document with its path. A member with a wrong value keeps its default, so callers need not
+// check each value. Used by parse_config() and parse_configuration().
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -30,7 +30,7 @@ public:
     /// `error`: has the id for mistakes, and an empty cause.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
-    /// Complains about keys not in `known`, with the nearest known key and all of them.
+    /// Complains about keys not in `known`, with the nearest known key and all known keys.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
     /// Reads a value. As in all functions below, `to` stays if the key is absent or the value is
@@ -49,7 +49,7 @@ public:
     /// Remembers the mistake `what` of `key` ("": the object), if it is the first.
     void complain(const std::string& key, const std::string& what);
     [[nodiscard]] Error& error() const { return error_; }
-    /// Whether the document has a mistake. Later mistakes are ignored.
+    /// True if the document has a mistake. Later mistakes are ignored.
     [[nodiscard]] bool has_complained() const { return !error_.cause.empty(); }
 
 private:

@@ -43,8 +43,8 @@ Result<> OptionReader::only(std::span<const std::string_view> known) const {
     for (const auto& [name, value] : options_) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
         // Clip the caller's name, which may be long.
-        constexpr std::size_t kDefined = 40;
-        const std::string shown(start_of(name, kDefined));
+        constexpr std::size_t kMaxNameBytes = 40;
+        const std::string shown(start_of(name, kMaxNameBytes));
         const std::string all = known.empty()
                                     ? "it has no options"
                                     : fmt::format("the options are: {}", fmt::join(known, ", "));

@@ -25,7 +25,7 @@ struct Range {
     std::uint64_t max = UINT64_MAX;
 };
 
-/// Refers to the options, so it must not outlive the call.
+/// Reads options, which must outlive the reader.
 class OptionReader {
 public:
     explicit OptionReader(const Options& options) : options_(options) {}

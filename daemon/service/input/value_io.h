@@ -79,8 +79,10 @@ Result<> read_value(const OptionReader& options, const std::string& key, const L
 inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
                        std::uint32_t& to) {
     const nlohmann::json* value = section.find(key);
-    if (kind.takes_zero && value != nullptr && *value == 0) return;
-    section.number(key, {kind.min, kind.max}, to);
+    if (kind.takes_zero && value != nullptr && *value == 0)
+        to = 0;
+    else
+        section.number(key, {kind.min, kind.max}, to);
 }
 
 inline void read_value(JsonSection& section, const std::string& key, const Real& kind, double& to) {
@@ -106,8 +108,8 @@ void read_value(JsonSection& section, const std::string& key, const Words<Enum, 
 
 void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to);
 
-/// Throws as nlohmann::json does, also for a wrong word or text; `to` stays if the member is
-/// absent.
+/// Throws as nlohmann::json does, and also for a wrong word or text. If the member is absent, `to`
+/// stays; a Whole must be present.
 inline void read_value(const nlohmann::json& json, const std::string& key, const Whole&,
                        std::uint32_t& to) {
     json.at(key).get_to(to);
@@ -134,6 +136,7 @@ void read_value(const nlohmann::json& json, const std::string& key, const Words<
 void read_value(const nlohmann::json& json, const std::string& key, const Line& kind,
                 std::string& to);
 
+/// The JSON form of a value: a word for an enum, else the value itself.
 template <typename Kind, typename Plain> const Plain& written(const Kind&, const Plain& value) {
     return value;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Kinds of values, for the fourth column of schemas/vf_settings.def: a number within bounds, a
-// flag, one of a list of words, or a line of text. Plain values; value_io reads and writes values
+// flag, one of a list of words, or a line of text. Only data; value_io.h reads and writes values
 // of each kind.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace vgpu::daemon {
 
 struct Whole {
     std::uint32_t min = 0, max = 0;
-    bool takes_zero = false;  ///< 0 is valid, too, and stands for a default
+    bool takes_zero = false;  ///< true if 0 is valid, too, and stands for a default
 };
 constexpr Whole whole(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max};

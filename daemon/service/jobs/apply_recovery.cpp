@@ -15,7 +15,7 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
       clock_(clock),
       intent_(std::move(intent)),
       holder_(std::move(holder)),
-      runner_(manager, clock) {
+      executor_(manager, clock) {
     step_text_ = "reading the current state";
     lock();
     manager_.emit(
@@ -40,7 +40,7 @@ double ApplyRecovery::progress() const {
                              : static_cast<double>(next_) / static_cast<double>(requests_.size());
 }
 
-Nanoseconds ApplyRecovery::next_refresh(Nanoseconds now) const {
+Nanoseconds ApplyRecovery::next_step(Nanoseconds now) const {
     return std::max(next_step_, now + kPollInterval);
 }
 
@@ -51,8 +51,8 @@ void ApplyRecovery::step() {
 
 bool ApplyRecovery::advance() {
     if (is_over() || is_asking_) return false;
-    if (runner_.is_under_way()) {
-        const auto end = runner_.take_end();
+    if (executor_.is_under_way()) {
+        const auto end = executor_.take_end();
         if (end) end_step(end->result);
         return end.has_value();
     }
@@ -162,7 +162,7 @@ bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     }
     if (!scrub_deadline_) scrub_deadline_ = clock_.now() + StepExecutor::kTimeout;
     if (clock_.now() < *scrub_deadline_) {
-        wait("waiting for scrubs of VFs", kScrubAgain);
+        wait("waiting for scrubs of VFs", kScrubPollInterval);
         return true;
     }
     if (!intent_.goes_forward()) return false;
@@ -182,11 +182,11 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
 }
 
 /// Checks all steps before the first request, so that a recovery that cannot go forward disturbs
-/// nobody.
+/// no user.
 Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
                                       const std::vector<GpuInventory>& found) const {
     for (const Step& step : plan.steps) {
-        if (!step.in_use.empty() && !is_use_forgiven(intent_, step, found))
+        if (!step.in_use.empty() && !may_take_vf(intent_, step, found))
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}; the use would end", describe(step), step.in_use));
         const bool has_failed = step.action == Action::Keep && !step.condition.empty();
@@ -199,13 +199,14 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
 
 void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found) {
     std::erase_if(plan.steps, [&](const Step& step) {
-        if (step.in_use.empty() || is_use_forgiven(intent_, step, found)) return false;
+        if (step.in_use.empty() || may_take_vf(intent_, step, found)) return false;
         conditions_.push_back(fmt::format("{}: {}", describe(step), step.in_use));
         return true;
     });
 }
 
-/// Begins the next request. The GPU's thread refuses it if a use began after check_forward().
+/// Begins the next request. The GPU's thread refuses a request for a VF that came into use after
+/// check_forward().
 bool ApplyRecovery::begin_next() {
     const bool rolls_back = is_cancelled() && intent_.goes_forward() && next_ < requests_.size();
     if (rolls_back) {
@@ -218,7 +219,7 @@ bool ApplyRecovery::begin_next() {
     }
     const Request& request = requests_[next_];
     step_text_ = (intent_.goes_forward() ? "" : "rolling back: ") + describe(request);
-    runner_.begin(request, intent_);
+    executor_.begin(request, intent_);
     return true;
 }
 
@@ -231,7 +232,7 @@ void ApplyRecovery::end_step(const Result<>& result) {
         return;
     }
     const Error& error = result.error();
-    if (may_pass(error.id) && (!is_loss(error.id) || ++losses_ <= kMaxLosses)) {
+    if (is_temporary(error.id) && (!is_loss(error.id) || ++losses_ <= kMaxLosses)) {
         phase_ = Phase::Preparing;
         return wait(error.cause);
     }
@@ -267,7 +268,7 @@ void ApplyRecovery::clear() {
 }
 
 void ApplyRecovery::end() {
-    const std::string left = aftermath();
+    const std::string left = outcome_text();
     ended_as_ = State::Done;
     if (error_ || !conditions_.empty()) {
         const Error cause = error_.value_or(Error{ErrorId::WrongState, intent_.rollback_reason});
@@ -285,7 +286,7 @@ void ApplyRecovery::end() {
     is_locking_ = false;
 }
 
-std::string ApplyRecovery::aftermath() const {
+std::string ApplyRecovery::outcome_text() const {
     std::string text = "the configuration is in force";
     if (!intent_.goes_forward()) text = "everything is as before";
     if (!conditions_.empty())

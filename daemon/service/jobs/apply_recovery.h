@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
 // ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
-// the state files), or that a run left because its GPU or the disk was lost. Plans again from the
-// current state, because VMs may have come meanwhile:
-//   1. goes forward, if all remaining steps can be done and no later user loses a VF;
-//   2. else rolls back, except steps by which a later user would lose a VF;
+// the state files), or that ApplyRun left unfinished because a GPU or the disk was lost. Plans
+// again from the current state, because VFs may have got other users since the apply began:
+//   1. goes forward, if all remaining steps can be done and no such user loses a VF;
+//   2. else rolls back, except steps by which such a user would lose a VF;
 //   3. reports the remaining steps (event apply-unfinished, the job's error).
 //
-// The direction changes only from forward to back, and is durable. Each request is tried once, and
-// a few times more if the PF core is lost. So a recovery ends, or waits harmlessly for the disk or
-// for a GPU that is not in service. A cancel makes it roll back. During the rollback, a cancel
-// makes it skip GPUs that are not in service. Its GPUs are locked until it ends.
+// The direction changes only from forward to back, and is durable. A failed request is tried again
+// only if the disk refused, or the PF core was lost (at most kMaxLosses times). So a recovery ends,
+// or waits harmlessly for the disk or for a GPU that is not in service. A cancel makes it roll
+// back. During the rollback, a cancel makes it skip GPUs that are not in service. Its GPUs are
+// locked until it ends.
 //
 //   Preparing --> Executing --> Clearing --> Over
-//       ^             | failed: back, once
-//       +-------------+ lost: read again
+//       ^             | failed: roll back, once
+//       +-------------+ lost: read the state again
 //
-// Main loop; step() never waits. Made by Jobs.
+// Runs in the main loop; step() never waits. Made by Jobs.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -33,8 +34,8 @@ namespace vgpu::daemon {
 class ApplyRecovery final : public JobRun {
 public:
     /// Delay before a missing GPU is checked again, or the disk is tried again.
-    static constexpr Nanoseconds kAgain = std::chrono::seconds(1);
-    static constexpr Nanoseconds kScrubAgain = std::chrono::milliseconds(50);
+    static constexpr Nanoseconds kRetryDelay = std::chrono::seconds(1);
+    static constexpr Nanoseconds kScrubPollInterval = std::chrono::milliseconds(50);
     /// Limit of losses of a PF core during requests, in each direction.
     static constexpr int kMaxLosses = 2;
 
@@ -43,10 +44,11 @@ public:
     ~ApplyRecovery() override;
 
     void step() override;
-    /// Done: the new or the old configuration is complete.
+    /// Done: the apply is finished, or the rollback that an earlier run began. Failed or Cancelled:
+    /// this recovery began the rollback, or steps remain.
     [[nodiscard]] State state() const override;
     [[nodiscard]] double progress() const override;
-    [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
+    [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const override;
 
 private:
     enum class Phase { Preparing, Executing, Clearing, Over };
@@ -56,7 +58,8 @@ private:
     bool prepare();
     void lock();
     void record_direction();
-    /// Names what the recovery waits for; drops GPUs that it does not wait for.
+    /// Describes the first GPU that the recovery waits for; empty if none. Drops a GPU that vgpud
+    /// no longer has and, after a cancel, GPUs that are not in service.
     [[nodiscard]] std::string missing();
     void drop(const std::string& gpu, std::string why);
     void begin_inventories();
@@ -69,29 +72,30 @@ private:
     bool begin_next();
     void end_step(const Result<>& result);
     void roll_back(Error error);
-    void wait(std::string why, Nanoseconds time = kAgain);
+    void wait(std::string why, Nanoseconds time = kRetryDelay);
     void clear();
     void end();
-    [[nodiscard]] std::string aftermath() const;
+    [[nodiscard]] std::string outcome_text() const;
     [[nodiscard]] std::vector<DesiredGpu> goal() const;
 
     Manager& manager_;
     const Clock& clock_;
     ApplyIntent intent_;
     std::string holder_;
-    StepExecutor runner_;
+    StepExecutor executor_;
     Phase phase_ = Phase::Preparing;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false, is_locking_ = false;
-    bool is_direction_recorded_ = false;  ///< the direction is durable
+    bool is_asking_ = false;   ///< true while a GPU's thread or the disk has yet to answer
+    bool is_locking_ = false;  ///< true while this job holds the lock of Manager
+    bool is_direction_recorded_ = false;  ///< true if the direction is durable
     Nanoseconds next_step_{0};
     std::optional<Nanoseconds> scrub_deadline_;  ///< deadline of scrubs that are under way since an
                                                  ///< earlier step
     int losses_ = 0;
     std::vector<Request> requests_;
     std::size_t next_ = 0;                 ///< into requests_
-    std::set<std::string> dropped_;        ///< GPUs that are not waited for
-    std::vector<std::string> emptied_;     ///< VFs whose VRAM was emptied by the rollback
+    std::set<std::string> dropped_;        ///< GPUs that the recovery leaves out
+    std::vector<std::string> emptied_;     ///< VFs whose VRAM the rollback scrubbed
     std::vector<std::string> conditions_;  ///< failures
 };
 

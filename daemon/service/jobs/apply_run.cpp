@@ -51,12 +51,12 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
     Surroundings around;
     const std::set<std::string> gpus_known = manager.known_gpus();
     around.gpus = {gpus_known.begin(), gpus_known.end()};
-    for (const auto& [name, place] : manager.store().names()) {
-        const auto is_meant = [&gpu = place.first](const DesiredGpu& one) {
+    for (const auto& [name, gpu_and_vf] : manager.store().names()) {
+        const auto is_meant = [&gpu = gpu_and_vf.first](const DesiredGpu& one) {
             return one.gpu == gpu;
         };
         if (std::none_of(desired.begin(), desired.end(), is_meant))
-            around.names[name] = path_of({place.first, place.second});
+            around.names[name] = path_of({gpu_and_vf.first, gpu_and_vf.second});
     }
     TRY(ChangePlan plan, make_change_plan(desired, gpus, around));
     plan.label = label;
@@ -64,7 +64,7 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
 }
 
 ApplyRun::ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order)
-    : manager_(manager), clock_(clock), order_(std::move(order)), runner_(manager, clock) {
+    : manager_(manager), clock_(clock), order_(std::move(order)), executor_(manager, clock) {
     step_text_ = "waiting";
 }
 
@@ -91,8 +91,8 @@ void ApplyRun::step() {
 /// False if the run must wait. A request under way comes first, because only the device ends it.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
-    if (runner_.is_under_way()) {
-        const auto end = runner_.take_end();
+    if (executor_.is_under_way()) {
+        const auto end = executor_.take_end();
         if (end) end_step(*end);
         return end.has_value();
     }
@@ -134,7 +134,7 @@ void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
         if (clock_.now() >= *inventories_deadline_)
             return abandon({ErrorId::TimedOut, "VFs that were destroyed are still being scrubbed"});
         step_text_ = "waiting for scrubs of VFs";
-        inventories_at_ = clock_.now() + kInventoriesAgain;
+        inventories_at_ = clock_.now() + kScrubPollInterval;
         return;
     }
     auto plan = plan_for(manager_, order_.label, order_.desired, *gpus);
@@ -142,8 +142,8 @@ void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) abandon(accepted.error());
 }
 
-/// Refuses steps that need force before the first request, so that a plan that cannot be finished
-/// disturbs nobody.
+/// Checks the whole plan before it sends the first request, so that a plan that cannot be finished
+/// disturbs no user.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
     requests_ = requests_of(plan);
@@ -200,7 +200,7 @@ bool ApplyRun::begin_next() {
     }
     const Request& request = requests_[next_];
     step_text_ = describe(request);
-    runner_.begin(request, intent_);
+    executor_.begin(request, intent_);
     return true;
 }
 
@@ -211,25 +211,25 @@ bool ApplyRun::begin_undo() {
         if (may_be_recovered_) {
             leave();
         } else {
-            error_->cause += "; " + aftermath();
+            error_->cause += "; " + outcome_text();
             finish(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
         }
         return true;
     }
     const Request& request = to_undo_.back();
     step_text_ = "rolling back: " + describe(request);
-    runner_.begin(request, intent_);
+    executor_.begin(request, intent_);
     return true;
 }
 
 void ApplyRun::end_step(const StepEnd& end) {
     if (phase_ == Phase::Undoing) return end_undo(end.result);
     const Request& request = requests_[next_];
-    note_emptied_by_enable(request.front(), end.result);
+    record_emptied_by_enable(request.front(), end.result);
     const bool is_resized =
         request.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // A late request may still complete, and a VF without resources may be redefined, so both are
-    // rolled back.
+    // Rolls back a failed request in two cases: a late request may still complete, and after a
+    // failed resize a VF without resources may have its new definition.
     if (end.result || end.ended == Ended::Late || (is_resized && defined_only(request.front()))) {
         Request inverse;
         for (auto step = request.rbegin(); step != request.rend(); ++step)
@@ -242,7 +242,7 @@ void ApplyRun::end_step(const StepEnd& end) {
         ++next_;
         return;
     }
-    // The record may have the VF's new definition already; a GPU that returns gets it applied.
+    // The VF's record may already have the new definition. vgpud applies it when the GPU returns.
     if (is_loss(end.result.error().id) && !is_setting(request)) {
         may_be_recovered_ = true;
         conditions_.push_back(fmt::format("{}: {}", describe(request), end.result.error().cause));
@@ -252,8 +252,8 @@ void ApplyRun::end_step(const StepEnd& end) {
                                             describe(request), end.result.error().cause)});
 }
 
-/// A refusal because of users comes before the first write.
-void ApplyRun::note_emptied_by_enable(const Step& step, const Result<>& result) {
+/// If the step was refused because VFs are in use, nothing was written and no VF has lost its VRAM.
+void ApplyRun::record_emptied_by_enable(const Step& step, const Result<>& result) {
     const bool is_refused = !result && !is_loss(result.error().id) &&
                             result.error().id != ErrorId::PfRefused &&
                             result.error().id != ErrorId::DriverBusy;
@@ -270,12 +270,12 @@ void ApplyRun::end_undo(const Result<>& result) {
         emptied_.push_back(fmt::format("'{}'", request.front().to->name));
     if (result) return;
     const Step& step = request.front();
-    // the VF had no resources before the apply
+    // not a failure: the VF had no resources before the apply, either
     if (step.action == Action::Resize && !step.condition.empty() &&
         defined_only(step) == step.to->resources)
         return;
     conditions_.push_back(fmt::format("{}: {}", describe(request), result.error().cause));
-    may_be_recovered_ = may_be_recovered_ || may_pass(result.error().id);
+    may_be_recovered_ = may_be_recovered_ || is_temporary(result.error().id);
 }
 
 std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
@@ -284,7 +284,8 @@ std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
     return seen->vfs.at(step.vf).record.spec.resources;
 }
 
-/// Rolls back. The direction is made durable first, so that after a crash no vgpud goes forward.
+/// Rolls back. The decision is made durable first, so that after a crash the next vgpud rolls back,
+/// too.
 void ApplyRun::abandon(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Inventory)
@@ -310,7 +311,7 @@ void ApplyRun::finish(State state) {
 /// Leaves the rest to a recovery job.
 void ApplyRun::leave() {
     left_over_ = intent_;
-    error_->cause += "; " + aftermath();
+    error_->cause += "; " + outcome_text();
     end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
 }
 
@@ -322,7 +323,7 @@ void ApplyRun::end(State state) {
     is_locking_ = false;
 }
 
-std::string ApplyRun::aftermath() const {
+std::string ApplyRun::outcome_text() const {
     std::string text = "everything is as before";
     if (left_over_)
         text = fmt::format("not everything could be rolled back yet ({}); a recovery job continues",

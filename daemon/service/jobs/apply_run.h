@@ -2,7 +2,7 @@
 //
 // ApplyRun: applies one configuration. Collects inventories, makes the plan, records its intent
 // (ApplyIntent), and carries out one request after the other. If a request fails or the run is
-// cancelled, rolls back in reverse order, as far as possible. The record is removed at the end. If
+// cancelled, rolls back in reverse order, as far as possible. The intent is removed at the end. If
 // vgpud dies, or a GPU or the disk is lost, a recovery continues (apply_recovery.h).
 //
 //   Inventory --> (intent durable) --> Executing ---------> (end durable) --> Done
@@ -11,7 +11,7 @@
 //       |                      (direction durable) --> Undoing ---+--> Failed | Cancelled
 //       +---------------------------------------------------------+
 //
-// Main loop: step() never waits; answers come by Manager::finish(). Made by Jobs.
+// Runs in the main loop: step() never waits; answers come by Manager::finish(). Made by Jobs.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -42,15 +42,15 @@ struct ApplyOrder {
     std::vector<DesiredGpu> desired;
     Force force = Force::No;              ///< may take VFs that are in use
     Disruption max = Disruption::VfLoss;  ///< a plan with more disruption is refused
-    bool is_dry_run = false;              ///< ends when the plan is made
+    bool is_dry_run = false;              ///< true: the run ends when the plan is made
     std::string holder;                   ///< "job 3 (apply 'day')"
 };
 
-/// Locks its GPUs and names (Manager::lock) from begin_inventories() on, so that nothing planned
-/// changes.
+/// Locks its GPUs and names (Manager::lock()) from begin_inventories() to the end, so that no other
+/// request creates, changes or destroys VFs that the plan depends on.
 class ApplyRun final : public JobRun {
 public:
-    static constexpr Nanoseconds kInventoriesAgain = std::chrono::milliseconds(50);
+    static constexpr Nanoseconds kScrubPollInterval = std::chrono::milliseconds(50);
 
     ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order);
     ~ApplyRun() override;
@@ -75,7 +75,7 @@ private:
     /// the run.
     void end_step(const StepEnd& end);
     /// Records VFs that the step disabled, whether or not they exist again.
-    void note_emptied_by_enable(const Step& step, const Result<>& result);
+    void record_emptied_by_enable(const Step& step, const Result<>& result);
     /// Records a step that could not be rolled back.
     void end_undo(const Result<>& result);
     /// The resources defined for the VF of `step`, if the VF has no resources now.
@@ -84,24 +84,25 @@ private:
     void finish(State state);
     void leave();
     void end(State state);
-    [[nodiscard]] std::string aftermath() const;
+    [[nodiscard]] std::string outcome_text() const;
 
     Manager& manager_;
     const Clock& clock_;
     ApplyOrder order_;
-    StepExecutor runner_;
+    StepExecutor executor_;
     Phase phase_ = Phase::Inventory;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false, is_locking_ = false;
+    bool is_asking_ = false;   ///< true while a GPU's thread or the disk has yet to answer
+    bool is_locking_ = false;  ///< true while this job holds the lock of Manager
     Nanoseconds inventories_at_{0};
     std::optional<Nanoseconds> inventories_deadline_;
     ApplyIntent intent_;
     std::vector<Request> requests_;
     std::size_t next_ = 0;                 ///< into requests_
-    std::vector<Request> to_undo_;         ///< inverses; the last one first
-    std::vector<std::string> emptied_;     ///< VFs that were made again without their content
+    std::vector<Request> to_undo_;         ///< inverse requests; the last one is sent first
+    std::vector<std::string> emptied_;     ///< VFs that exist after a failure, but with empty VRAM
     std::vector<std::string> conditions_;  ///< failures while rolling back
-    bool may_be_recovered_ = false;        ///< some of conditions_ are temporary
+    bool may_be_recovered_ = false;        ///< true if some of conditions_ are temporary
     std::optional<ApplyIntent> left_over_;
 };
 

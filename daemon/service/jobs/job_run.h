@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobRun: the work of a job. The main loop steps it until it is over; it never waits. Implemented
-// by ApplyRun, ApplyRecovery and VfRun.
+// JobRun: the work of a job. The main loop calls step(), which never waits, until the work is over.
+// Implemented by ApplyRun, ApplyRecovery and VfRun.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 class JobRun {
 public:
     enum class State { Running, RollingBack, Done, Failed, Cancelled };
-    /// Default of next_refresh().
+    /// Default of next_step().
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
 
     JobRun() = default;
@@ -31,7 +31,7 @@ public:
     /// 0..1: finished requests / all requests.
     [[nodiscard]] virtual double progress() const = 0;
     /// When to call step() again if nothing else happens; max(): never.
-    [[nodiscard]] virtual Nanoseconds next_refresh(Nanoseconds now) const {
+    [[nodiscard]] virtual Nanoseconds next_step(Nanoseconds now) const {
         return now + kPollInterval;
     }
     /// After the end: the apply that a recovery has to finish or roll back, if any.

@@ -168,7 +168,8 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     return last_id_;
 }
 
-/// Limits each kind for each VF, so that callers with one privilege leave room for the others.
+/// Limits each kind for each VF, so that a caller who may start only one kind cannot block the
+/// other kinds.
 Result<std::uint32_t> Jobs::start(const VfRun::Services& services, VfJob kind, const Target& target,
                                   const Options& options) {
     const auto under_way = std::ranges::count_if(jobs_, [&](const auto& job) {
@@ -215,13 +216,13 @@ Jobs::Job* Jobs::active() const {
     return oldest;
 }
 
-/// Loops, so that several jobs that fail at once need one iteration of the main loop.
+/// Loops, so that several jobs that fail at once end in one iteration of the main loop.
 void Jobs::step() {
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
-        // at once, so that no other job can hold the GPUs in between
+        // at once, so that no other job can lock the GPUs in between
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
@@ -257,10 +258,10 @@ std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
     // snapshots wake the loop for scrubs; this time is for deadlines and retries
     Nanoseconds first = Nanoseconds::max();
-    if (const Job* job = active()) first = job->run->next_refresh(now);
+    if (const Job* job = active()) first = job->run->next_step(now);
     for (const auto& job : jobs_) {
         if (job->is_notified) first = std::min(first, job->ended_at + kKeepFor);
-        if (job->vf && !job->is_notified) first = std::min(first, job->run->next_refresh(now));
+        if (job->vf && !job->is_notified) first = std::min(first, job->run->next_step(now));
     }
     return first == Nanoseconds::max() ? std::nullopt : std::optional(first);
 }

@@ -2,11 +2,12 @@
 //
 // Jobs: the list of jobs, and queries about configurations. Applies (ApplyRun) run one after the
 // other; a recovery (ApplyRecovery) runs before them. A VfRun, one request for a VF, waits for no
-// other job. Jobs belong to vgpud, so their callers may leave. Finished jobs stay readable for
-// kKeepFor, the newest kKeepApplies and kKeepOfVfs. Main loop, which calls step() in every
-// iteration.
+// other job. Jobs belong to vgpud, so their callers may disconnect. Finished jobs stay readable for
+// kKeepFor, but at most kKeepApplies applies and recoveries, and kKeepOfVfs VfRuns. Runs in the
+// main loop, which calls step() in every iteration.
 #pragma once
 
+#include "daemon/ports/timed_part.h"
 #include "daemon/service/jobs/apply_run.h"
 #include "daemon/service/jobs/job_run.h"
 #include "daemon/service/jobs/vf_run.h"
@@ -32,14 +33,14 @@ struct JobView {
     std::optional<AgentReport> report;
 };
 
-/// A job was added, or ended with `result`; in order.
+/// A job was added, or ended with `result`.
 struct JobEvent {
     std::uint32_t id = 0;
     std::string result;  ///< last state; empty: added
 };
 
 /// Runs one apply at a time, because a second one would plan from a half-changed state.
-class Jobs {
+class Jobs final : public TimedPart {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
     static constexpr std::size_t kKeepApplies = 32;  ///< with their plans
@@ -66,19 +67,19 @@ public:
     /// kMaxOfKind are under way.
     Result<std::uint32_t> start(const VfRun::Services& services, VfJob job, const Target& target,
                                 const Options& options);
-    /// Cancels a job. A cancel takes effect after the current request, and rolls back. WrongState
-    /// if the job is over or cannot be cancelled.
+    /// Cancels a job after its current request. An apply then rolls back. WrongState if the job is
+    /// over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
     /// Waiting, running and finished jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;
 
-    void step();
-    /// When to call step() if nothing else happens; none if there is no need.
-    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
-    /// Whether list() or take_changes() may have changed.
+    void step() override;
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
+    /// True if list() or take_changes() may have changed.
     [[nodiscard]] bool has_changes() const {
         return is_any_accepted_ || !changes_.empty() || active() != nullptr;
     }
+    /// The changes since the last call, in order.
     std::vector<JobEvent> take_changes();
 
 private:
@@ -89,7 +90,7 @@ private:
         Nanoseconds ended_at{0};
         std::optional<Target> vf;  ///< of a VfRun
         bool is_begun = false;
-        bool is_notified = false;  ///< its end is in changes_
+        bool is_notified = false;  ///< true if its end was added to changes_
     };
 
     [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;
@@ -106,7 +107,7 @@ private:
     std::uint32_t last_id_ = 0;
     std::deque<std::unique_ptr<Job>> jobs_;  ///< by number
     std::vector<JobEvent> changes_;
-    bool is_any_accepted_ = false;  ///< of the VfRuns, since take_changes()
+    bool is_any_accepted_ = false;  ///< true if a VfRun was accepted since take_changes()
 };
 
 }  // namespace vgpu::daemon

@@ -18,9 +18,7 @@ bool is_setting(const Step& step) {
 Settings settings_of(const std::vector<Step>& request, Force force) {
     Settings settings{.force = force};
     for (const Step& step : request) {
-        if (step.gpu_to)
-            settings.gpu = {.quantum_us = step.gpu_to->quantum_us,
-                            .max_gap_ms = step.gpu_to->max_gap_ms};
+        if (step.gpu_to) settings.gpu = change_to(*step.gpu_to);
         if (!step.to) continue;
         VfChange& change = settings.vfs[step.vf];
         const VfChange more = step.action == Action::Set
@@ -32,30 +30,30 @@ Settings settings_of(const std::vector<Step>& request, Force force) {
     return settings;
 }
 
-/// A VF that is made again keeps its identity.
+/// A VF that is recreated keeps its identity.
 CreateRequest create_request(const Step& step) {
     return {.spec = *step.to, .vf = step.vf, .owner = step.owner.value_or(OwnerRecord{})};
 }
 
-/// Whether a user of the VF would lose the VF or its function.
-bool wants_force(const Step& step) {
+/// True if a user of the VF would lose the VF or its function.
+bool needs_force(const Step& step) {
     return disruption_of(step) != Disruption::None || step.needs >= Needs::VfIdle;
 }
 
-/// Whether the request may use force. Runs in the GPU's thread right before the request, because
-/// VFs may have been claimed since the plan.
+/// Force::Yes if the request may use force. Runs in the GPU's thread right before the request,
+/// because VFs may have been claimed since the plan.
 Result<Force> force_for(GpuModel& model, const Request& request, const ApplyIntent& intent) {
-    if (!intent.is_forced || std::none_of(request.begin(), request.end(), wants_force))
+    if (!intent.is_forced || std::none_of(request.begin(), request.end(), needs_force))
         return Force::No;
     TRY(const GpuInventory now, model.inventory());
-    const bool is_forgiven = std::all_of(request.begin(), request.end(), [&](const Step& step) {
-        return !wants_force(step) || is_use_forgiven(intent, step, std::span(&now, 1));
+    const bool is_use_allowed = std::all_of(request.begin(), request.end(), [&](const Step& step) {
+        return !needs_force(step) || may_take_vf(intent, step, std::span(&now, 1));
     });
-    return is_forgiven ? Force::Yes : Force::No;
+    return is_use_allowed ? Force::Yes : Force::No;
 }
 
-/// Carries out the request in the GPU's thread. A destroy or resize ends when the VF of the
-/// returned generation is gone.
+/// Carries out the request in the GPU's thread. A destroy ends when the VF of the returned
+/// generation is gone.
 Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
                                 const ApplyIntent& intent) {
     const Step& step = request.front();
@@ -117,7 +115,7 @@ bool is_loss(ErrorId id) {
     return std::find(kLosses.begin(), kLosses.end(), id) != kLosses.end();
 }
 
-bool may_pass(ErrorId id) {
+bool is_temporary(ErrorId id) {
     return is_loss(id) || id == ErrorId::StateNotWritten;
 }
 
@@ -174,9 +172,9 @@ std::optional<Result<>> StepExecutor::outcome() const {
         if (is_there && seen->vfs.at(step.vf).active.generation == generation_) return {};
         return Result<>{};
     }
-    const bool is_on_its_way = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
-                                            seen->vfs.at(step.vf).record.next.has_value());
-    if (is_on_its_way) return {};
+    const bool is_in_progress = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
+                                             seen->vfs.at(step.vf).record.next.has_value());
+    if (is_in_progress) return {};
     return outcome_of_resize(*seen);
 }
 

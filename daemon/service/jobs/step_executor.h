@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// StepExecutor: carries out the requests of a plan, one at a time. A request concerns one GPU: a
-// create, a resize, a destroy, or any number of settings. The GPU's thread carries it out. A
-// resize or destroy ends when its scrub is recorded. Main loop; never waits.
+// StepExecutor: carries out the requests of a plan, one at a time. A request concerns one GPU: an
+// enable, a create, a resize, a destroy, or any number of settings. The GPU's thread carries it
+// out. A destroy ends when its scrub is recorded, a resize when the VF's resources are recorded.
+// Runs in the main loop and never waits.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -18,22 +19,23 @@ namespace vgpu::daemon {
 /// Steps done by one request.
 using Request = std::vector<Step>;
 
-/// Consecutive settings of one GPU are one request, so that no half of a schedule is ever in force.
+/// Consecutive settings of one GPU are one request, so that a partly changed schedule is never in
+/// force.
 std::vector<Request> requests_of(const ChangePlan& plan);
 /// "resize gpu0/vf2 'b'"
 std::string describe(const Step& step);
 std::string describe(const Request& request);
-/// Whether the VFs of `request` exist with empty VRAM afterwards.
+/// True if the VFs of `request` exist with empty VRAM afterwards.
 bool empties(const Request& request);
-/// Whether a later attempt may succeed: the GPU does not answer, or the disk refuses.
-bool may_pass(ErrorId id);
-/// Whether the error says that the GPU does not answer.
+/// True if a later attempt may succeed, because the GPU did not answer or the disk refused.
+bool is_temporary(ErrorId id);
+/// True if the error says that the GPU does not answer.
 bool is_loss(ErrorId id);
-/// Whether `request` only changes settings: one record, nothing on the device.
+/// True if `request` only changes settings: one record, nothing on the device.
 bool is_setting(const Request& request);
 
-/// When a request ended. AtOnce: when the GPU's thread answered; a failure changed nothing.
-/// Afterwards: when the device had finished. Late: not in time; it may still complete.
+/// When a request ended. AtOnce: when the GPU's thread answered. Afterwards: when the device had
+/// finished. Late: when kTimeout was over; the request may still complete.
 enum class Ended { AtOnce, Afterwards, Late };
 struct StepEnd {
     Result<> result;
@@ -42,7 +44,7 @@ struct StepEnd {
 
 class StepExecutor {
 public:
-    /// A scrub reads and writes all VRAM of a VF.
+    /// Limit of a resize or destroy, which waits for a scrub of all VRAM of the VF.
     static constexpr Nanoseconds kTimeout = std::chrono::seconds(60);
 
     StepExecutor(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
@@ -63,7 +65,7 @@ private:
     Manager& manager_;
     const Clock& clock_;
     std::optional<Step> step_;  ///< first step of the request under way
-    bool is_awaited_ = false;   ///< the GPU's thread has answered; the device has not finished
+    bool is_awaited_ = false;   ///< true from the GPU thread's answer until the device is done
     std::uint32_t generation_ = 0;
     Nanoseconds deadline_{0};
     std::optional<StepEnd> end_;

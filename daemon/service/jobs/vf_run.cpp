@@ -9,8 +9,8 @@ namespace vgpu::daemon {
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 
-/// `has_ended`: whether the device has finished; null: the answer ends the job. `limit`: the
-/// longest wait for the device; afterwards the job fails with TimedOut and `late`.
+/// `has_ended`: returns true if the device has finished; null: the answer ends the job. `limit`:
+/// the longest wait for the device; afterwards the job fails with TimedOut and `late`.
 struct VfRun::Row {
     std::string_view kind, step;
     void (VfRun::*begin)(const Options&);
@@ -28,13 +28,18 @@ constexpr VfRun::Row VfRun::kRows[]{
      "is still resetting"},
     {"clear-quarantine", "the function is reset", &VfRun::control<VGPU_PF_CLEAR_QUARANTINE>,
      &VfRun::is_reset, 30s, "is still resetting"},
-    {"self-test", "the agent tests it", &VfRun::ask_agent<AgentRequest::SelfTest>, nullptr, {}, {}},
+    {"self-test",
+     "the agent tests it",
+     &VfRun::request_from_agent<AgentRequest::SelfTest>,
+     nullptr,
+     {},
+     {}},
     {"quiesce", "the agent stops its processes, and the device finishes its work",
-     &VfRun::ask_agent<AgentRequest::Quiesce>, &VfRun::is_idle, 30s,
+     &VfRun::request_from_agent<AgentRequest::Quiesce>, &VfRun::is_idle, 30s,
      "still has work; its processes continue"},
     {"thaw",
      "the agent lets its processes continue",
-     &VfRun::ask_agent<AgentRequest::Thaw>,
+     &VfRun::request_from_agent<AgentRequest::Thaw>,
      nullptr,
      {},
      {}},
@@ -70,17 +75,17 @@ void VfRun::step() {
     if (!deadline_) {
         deadline_ = now + row().limit;
         // a state from before the processes stopped does not count
-        if (job_ == VfJob::Quiesce) return refresh();
+        if (job_ == VfJob::Quiesce) return request_refresh_now();
     }
     if ((this->*row().has_ended)()) return end({});
     if (now >= *deadline_)
         end(fail(ErrorId::TimedOut, fmt::format("{} {}", path_of(target_), row().late)));
 }
 
-Nanoseconds VfRun::next_refresh(Nanoseconds now) const {
+Nanoseconds VfRun::next_step(Nanoseconds now) const {
     // an answer may come after step() in the same iteration of the main loop
     if (!deadline_) return request_->answer ? now : Nanoseconds::max();
-    return job_ == VfJob::Quiesce ? JobRun::next_refresh(now) : *deadline_;
+    return job_ == VfJob::Quiesce ? JobRun::next_step(now) : *deadline_;
 }
 
 void VfRun::destroy(const Options& options) {
@@ -97,7 +102,7 @@ template <vgpu_pf_control_action Action> void VfRun::control(const Options& opti
         [request = request_](const Result<>& accepted) { request->answer = accepted; });
 }
 
-template <AgentRequest Request> void VfRun::ask_agent(const Options& options) {
+template <AgentRequest Request> void VfRun::request_from_agent(const Options& options) {
     services_.agents.ask(target_, Request, options,
                          [request = request_](const Result<AgentReport>& report) {
                              if (report) request->report = *report;
@@ -116,19 +121,20 @@ bool VfRun::is_reset() {
     return gpu().snapshot()->vf_state(target_.vf) != VGPU_PF_VF_RESETTING;
 }
 
-/// If the GPU has left service, asks it for the reason, with which the job fails.
+/// If the GPU is no longer in state Ok, requests the reason from the GPU's thread. The job then
+/// fails with this reason.
 bool VfRun::is_idle() {
     // requests counters for the next check; kFreshness prevents a loop
     static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
     const auto seen = gpu().snapshot();
     if (seen->gpu.state != GpuState::Ok) {
-        refresh();
+        request_refresh_now();
         return false;
     }
     return !seen->has_vf(target_.vf) || !seen->vfs.at(target_.vf).active.has_work();
 }
 
-void VfRun::refresh() {
+void VfRun::request_refresh_now() {
     request_ = std::make_shared<Request>(Request{.report = request_->report});
     gpu().ask<void>([vf = target_.vf](GpuModel& model) { return model.refresh_now(vf); },
                     [request = request_](const Result<>& result) { request->answer = result; });
@@ -139,7 +145,7 @@ void VfRun::thaw() {
     services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// A Quiesce that has stopped the processes but fails lets them continue.
+/// If a Quiesce has stopped the processes but then fails, thaws them.
 void VfRun::end(Result<> result) {
     if (job_ == VfJob::Quiesce && deadline_ && !is_cancelled()) {
         if (!services_.agents.view(target_).is_connected)

@@ -24,7 +24,7 @@ enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, T
 
 class VfRun final : public JobRun {
 public:
-    /// They outlive the job.
+    /// These objects outlive the job.
     struct Services {
         Manager& manager;
         Agents& agents;
@@ -37,9 +37,9 @@ public:
     void step() override;
     [[nodiscard]] State state() const override { return state_; }
     [[nodiscard]] double progress() const override { return state_ == State::Done ? 1 : 0; }
-    /// The time limit, or the next read of counters, which no event reports. Answers and snapshots
-    /// wake the main loop by themselves.
-    [[nodiscard]] Nanoseconds next_refresh(Nanoseconds now) const override;
+    /// The time limit; for a quiesce, the time to read counters again, because no event reports
+    /// them. Answers and snapshots wake the main loop by themselves.
+    [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const override;
     /// False for scrubs and resets, which the device cannot stop half-way.
     [[nodiscard]] bool can_be_cancelled() const override { return job_ >= VfJob::SelfTest; }
     [[nodiscard]] bool is_accepted() const override { return deadline_ || can_be_cancelled(); }
@@ -59,11 +59,11 @@ private:
     [[nodiscard]] GpuHost& gpu() const { return *services_.manager.find_gpu(target_.gpu); }
     void destroy(const Options& options);
     template <vgpu_pf_control_action Action> void control(const Options& options);
-    template <AgentRequest Request> void ask_agent(const Options& options);
+    template <AgentRequest Request> void request_from_agent(const Options& options);
     [[nodiscard]] bool is_gone();
     [[nodiscard]] bool is_reset();
     [[nodiscard]] bool is_idle();
-    void refresh();
+    void request_refresh_now();
     void thaw();
     void end(Result<> result);
 
@@ -72,7 +72,7 @@ private:
     const Target target_;
     State state_ = State::Running;
     std::shared_ptr<Request> request_ = std::make_shared<Request>();
-    std::optional<Nanoseconds> deadline_;  ///< of the device; set when the request was accepted
+    std::optional<Nanoseconds> deadline_;  ///< for the device; set when the request was accepted
 };
 
 }  // namespace vgpu::daemon

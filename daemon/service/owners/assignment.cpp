@@ -27,13 +27,13 @@ bool is_soon_takeable(Availability availability) {
     return availability == Availability::Scrubbing || availability == Availability::OwnOpen;
 }
 
-/// Whether the VF counts as load of its GPU.
+/// True if the VF counts as load of its GPU.
 bool is_in_use(Availability availability) {
     return availability == Availability::Own || availability == Availability::OwnOpen ||
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// Whether the VF has a socket, but its assignment mode 'none' gives it to no VM.
+/// True if the VF has a socket, but its assignment mode 'none' gives it to no VM.
 bool is_withheld(const VfView& view) {
     return view.record.spec.assignment_policy.assignment_mode == AssignmentMode::None &&
            !view.socket.empty();
@@ -49,8 +49,8 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.active.state == VGPU_PF_VF_RESETTING)
         return {Availability::Scrubbing, "is being reset"};
-    // A domain has the same owner at each start, so the client may be that of an earlier run. A
-    // life of a job starts once, so the client is its own.
+    // The owner of a domain is the same at each start, so the client may be that of an earlier run.
+    // A life of a job starts only once, so the client belongs to this life.
     const bool is_of_job = std::holds_alternative<EngineOwner>(form_of(owner));
     if (is_own && is_open && !is_of_job) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
@@ -76,11 +76,12 @@ std::string orphans_text(std::span<const Target> orphans) {
                        fmt::join(paths, ", "));
 }
 
-Refusal refusal(ErrorId id, std::string cause, bool may_pass = false) {
-    return {.error = {id, std::move(cause)}, .may_pass = may_pass};
+Refusal refusal(ErrorId id, std::string cause, bool waiting_may_help = false) {
+    return {.error = {id, std::move(cause)}, .waiting_may_help = waiting_may_help};
 }
 
-/// Chooses greedily: requests for one profile are interchangeable, and names are served first.
+/// Chooses one VF after the other and never changes a choice, because selectors of one profile are
+/// interchangeable and names are served first.
 class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
@@ -102,12 +103,12 @@ public:
             return tl::make_unexpected(refusal(
                 ErrorId::NoMatchingVf, fmt::format("VF '{}' is requested more than once", name)));
         if (is_takeable(at->availability)) return take(*at);
-        const bool may_pass = is_soon_takeable(at->availability);
+        const bool waiting_may_help = is_soon_takeable(at->availability);
         return tl::make_unexpected(refusal(
             at->availability == Availability::Claimed ? ErrorId::Claimed : ErrorId::WrongState,
             fmt::format("{} ('{}') {}{}", path_of(at->target), name, at->why,
                         orphans_text(std::vector<Target>(at->is_orphan ? 1 : 0, at->target))),
-            may_pass));
+            waiting_may_help));
     }
 
     tl::expected<Target, Refusal> by_profile(const std::string& profile) {
@@ -150,19 +151,19 @@ private:
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;
         std::vector<Target> orphans;
-        int there_are = 0;
-        bool may_pass = false;
+        int total = 0;
+        bool waiting_may_help = false;
         for (const Candidate& one : candidates_) {
             if (!one.profile.empty()) profiles.insert(one.profile);
             if (one.profile != profile) continue;
-            ++there_are;
+            ++total;
             if (one.is_orphan) orphans.push_back(one.target);
-            may_pass = may_pass || is_soon_takeable(one.availability);
+            waiting_may_help = waiting_may_help || is_soon_takeable(one.availability);
             ++reasons[taken_.contains(one.target) ? "already given to this owner"
                                                   : describe(one.availability)];
         }
         const std::string shown = profile.substr(0, 64);
-        if (there_are == 0)
+        if (total == 0)
             return refusal(ErrorId::NoMatchingVf,
                            fmt::format("there is no VF of profile '{}'; {}", shown,
                                        profiles.empty() ? std::string("no VF has a profile")
@@ -172,9 +173,9 @@ private:
         for (const auto& [reason, count] : reasons)
             counted.push_back(fmt::format("{} {}", count, reason));
         return refusal(ErrorId::NoMatchingVf,
-                       fmt::format("none of the {} VFs of profile '{}' is free: {}{}", there_are,
-                                   shown, fmt::join(counted, ", "), orphans_text(orphans)),
-                       may_pass);
+                       fmt::format("none of the {} VFs of profile '{}' is free: {}{}", total, shown,
+                                   fmt::join(counted, ", "), orphans_text(orphans)),
+                       waiting_may_help);
     }
 
     static std::string describe(Availability availability) {

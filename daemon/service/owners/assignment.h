@@ -27,9 +27,9 @@ inline constexpr std::size_t kMaxSelectors = 16;
 
 enum class Availability {
     Free,
-    Own,           ///< the consumer has it
-    OwnOpen,       ///< the same, and a client (of an earlier run) still has it open
-    Scrubbing,     ///< free soon
+    Own,           ///< the consumer has claimed it
+    OwnOpen,       ///< as Own, and a client of an earlier run still has it open
+    Scrubbing,     ///< being scrubbed or reset; available soon unless another owner has claimed it
     Claimed,       ///< by another owner
     Open,          ///< unowned, but open in a client
     NotInService,  ///< without resources, stopped, in quarantine …
@@ -44,13 +44,13 @@ struct Candidate {
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
     std::string why;         ///< why not available: "belongs to 'libvirt:…' (claim 4)"
-    bool is_orphan = false;  ///< claimed, but the claim looks forgotten
+    bool is_orphan = false;  ///< true if the VF is claimed, but the claim looks forgotten
     UnixTime owned_since{0};
 };
 
 struct Refusal {
     Error error;
-    bool may_pass = false;  ///< waiting may help
+    bool waiting_may_help = false;  ///< true if waiting may help
 };
 
 /// OutOfRange unless `count` is 1 to kMaxSelectors.
@@ -59,12 +59,12 @@ struct Refusal {
 /// `by`: "name" or "profile", else UnknownOption. InvalidName if `value` cannot be one.
 [[nodiscard]] Result<VfSelector> selector_of(const std::string& by, const std::string& value);
 
-/// All VFs from the view of `owner`. `reserved`: VFs that other requests are claiming.
+/// All VFs with their availability for `owner`. `reserved`: VFs that other requests are claiming.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
                                                    const std::set<Target>& reserved, UnixTime now);
 
-/// One VF for each element of `selectors`. NoMatchingVf, Claimed, WrongState or NoSuchVf for the
-/// first element without an available VF. Names are served before profiles.
+/// One VF for each element of `selectors`. NoMatchingVf, Claimed, WrongState, NoSuchVf or
+/// AmbiguousName for the first element without an available VF. Names are served before profiles.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
     std::span<const VfSelector> selectors, std::span<const Candidate> candidates);
 

@@ -20,8 +20,8 @@ VfSockets sockets_of(const VfView& view) {
     return {.vfio_user = view.socket, .agent = stem + ".agent.sock"};
 }
 
-/// The place of the owner's paths (VmSocketsPort); none for an owner that has no paths.
-std::optional<std::string> place_of(const std::string& owner) {
+/// The directory of the owner's paths (VmSocketsPort); none for an owner that has no paths.
+std::optional<std::string> owner_dir_of(const std::string& owner) {
     const OwnerForm form = form_of(owner);
     if (const auto* domain = std::get_if<DomainOwner>(&form)) return "vm/" + domain->uuid;
     if (std::holds_alternative<EngineOwner>(form)) return "owner/" + owner;
@@ -64,8 +64,7 @@ Assignments::OwnedVfs Assignments::vfs_of(const std::string& owner) const {
     return all;
 }
 
-/// PfLost if a claim of `owner` is hidden: a GPU that is not attached shows no VFs, but its claims
-/// last.
+/// A GPU that is not attached shows no VFs, but its claims last.
 Result<> Assignments::check_all_seen(const std::string& owner) const {
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->snapshot();
@@ -83,7 +82,7 @@ Result<> Assignments::check_all_seen(const std::string& owner) const {
 // --- assign
 
 void Assignments::assign(const std::string& owner, const std::vector<VfSelector>& selectors,
-                         const Options& options, Done<std::vector<GivenVf>> done) {
+                         const Options& options, Done<std::vector<AssignedVf>> done) {
     or_refuse(done, [&]() -> Result<> {
         constexpr std::array<std::string_view, 4> kKnown{"wait_ms", "owner_name", "uid", "gid"};
         const OptionReader reader(options);
@@ -92,7 +91,7 @@ void Assignments::assign(const std::string& owner, const std::vector<VfSelector>
         TRY(const auto wait_ms, reader.number("wait_ms", {0, kMaxWaitMs}));
         TRY(const auto user, socket_user(reader));
         TRY_VOID(check_selector_count(selectors.size()));
-        TRY_VOID(take_domain_name(owner, reader));
+        TRY_VOID(record_domain_name(owner, reader));
         auto request = std::make_shared<Request>();
         request->owner = owner;
         request->selectors = selectors;
@@ -112,7 +111,7 @@ void Assignments::try_choose(const std::shared_ptr<Request>& request) {
         candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
     const auto chosen = choose(request->selectors, candidates);
     if (!chosen) {
-        const bool may_wait = chosen.error().may_pass && clock_.now() < request->deadline;
+        const bool may_wait = chosen.error().waiting_may_help && clock_.now() < request->deadline;
         if (!may_wait) abandon(request, chosen.error().error);
         return;
     }
@@ -143,9 +142,9 @@ void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Targ
     }
     undo_claims(*request);
     const ErrorId id = generation.error().id;
-    const bool was_slow =
+    const bool lost_race =
         id == ErrorId::Claimed || id == ErrorId::NoSuchVf || id == ErrorId::WrongState;
-    if (!was_slow || request->is_cancelled || ++request->tries >= kTries)
+    if (!lost_race || request->is_cancelled || ++request->tries >= kTries)
         return abandon(request, generation.error());
 }
 
@@ -165,7 +164,7 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
 
 Result<> Assignments::link(Request& request) {
     std::vector<VfSockets> sockets;
-    for (const GivenVf& one : request.given) {
+    for (const AssignedVf& one : request.given) {
         const auto seen = manager_.find_gpu(one.target.gpu)->snapshot();
         sockets.push_back(seen->has_vf(one.target.vf) ? sockets_of(seen->vfs.at(one.target.vf))
                                                       : VfSockets{});
@@ -173,18 +172,18 @@ Result<> Assignments::link(Request& request) {
     if (request.user)
         for (const VfSockets& one : sockets)
             TRY_VOID(sockets_.grant(one, request.user->uid, request.user->gid));
-    const auto place = place_of(request.owner);
-    if (!place) return {};
-    TRY_VOID(sockets_.link(*place, sockets));
+    const auto owner_dir = owner_dir_of(request.owner);
+    if (!owner_dir) return {};
+    TRY_VOID(sockets_.link(*owner_dir, sockets));
     for (std::size_t n = 0; n < sockets.size(); ++n)
-        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*place, n);
+        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*owner_dir, n);
     return {};
 }
 
-/// Releases the claims of the request. No client opened the VFs under these claims, so no scrub is
-/// needed.
+/// Releases the new claims of the request. No client opened the VFs under these claims, so no scrub
+/// is needed.
 void Assignments::undo_claims(Request& request) {
-    for (const GivenVf& one : request.given)
+    for (const AssignedVf& one : request.given)
         if (!request.had.contains(one.target))
             manager_.release(one.target, request.owner, one.generation, {}, [](const Result<>&) {});
     for (const Target& target : request.chosen) reserved_.erase(target);
@@ -237,7 +236,7 @@ void Assignments::unassign(const std::string& owner, const Options& options,
         return done(tl::make_unexpected(named.error()));
     for (const auto& request : requests_)
         if (request->owner == owner && !request->is_over) request->is_cancelled = true;
-    if (const auto place = place_of(owner)) sockets_.unlink(*place);
+    if (const auto owner_dir = owner_dir_of(owner)) sockets_.unlink(*owner_dir);
     manager_.end_claims(owner);
     const auto owned = vfs_of(owner);
     struct Count {
@@ -269,10 +268,10 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     const OptionReader reader(options);
     Result<> checked = reader.only(kKnown);
     if (checked) checked = check_owner_name(owner);
-    if (checked) checked = take_domain_name(owner, reader);
+    if (checked) checked = record_domain_name(owner, reader);
     if (!checked) return done(tl::make_unexpected(checked.error()));
-    const auto place = place_of(owner);
-    const auto linked = place ? sockets_.linked(*place) : std::vector<std::string>{};
+    const auto owner_dir = owner_dir_of(owner);
+    const auto linked = owner_dir ? sockets_.linked(*owner_dir) : std::vector<std::string>{};
     std::vector<Target> lost;
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->snapshot();
@@ -306,11 +305,11 @@ void Assignments::follow_claims() {
 void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
-        at = may_go_on(at->first, at->second) ? std::next(at) : opened_.erase(at);
+        at = keep_or_revoke(at->first, at->second) ? std::next(at) : opened_.erase(at);
     const auto seen = gpu.snapshot();
     for (const auto& [vf, view] : seen->vfs) {
         const Target target{.gpu = gpu.id(), .vf = vf};
-        if (place_of(view.record.owner.name)) record_opened(target);
+        if (owner_dir_of(view.record.owner.name)) record_opened(target);
         if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
     }
 }
@@ -337,18 +336,19 @@ void Assignments::record_opened(const Target& target) {
     const auto seen = manager_.find_gpu(target.gpu)->snapshot();
     if (!seen->has_vf(target.vf)) return;
     if (const auto before = opened_.find(target); before != opened_.end())
-        may_go_on(target, before->second);
+        keep_or_revoke(target, before->second);
     opened_[target] = owned_vf(seen->vfs.at(target.vf));
 }
 
-bool Assignments::may_go_on(const Target& target, OwnedVf& owned) {
+bool Assignments::keep_or_revoke(const Target& target, OwnedVf& owned) {
     const auto record = record_of(target);
     const bool is_there = record && record->spec.uuid == owned.vf;
     if (is_there && record->owner.generation == owned.generation) return true;
     if (!std::exchange(owned.is_revoked, true)) sockets_.revoke(owned.sockets);
     if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, owned.owner)))
         return true;
-    if (const auto place = place_of(owned.owner)) sockets_.unlink_vf(*place, owned.sockets);
+    if (const auto owner_dir = owner_dir_of(owned.owner))
+        sockets_.unlink_vf(*owner_dir, owned.sockets);
     return false;
 }
 
@@ -364,7 +364,7 @@ std::optional<VfRecord> Assignments::record_of(const Target& target) const {
 
 void Assignments::step() {
     follow_claims();
-    // A copy: an answer may call assign().
+    // Use a copy, because an answer may call assign().
     const auto requests = requests_;
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
@@ -383,7 +383,7 @@ std::optional<Nanoseconds> Assignments::next_step() const {
     return clock_.now() + kPollInterval;
 }
 
-Result<> Assignments::take_domain_name(const std::string& owner, const OptionReader& options) {
+Result<> Assignments::record_domain_name(const std::string& owner, const OptionReader& options) {
     TRY(const auto domain_name, options.text("owner_name"));
     if (domain_name) set_domain_name(owner, *domain_name);
     return {};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Assignments: VFs for consumers that come and go, such as libvirt's VMs. A request chooses
+// Assignments: gives VFs to consumers that start and end, such as libvirt's VMs. A request chooses
 // (assignment.h), claims, grants and links all VFs of a consumer, or none. Another request releases
-// all of them, scrubbed. A request for VFs that are being scrubbed waits, up to its limit, and
-// delays no other request.
+// all of them and scrubs them. A request for VFs that are being scrubbed waits, up to its limit,
+// and delays no other request.
 //
 //   assign     choose -> claim each (GPU thread) -> grant -> link -> answer
-//                 ^--- lost a race: choose again;  scrubs in the way: again after them
+//                 ^--- another request was first: choose again; VFs being scrubbed: try later
 //   unassign   end each claim and require its scrub (durable) -> answer; then scrub
-//
-// Main loop only; main.cpp calls step() in every iteration.
+// Runs in the main loop only.
 #pragma once
 
+#include "daemon/ports/timed_part.h"
 #include "daemon/ports/vm_sockets_port.h"
 #include "daemon/service/owners/assignment.h"
 
@@ -26,7 +26,7 @@
 
 namespace vgpu::daemon {
 
-struct GivenVf {
+struct AssignedVf {
     Target target;
     std::uint64_t generation = 0;  ///< of the claim
     std::string path;              ///< the consumer's path of the socket; empty: none
@@ -39,11 +39,11 @@ struct SocketUser {
 };
 
 /// Answers come in the main loop. Claims are durable; domain names and waiting requests are not.
-class Assignments {
+class Assignments final : public TimedPart {
 public:
     /// Time between two attempts of a waiting request.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(5);
-    /// A libvirt hook waits for the answer, and libvirt waits for the hook.
+    /// Limit of wait_ms, because a libvirt hook waits for the answer, and libvirt for the hook.
     static constexpr std::uint64_t kMaxWaitMs = 10'000;
     static constexpr std::uint64_t kDefaultWaitMs = 5'000;
     /// Limit of attempts when other requests claim the chosen VFs first.
@@ -55,26 +55,25 @@ public:
     /// Options: wait_ms, owner_name, uid and gid (as grant()). On success, also ends the claims of
     /// all other VFs of `owner`, as unassign() does.
     void assign(const std::string& owner, const std::vector<VfSelector>& selectors,
-                const Options& options, Done<std::vector<GivenVf>> done);
+                const Options& options, Done<std::vector<AssignedVf>> done);
     /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
     /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A persistent claim
-    /// keeps its owner, but its VRAM is emptied. Answers with the number of VFs, or with the last
-    /// error.
+    /// lasts, but the VF is scrubbed. Answers with the number of VFs, or with the last error.
     void unassign(const std::string& owner, const Options& options, Done<std::uint32_t> done);
-    /// After a loss of state: `owner` runs, and its paths lead to VFs without an owner. Claims
-    /// these VFs again. Option: owner_name. Answers with the number of VFs that `owner` has.
+    /// Call it after a loss of state, if `owner` runs and its paths lead to VFs without an owner.
+    /// Claims these VFs again. Option: owner_name. Answers with the number of VFs that `owner` has.
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
 
-    /// Whether an owner's domain is off. Used to end claims from before a boot.
+    /// Returns true if an owner's domain is off. Used to end claims from before a boot.
     using IsOff = std::function<bool(const std::string& owner)>;
-    void ask_of_domains(IsOff is_off) { is_off_ = std::move(is_off); }
+    void set_is_off(IsOff is_off) { is_off_ = std::move(is_off); }
     /// Call when answers of IsOff may have changed.
-    void record_domains() { std::fill(followed_.begin(), followed_.end(), 0); }
+    void on_domains_changed() { std::fill(followed_.begin(), followed_.end(), 0); }
 
-    void step();
-    [[nodiscard]] std::optional<Nanoseconds> next_step() const;
+    void step() override;
+    [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
     /// Drops waiting requests without answers.
     void end() { requests_.clear(); }
 
@@ -88,21 +87,21 @@ public:
     }
 
 private:
-    /// Lives until the last answer to it, even when it is over.
+    /// Lives until the GPU threads have answered all its claims, even when it is over.
     struct Request {
         std::string owner;
         std::vector<VfSelector> selectors;
         std::optional<SocketUser> user;
         Nanoseconds deadline{0};
-        Done<std::vector<GivenVf>> done;
+        Done<std::vector<AssignedVf>> done;
         int tries = 0;
-        /// GPU threads are claiming its VFs.
+        /// True while GPU threads claim its VFs.
         bool is_claiming = false;
         bool is_cancelled = false;
         bool is_over = false;
         std::vector<Target> chosen;
         std::set<Target> had;  ///< owned before the request
-        std::vector<GivenVf> given;
+        std::vector<AssignedVf> given;
     };
     /// A consumer's VF in a snapshot.
     struct OwnedVf {
@@ -122,25 +121,27 @@ private:
     void abandon(const std::shared_ptr<Request>& request, const Error& error);
     void undo_claims(Request& request);
     Result<> link(Request& request);
-    Result<> take_domain_name(const std::string& owner, const OptionReader& options);
+    Result<> record_domain_name(const std::string& owner, const OptionReader& options);
     void forget_unused_domain_names();
     void unassign_others(const Request& request);
     void unassign_one(const Target& target, const OwnedVf& owned, Done<> done);
     [[nodiscard]] static OwnedVf owned_vf(const VfView& view);
     [[nodiscard]] OwnedVfs vfs_of(const std::string& owner) const;
-    /// Claims also end by a manual release, takeover or destroy: revokes the consumer's sockets.
+    /// Revokes the consumer's sockets when a claim ends in another way: by a manual release, a
+    /// takeover or a destroy.
     void follow_claims();
     void follow(const GpuHost& gpu);
     void record_opened(const Target& target);
-    /// After a boot no event reports the end of an earlier domain. Ends such a claim, with a scrub,
-    /// if the domain is off and the claim is not persistent.
+    /// Ends a claim from before the boot if its domain is off and the claim is not persistent, and
+    /// scrubs the VF. No event reported the end of that domain.
     void release_left_behind(const Target& target, const VfView& view);
-    /// Whether to keep following the VF. False if another owner or VF is there; the consumer's
-    /// paths are then removed. The paths stay if the VF has no owner, for adopt().
-    bool may_go_on(const Target& target, OwnedVf& owned);
-    /// Finds also VFs of a GPU that is not in service, because claims are durable.
+    /// Revokes the sockets if the claim of `owned` has ended. True if `owned` must stay in opened_:
+    /// the consumer still has the VF, or the VF has no owner, so that adopt() may need its paths.
+    /// Else removes the consumer's paths to the VF.
+    bool keep_or_revoke(const Target& target, OwnedVf& owned);
+    /// Also finds VFs of a GPU that is not in service, because claims are durable.
     [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
-    /// PfLost if `owner` has a claim on record for a VF that is not in view.
+    /// PfLost if `owner` has a claim on record for a VF that no snapshot shows.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
 
     Manager& manager_;

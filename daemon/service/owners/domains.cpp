@@ -42,7 +42,7 @@ void Domains::take(std::string_view line) {
                {.name = text_in(*one, "name"), .is_active = flag_in(*one, "active")});
     domains_.erase(text_in(json, "removed"));
     if (json.contains("lost")) forget();
-    assignments_.record_domains();
+    assignments_.on_domains_changed();
 }
 
 void Domains::record(const std::string& uuid, Domain domain) {

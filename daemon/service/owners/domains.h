@@ -2,7 +2,7 @@
 //
 // Domains: the state of libvirt's domains, from lines of vgpu-libvirt
 // (daemon/libvirt/domain_watch.h). Gives owners their names, and reasons why claims look forgotten.
-// Optional: without lines, all states are unknown. Main loop.
+// Optional: without lines, all states are unknown. Runs in the main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"
@@ -18,14 +18,15 @@ public:
     static constexpr std::size_t kMax = 4096;
 
     explicit Domains(Assignments& assignments) : assignments_(assignments) {
-        assignments.ask_of_domains(
+        assignments.set_is_off(
             [this](const std::string& owner) { return !describe(owner).empty(); });
     }
 
-    /// A JSON object: "domains" (all), "domain" (one that changed), "removed" (a UUID), "lost".
-    /// Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at most kMax.
+    /// Reads a line, a JSON object: "domains" (all), "domain" (one that changed), "removed" (a
+    /// UUID), "lost". Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at
+    /// most kMax.
     void take(std::string_view line);
-    /// The source is gone. Names stay, and states become unknown.
+    /// Call it when the source is gone. Names stay, and states become unknown.
     void forget();
 
     /// Why the domain does not run: "domain 'vm1' is shut off", "libvirt has no such domain". Empty
@@ -42,7 +43,7 @@ private:
 
     Assignments& assignments_;
     std::map<std::string, Domain> domains_;
-    bool is_known_ = false;  ///< the complete list was received
+    bool is_known_ = false;  ///< true if the complete list was received
 };
 
 }  // namespace vgpu::daemon

@@ -21,11 +21,12 @@ CapacityRow& row_of(Rows& rows, const GpuView& gpu, const std::string& profile) 
     return row;
 }
 
-/// A scrub that fails again and again has a condition; the VF may never become free.
+/// A VF whose scrub keeps failing has a condition. It does not count as free, because it may never
+/// become free.
 bool is_free(const Candidate& candidate, const VfView& view, GpuState gpu) {
     switch (candidate.availability) {
         case Availability::Free:
-        case Availability::Own:  // unclaimed: the candidates are those of the empty owner
+        case Availability::Own:  // no owner, because candidates_of() got the empty owner
             return true;
         case Availability::Scrubbing:
             return gpu == GpuState::Ok && view.condition.empty();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Capacity: how many VFs of each profile a scheduler of many hosts may hand out here. Pure counts
-// of the last snapshots and the records; makes no claim. Main loop only.
+// of the last snapshots and the records; makes no claim. Runs in the main loop only.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -31,7 +31,7 @@ struct CapacityRow {
 /// Counts changes of capacity_of(), so that a client can wait for the next change.
 class CapacityCounter {
 public:
-    /// Newest rows; counts if they differ from the last ones.
+    /// Returns the current rows. Adds to count() if they differ from the last ones.
     const std::vector<CapacityRow>& update(const Manager& manager);
     /// 1 after the first update().
     [[nodiscard]] std::uint64_t count() const { return count_; }

@@ -18,11 +18,11 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint32_t kMaxWeight = 10'000;
-/// Limit of the budgets that a VF with latency_ms may take ahead of time, so that periods do not
-/// cut its bursts.
+/// Limit of the budgets that a VF with latency_ms may take ahead of time. Without budgets ahead,
+/// periods would cut its bursts.
 constexpr std::int64_t kMaxAhead = 4;
 
-std::string party_name(const Party& party) {
+std::string party_name(const ContractParty& party) {
     return called(party.vf, party.name);
 }
 
@@ -34,7 +34,8 @@ double ms_of(double ns) {
     return ns / kNsPerMs;
 }
 
-Result<> in_range(const Party& party, std::string_view name, double value, double min, double max) {
+Result<> in_range(const ContractParty& party, std::string_view name, double value, double min,
+                  double max) {
     if (std::isfinite(value) && value >= min && value <= max) return {};
     return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it must be {:g} to {:g}",
                                                  party_name(party), name, value, min, max));
@@ -55,7 +56,7 @@ std::int64_t longest_gap_ns(const Reservation& reservation) {
 }
 
 /// The largest number of budgets ahead with which the reservation keeps the gap. kMaxAhead if the
-/// reservation cannot keep the gap at all, because then the weights have to.
+/// reservation cannot keep the gap at all, because then the weights must keep it.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -63,8 +64,8 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// A bucket holds at least one slice, so that a full bucket never cuts a slice. The planner
-/// shortens slices.
+/// A bucket holds at least one slice of request_ns, so that a full bucket never cuts a slice. The
+/// planner only shortens slices.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.priority_class = contract.priority_class,
                     .weight = contract.weight,
@@ -104,7 +105,7 @@ std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
 
-/// Whether `other` delays `policy`. Gang slots precede everything, even with longer periods.
+/// True if `other` delays `policy`. Gang slots precede everything, even with longer periods.
 bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     if (policy.is_gang) return other.is_gang;
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
@@ -126,12 +127,12 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
-/// Baker's sufficient condition for EDF with blocking. For every reservation P: Σ (budget + 2
-/// switches) / period over all periods ≤ the period of P, plus blocking / period of P, must not
-/// exceed the reservable part. The error names the P that breaks the condition, and the min_pct
-/// that would fit.
-Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPolicy> policies,
-                            const Engine& engine) {
+/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P: Σ
+/// (budget + 2 switches) / period over P and the reservations that delay it (is_before()), plus
+/// blocking / period of P, must not exceed the reservable part. The error names the P that breaks
+/// the condition, and the min_pct that would fit.
+Result<> admit_reservations(std::span<const ContractParty> parties,
+                            std::span<const VfPolicy> policies, const Engine& engine) {
     const double max = engine.reservable_ppm / 1e6;
     for (std::size_t i = 0; i < parties.size(); ++i) {
         const VfPolicy& policy = policies[i];
@@ -165,9 +166,9 @@ Result<> admit_reservations(std::span<const Party> parties, std::span<const VfPo
     return {};
 }
 
-/// Slots of two VFs repeat against each other with the gcd of their periods (Bezout), so one such
-/// interval shows whether they ever meet.
-bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
+/// The offset between slots of two VFs repeats with the gcd of their periods (Bezout), so one such
+/// interval shows whether the slots ever overlap.
+bool do_slots_overlap(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
     const auto after = [common](std::int64_t from, std::int64_t to) {
         return ((to - from) % common + common) % common;
@@ -176,32 +177,35 @@ bool do_meet(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
            after(b.phase_ns, a.phase_ns) < slot_ns(b, engine);
 }
 
-/// The gang whose slots `policy` meets; none if it meets no gang.
-std::optional<std::size_t> met_by(std::span<const VfPolicy> policies, std::size_t index,
-                                  const VfPolicy& policy, const Engine& engine) {
+/// Index of a gang, other than `index`, whose slots overlap those of `policy`; none if there is
+/// none.
+std::optional<std::size_t> overlapping_gang(std::span<const VfPolicy> policies, std::size_t index,
+                                            const VfPolicy& policy, const Engine& engine) {
     for (std::size_t i = 0; i < policies.size(); ++i)
-        if (i != index && policies[i].is_gang && do_meet(policies[i], policy, engine)) return i;
+        if (i != index && policies[i].is_gang && do_slots_overlap(policies[i], policy, engine))
+            return i;
     return {};
 }
 
-/// A phase at the end of another gang's slot at which `index` meets no gang, if there is one.
+/// A phase in ms for the gang `index`, at the end of a gang's slot, at which its slots overlap
+/// those of no other gang; none if there is no such phase.
 std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::size_t index,
                                       const Engine& engine) {
     VfPolicy moved = policies[index];
     for (const VfPolicy& other : policies) {
         if (!other.is_gang) continue;
         moved.phase_ns = (other.phase_ns + slot_ns(other, engine)) % moved.reservation.period_ns;
-        if (!met_by(policies, index, moved, engine))
+        if (!overlapping_gang(policies, index, moved, engine))
             return ms_of(static_cast<double>(moved.phase_ns));
     }
     return {};
 }
 
-Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> policies,
+Result<> admit_slots(std::span<const ContractParty> parties, std::span<const VfPolicy> policies,
                      const Engine& engine) {
     for (std::size_t i = 0; i < parties.size(); ++i) {
         if (!policies[i].is_gang) continue;
-        const auto met = met_by(policies.first(i), i, policies[i], engine);
+        const auto met = overlapping_gang(policies.first(i), i, policies[i], engine);
         if (!met) continue;
         const auto fits = phase_that_fits(policies, i, engine);
         return fail(
@@ -219,9 +223,9 @@ Result<> admit_slots(std::span<const Party> parties, std::span<const VfPolicy> p
 /// Sums the reservations of all VFs, which take time from the run table, and finds the first
 /// priority class with VFs. The run table bounds only the gaps of that class, because the other
 /// classes wait while it has work.
-class Gaps {
+class ReservationTotals {
 public:
-    Gaps(std::span<const VfPolicy> policies, const Engine& engine) {
+    ReservationTotals(std::span<const VfPolicy> policies, const Engine& engine) {
         for (const VfPolicy& policy : policies) {
             if (!policy.is_gang) first_ = std::min(first_, policy.priority_class);
             reserved_ += per_period(policy, engine);
@@ -246,33 +250,34 @@ private:
 /// The shortest table gap worth planning for.
 constexpr std::int64_t kMinTableGapNs = 1'000'000;
 
-/// The part of max_gap_ms that is left for the table; kNoGapLimit if the reservation keeps the gap.
-Result<std::int64_t> table_gap(const Party& party, const VfPolicy& policy, const Gaps& gaps,
-                               std::size_t parties, const Engine& engine) {
+/// The part of max_gap_ms that is left for the table; kNoGapLimit as in TableTerms.
+Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& policy,
+                               const ReservationTotals& totals, std::size_t parties,
+                               const Engine& engine) {
     const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
     const bool is_kept = policy.reservation.budget_ns > 0 &&
                          static_cast<double>(longest_gap_ns(policy.reservation)) <= gap_ns;
     if (parties == 1 || policy.is_gang || is_kept) return kNoGapLimit;
-    if (!gaps.is_in_first_priority_class(policy))
+    if (!totals.is_in_first_priority_class(policy))
         return fail(
             ErrorId::NoSchedule,
             fmt::format("{}: higher priority classes may take all of the engine, so "
                         "max_gap_ms {:g} requires a reservation; min_pct {:.2f} would fit",
                         party_name(party), party.contract.max_gap_ms,
                         rounded_up(100 * static_cast<double>(engine.min_run_ns) / (gap_ns / 2))));
-    const double left_ns = gap_ns * (1 - gaps.reserved()) - gaps.budgets_ns();
+    const double left_ns = gap_ns * (1 - totals.reserved()) - totals.budgets_ns();
     if (left_ns >= kMinTableGapNs) return static_cast<std::int64_t>(left_ns);
-    const double fits_ns = (kMinTableGapNs + gaps.budgets_ns()) / (1 - gaps.reserved());
+    const double fits_ns = (kMinTableGapNs + totals.budgets_ns()) / (1 - totals.reserved());
     return fail(ErrorId::NoSchedule,
                 fmt::format("{}: reservations take {:.1f} % of the engine and up to {:.1f} ms "
                             "at once, which leaves nothing of max_gap_ms {:g}; max_gap_ms {:.0f} "
                             "would fit",
-                            party_name(party), gaps.reserved() * 100, ms_of(gaps.budgets_ns()),
+                            party_name(party), totals.reserved() * 100, ms_of(totals.budgets_ns()),
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
 /// A gang's slots are defined by min_pct, latency_ms and phase_ms together.
-Result<> validate_gang(const Party& party) {
+Result<> validate_gang(const ContractParty& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
         return fail(
@@ -292,8 +297,8 @@ Result<> validate_gang(const Party& party) {
 
 }  // namespace
 
-/// Single fields are checked first, so that a later message never names a senseless number.
-Result<> validate(const Party& party) {
+/// Single fields are checked first, so that a later message never names a meaningless number.
+Result<> validate(const ContractParty& party) {
     const Contract& contract = party.contract;
     TRY_VOID(in_range(party, "weight", contract.weight, 1, kMaxWeight));
     TRY_VOID(in_range(party, "min_pct", contract.min_pct, 0, 100));
@@ -330,21 +335,22 @@ Result<> validate(const Party& party) {
     return {};
 }
 
-Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine) {
+Result<TableAdmission> admit_for_table(std::span<const ContractParty> parties,
+                                       const Engine& engine) {
     std::vector<VfPolicy> policies;
-    for (const Party& party : parties) {
+    for (const ContractParty& party : parties) {
         TRY_VOID(validate(party));
         policies.push_back(policy_of(party.contract));
     }
     TRY_VOID(admit_reservations(parties, policies, engine));
     TRY_VOID(admit_slots(parties, policies, engine));
-    const Gaps gaps(policies, engine);
+    const ReservationTotals totals(policies, engine);
     TableAdmission admission{.terms = {},
-                             .reserved = gaps.reserved(),
-                             .budgets_ns = static_cast<std::int64_t>(gaps.budgets_ns())};
+                             .reserved = totals.reserved(),
+                             .budgets_ns = static_cast<std::int64_t>(totals.budgets_ns())};
     for (std::size_t i = 0; i < parties.size(); ++i) {
         TRY(const std::int64_t gap_ns,
-            table_gap(parties[i], policies[i], gaps, parties.size(), engine));
+            table_gap(parties[i], policies[i], totals, parties.size(), engine));
         admission.terms.push_back({.policy = policies[i], .table_gap_ns = gap_ns});
     }
     return admission;

@@ -45,11 +45,12 @@ struct Contract {
 /// tenth of the engine for VFs without reservations.
 struct Engine {
     std::int64_t switch_ns = 100'000;
-    std::int64_t min_run_ns = 100'000;       ///< shortest slice, never preempted earlier
+    std::int64_t min_run_ns = 100'000;       ///< shortest slice; a VF is never preempted earlier
     std::uint32_t reservable_ppm = 900'000;  ///< for reservations with their switches
 };
 
-struct Party {
+/// One VF in the admission test.
+struct ContractParty {
     std::uint32_t vf = 0;
     Contract contract{};
     std::string_view name{};  ///< for messages; empty: the number is used
@@ -59,7 +60,7 @@ struct Party {
 struct TableTerms {
     VfPolicy policy{};              ///< request_ns as requested; the planner shortens slices
     std::int64_t table_gap_ns = 0;  ///< longest gap in the table's own time; kNoGapLimit: the
-                                    ///< reservation bounds the gap, or the VF is alone
+                                    ///< reservation bounds the gap, or the VF is alone or a gang
 };
 inline constexpr std::int64_t kNoGapLimit = INT64_MAX;
 
@@ -70,14 +71,15 @@ struct TableAdmission {
 };
 
 /// OutOfRange with the field, its value and its range. Also OutOfRange for fields that contradict
-/// each other: latency_ms without min_pct, min_pct above max_pct, phase_ms outside mode gang, a cap
-/// whose bucket cannot hold one budget.
-Result<> validate(const Party& party);
+/// each other, such as latency_ms without min_pct, min_pct above max_pct, phase_ms outside mode
+/// gang, or a cap whose bucket cannot hold one budget.
+Result<> validate(const ContractParty& party);
 
 /// NoSchedule, with the VF and numbers that would fit, if the contracts cannot all be kept.
-/// Reservations: Baker's test for EDF with blocking (stack resource policy). Gangs: by phase. Gaps:
-/// as far as they do not depend on weights; the planner finds and refuses those that weights cause.
-/// O(n²).
-Result<TableAdmission> admit_for_table(std::span<const Party> parties, const Engine& engine);
+/// Reservations: Baker's test for EDF (earliest deadline first) with blocking (stack resource
+/// policy). Gangs: their slots must not overlap. Gaps: as far as they do not depend on weights; the
+/// planner finds and refuses those that weights cause. O(n²).
+Result<TableAdmission> admit_for_table(std::span<const ContractParty> parties,
+                                       const Engine& engine);
 
 }  // namespace vgpu::daemon::scheduler

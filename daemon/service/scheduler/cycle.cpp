@@ -12,13 +12,13 @@ std::uint64_t weight_sum(const std::vector<Part>& parts) {
     return sum;
 }
 
-std::vector<Part> parts_of(std::span<const Claim> claims) {
+std::vector<Part> parts_of(std::span<const Demand> demands) {
     std::uint64_t divisor = 0;
-    for (const Claim& claim : claims) divisor = std::gcd(divisor, std::uint64_t{claim.weight});
+    for (const Demand& demand : demands) divisor = std::gcd(divisor, std::uint64_t{demand.weight});
     std::vector<Part> parts;
-    for (const Claim& claim : claims)
+    for (const Demand& demand : demands)
         parts.push_back(
-            {.claim = claim, .weight = claim.weight / divisor, .request_us = claim.quantum_us});
+            {.demand = demand, .weight = demand.weight / divisor, .request_us = demand.quantum_us});
     return parts;
 }
 
@@ -30,8 +30,8 @@ namespace {
 
 using Wide = __int128;
 
-/// Number of hyperperiods tried beyond the desired one: enough for any request of exactly
-/// kMinQuantumUs.
+/// Number of successive multiples of the hyperperiod that are tried. Among kMinQuantumUs of them,
+/// one makes the total of a VF with the shortest request (kMinQuantumUs) divisible by that request.
 constexpr std::uint64_t kCutTries = kMinQuantumUs;
 
 /// A VF's part of a cycle, in whole us. At least the shortest slice, so that no VF is left out.
@@ -40,13 +40,13 @@ std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t w
     return std::max<std::uint64_t>(fair, kMinQuantumUs);
 }
 
-/// Whether `total_us` can be cut into slices between the shortest and the request.
+/// True if `total_us` can be cut into slices between the shortest and the request.
 bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
     return ceil_div(total_us, request_us) * kMinQuantumUs <= total_us;
 }
 
-/// Number of slices that are at most the request long; fewer if these slices would be too short for
-/// the PF core.
+/// The fewest slices, each at most `request_us` long, into which a total can be cut; fewer still if
+/// they would be shorter than kMinQuantumUs.
 std::uint64_t slices_of(std::uint64_t total_us, std::uint64_t request_us) {
     const std::uint64_t max = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
     return std::min(ceil_div(total_us, request_us), max);
@@ -74,7 +74,7 @@ std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t ste
     return low;
 }
 
-/// `count` hyperperiods, or the next number of them with totals that can be cut; `count` if none.
+/// The first number of hyperperiods from `count` on with totals that can be cut; `count` if none.
 std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
                                 std::uint64_t count, std::uint64_t max_entries) {
     for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {
@@ -117,36 +117,42 @@ bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us) {
 }
 
 bool add_corrections(std::vector<Part>& parts) {
+    const auto corrected_us = [](const Part& part) {
+        const std::int64_t bound = static_cast<std::int64_t>(part.demand.quantum_us) * kNsPerUs;
+        const std::int64_t owed = std::clamp(part.demand.lag_ns, -bound, bound) / kNsPerUs;
+        return static_cast<std::int64_t>(part.total_us) + owed;
+    };
+    const bool fits = std::ranges::all_of(parts, [&](const Part& part) {
+        return corrected_us(part) >= static_cast<std::int64_t>(kMinQuantumUs);
+    });
+    if (!fits) return false;
     for (Part& part : parts) {
-        const std::int64_t bound = static_cast<std::int64_t>(part.claim.quantum_us) * kNsPerUs;
-        const std::int64_t owed = std::clamp(part.claim.lag_ns, -bound, bound) / kNsPerUs;
-        const std::int64_t total = static_cast<std::int64_t>(part.total_us) + owed;
-        if (total < static_cast<std::int64_t>(kMinQuantumUs)) return false;
-        part.total_us = static_cast<std::uint64_t>(total);
+        part.total_us = static_cast<std::uint64_t>(corrected_us(part));
         part.slices = slices_of(part.total_us, part.request_us);
     }
     return true;
 }
 
-void repay(std::vector<Part>& parts, std::uint64_t divisor) {
-    std::int64_t paid = 1, owed = 1;  // the part of each lag that is paid, as a fraction
+void correct_lags(std::vector<Part>& parts, std::uint64_t divisor) {
+    // the part of each lag that is corrected, as a fraction
+    std::int64_t part_of_lag = 1, whole = 1;
     for (const Part& part : parts) {
-        const std::int64_t owes_us = -part.claim.lag_ns / kNsPerUs;
+        const std::int64_t ahead_us = -part.demand.lag_ns / kNsPerUs;
         const auto max_us = static_cast<std::int64_t>(part.total_us / divisor);
-        if (Wide{owes_us} * paid <= Wide{max_us} * owed) continue;
-        paid = max_us;
-        owed = owes_us;
+        if (Wide{ahead_us} * part_of_lag <= Wide{max_us} * whole) continue;
+        part_of_lag = max_us;
+        whole = ahead_us;
     }
     for (Part& part : parts) {
         const auto share_us =
-            static_cast<std::int64_t>(Wide{part.claim.lag_ns / kNsPerUs} * paid / owed);
+            static_cast<std::int64_t>(Wide{part.demand.lag_ns / kNsPerUs} * part_of_lag / whole);
         part.total_us =
             static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(part.total_us) + share_us,
                                                 static_cast<std::int64_t>(kMinQuantumUs)));
         part.slices = share_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
                                    : slices_of(part.total_us, part.request_us);
         part.weight = part.total_us;
-        part.claim.lag_ns = 0;
+        part.demand.lag_ns = 0;
     }
 }
 

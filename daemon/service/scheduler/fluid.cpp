@@ -73,7 +73,7 @@ void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     priority_class.now += virtual_of(ns, priority_class.awake_weight);
 }
 
-void Fluid::settle() {
+void Fluid::reset_lags() {
     for (auto& [vf, client] : clients_) {
         client.received = priority_classes_[client.priority_class].now;
         client.debt_ns = 0;
@@ -109,8 +109,7 @@ std::int64_t Fluid::lag_of(const FluidClient& client) const {
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-/// The debt shrinks with the priority class's virtual time, at the rate at which the VF's share
-/// would have paid.
+/// The debt shrinks with the virtual time of the priority class, at the rate of the VF's share.
 std::int64_t Fluid::debt_of(const FluidClient& client) const {
     const __int128 paid =
         (priority_classes_[client.priority_class].now - client.slept_at) * client.weight;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Fluid: the lag of each VF against a perfectly fair engine (GPS), from measured service alone. The
-// service of one VF is the ideal service of all VFs with work, split by weight. lag = ideal −
-// received, and Σ lag = 0 over the VFs with work. A VF that runs out of work forfeits a lag > 0,
-// and keeps a lag < 0 until its share would have paid for it. Each priority class is computed like
-// a separate engine. Virtual time is 128-bit fixed point (2^-32 ns per unit of weight). One thread.
-// Called by GpuSchedule.
+// Fluid: the lag of each VF behind a perfectly fair engine (GPS, generalised processor sharing),
+// from measured service alone. All service that any VF receives counts as ideal service of all VFs
+// with work, split by weight. lag = ideal − received, and Σ lag = 0 over the VFs with work. A VF
+// that runs out of work forfeits a lag > 0. While the VF has no work, a lag < 0 shrinks to 0 at the
+// rate of its share. Each priority class is computed like a separate engine. Virtual time is
+// 128-bit fixed point (2^-32 ns per unit of weight). Called by GpuSchedule; one thread.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct FluidClient {
     bool is_awake = true;
     __int128 received = 0;     ///< virtual time up to which the VF has been served
     std::int64_t debt_ns = 0;  ///< asleep: −lag at slept_at, ≥ 0
-    __int128 slept_at = 0;     ///< asleep: virtual time at which debt_ns was right
+    __int128 slept_at = 0;     ///< asleep: virtual time at which the debt was debt_ns
 
     bool operator==(const FluidClient&) const = default;
 };
@@ -65,14 +65,14 @@ public:
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
     void wake(std::uint32_t vf);
-    /// Forfeits a lag > 0. A lag < 0 shrinks to 0 as fast as the VF's share would have paid for it.
+    /// Forfeits a lag > 0. While the VF sleeps, a lag < 0 shrinks to 0 at the rate of its share.
     void sleep(std::uint32_t vf);
 
     /// Adds service. Wakes a sleeping VF, because a VF that runs has work.
     void serve(std::uint32_t vf, std::int64_t ns);
 
     /// Sets all lags to 0, because service could not be followed.
-    void settle();
+    void reset_lags();
 
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;

@@ -20,19 +20,19 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-constexpr std::uint64_t kSettledEntries = 256;  ///< desired number of entries, to carry or pay lags
-constexpr std::uint64_t kRepayEntries = 32;     ///< desired number of entries if many slices are
-                                                ///< repaid
-/// Tried divisors of the part that a VF gives up; the first that keeps the gap limit is taken.
-constexpr std::array<std::uint64_t, 4> kRepayDivisors{2, 4, 16, 64};
-/// Tried divisors of the slices while lags are repaid. One more slice of one VF can make another
-/// VF's gap too long; shorter slices do not.
-constexpr std::array<std::uint64_t, 3> kRepaySlices{1, 2, 4};
-/// Shortens all slices to this fraction if full slices and overheads take too long to deal with
-/// lags.
+/// Desired number of entries of a table with lags: for Correction::ManySlices, and for the others.
+constexpr std::uint64_t kManySlicesEntries = 32, kLagEntries = 256;
+/// Tried values of LagMode::divisor; the first that keeps the gap limit is taken.
+constexpr std::array<std::uint64_t, 4> kCorrectionDivisors{2, 4, 16, 64};
+/// Tried divisors of the slices in a correction of many slices. One more slice of one VF can make
+/// another VF's gap too long; shorter slices do not.
+constexpr std::array<std::uint64_t, 3> kCorrectionSlices{1, 2, 4};
+/// Shortens all slices to this fraction if no table of full slices, with their overheads, handles
+/// the lags and keeps the gaps.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 constexpr int kShrinkRounds = 24;
-/// Slices are not perfectly even: a gap exceeds the mean by up to 1/kUnevenness.
+/// For messages: slices are not evenly spaced, so a gap is assumed to exceed the mean by
+/// 1/kUnevenness.
 constexpr std::uint64_t kUnevenness = 4;
 /// Lag bounds tried for the order: kTightestBound to kBoundParts eighths of the longest slice.
 constexpr std::int64_t kBoundParts = 8;
@@ -61,7 +61,7 @@ public:
             const std::uint64_t slice_us = part->slice_us(part->next_slice++);
             serve(*part, static_cast<std::int64_t>(slice_us) * kNsPerUs);
             if (part->has_slices()) next_ns_[index_of(*part)] = part->next_ns();
-            plan_.entries.push_back({part->claim.vf, static_cast<std::uint32_t>(slice_us)});
+            plan_.entries.push_back({part->demand.vf, static_cast<std::uint32_t>(slice_us)});
             plan_.cycle_us += slice_us;
             plan_.quantum_us = std::max(plan_.quantum_us, static_cast<std::uint32_t>(slice_us));
         }
@@ -74,12 +74,12 @@ private:
     /// parts by weight.
     void begin() {
         std::int64_t lag_sum_ns = 0;
-        for (const Part& part : parts_) lag_sum_ns += part.claim.lag_ns;
+        for (const Part& part : parts_) lag_sum_ns += part.demand.lag_ns;
         for (const Part& part : parts_) {
             const Number ideal =
                 static_cast<Number>(-lag_sum_ns) * static_cast<Number>(part.weight);
             record_lag(
-                lags_.emplace_back(ideal + static_cast<Number>(part.claim.lag_ns) * weights_));
+                lags_.emplace_back(ideal + static_cast<Number>(part.demand.lag_ns) * weights_));
             next_ns_.push_back(part.has_slices() ? part.next_ns() : 0);
         }
     }
@@ -111,11 +111,11 @@ private:
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
-    /// Whether a's deadline is before b's. Equal deadlines: the lower number is first.
+    /// True if a's deadline is before b's. Equal deadlines: the lower number is first.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
         const Number left = room(a) * static_cast<Number>(b.weight);
         const Number right = room(b) * static_cast<Number>(a.weight);
-        return left != right ? left < right : a.claim.vf < b.claim.vf;
+        return left != right ? left < right : a.demand.vf < b.demand.vf;
     }
 
     /// The eligible part with the earliest deadline. If no part is eligible, the part that is least
@@ -141,7 +141,7 @@ private:
     Plan plan_;
 };
 
-/// Whether Unroller's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the table.
+/// True if Unroller's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     constexpr double kMax = 4e18;
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
@@ -149,7 +149,7 @@ bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
         weights += static_cast<double>(part.weight);
         heaviest = std::max(heaviest, static_cast<double>(part.weight));
         ns += static_cast<double>(part.total_us) * static_cast<double>(kNsPerUs) +
-              static_cast<double>(magnitude(part.claim.lag_ns));
+              static_cast<double>(magnitude(part.demand.lag_ns));
     }
     return 2 * ns * weights * heaviest < kMax;
 }
@@ -174,14 +174,14 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
         for (std::uint64_t i = 0; i < part.slices; ++i)
             placed.push_back(
                 {.after_us = (2 * i + 1) * cycle_us / (2 * part.slices),
-                 .entry = {part.claim.vf, static_cast<std::uint32_t>(part.slice_us(i))}});
+                 .entry = {part.demand.vf, static_cast<std::uint32_t>(part.slice_us(i))}});
     std::stable_sort(placed.begin(), placed.end(),
                      [](const Placed& a, const Placed& b) { return a.after_us < b.after_us; });
     return placed;
 }
 
 /// Puts the sleepers' slices between those of `plan`. While they sleep, the order of the others is
-/// exact, because the PF core passes over sleepers.
+/// exact, because the PF core skips sleeping VFs.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -202,7 +202,7 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
 
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
-    for (const Part& part : parts) (part.claim.is_asleep ? asleep : awake).push_back(part);
+    for (const Part& part : parts) (part.demand.is_asleep ? asleep : awake).push_back(part);
     if (awake.empty()) return unrolled(parts, bound_ns);
     Plan plan = unrolled(std::move(awake), bound_ns);
     merge(plan, asleep);
@@ -236,23 +236,23 @@ std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t overhead_us) {
     return gaps;
 }
 
-std::uint64_t gap_limit_of(const Claim& claim, const Limits& limits) {
-    return claim.max_gap_us > 0 ? claim.max_gap_us : limits.max_gap_us;
+std::uint64_t gap_limit_of(const Demand& demand, const Limits& limits) {
+    return demand.max_gap_us > 0 ? demand.max_gap_us : limits.max_gap_us;
 }
 
 /// Largest ratio of a gap to its limit; > 1: too long. HUGE_VAL for too many entries, because a
-/// table that repays lags may need more slices than the cycle has room for.
-double strain_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
+/// table that corrects lags may need more slices than the cycle has room for.
+double gap_ratio_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan, limits.overhead_us);
-    double strain = 0;
+    double ratio = 0;
     for (const Part& part : parts) {
-        const auto gap = std::ranges::find(gaps, part.claim.vf, &Gap::vf);
+        const auto gap = std::ranges::find(gaps, part.demand.vf, &Gap::vf);
         if (gap == gaps.end()) continue;
-        strain = std::max(strain, static_cast<double>(gap->longest_us) /
-                                      static_cast<double>(gap_limit_of(part.claim, limits)));
+        ratio = std::max(ratio, static_cast<double>(gap->longest_us) /
+                                    static_cast<double>(gap_limit_of(part.demand, limits)));
     }
-    return strain;
+    return ratio;
 }
 
 /// The real time in which `table_us` of the table's own time pass.
@@ -266,33 +266,36 @@ std::uint64_t real_ms(std::uint64_t table_us, const Limits& limits) {
 
 bool has_lag(const std::vector<Part>& parts) {
     return std::any_of(parts.begin(), parts.end(),
-                       [](const Part& part) { return part.claim.lag_ns != 0; });
+                       [](const Part& part) { return part.demand.lag_ns != 0; });
 }
 
-enum class Lags : std::uint8_t {
-    Carry,    ///< the cycle ends with the lags with which it starts
-    PayBack,  ///< the cycle pays up to one slice of each lag
-    Repay,    ///< the cycle pays many slices, in the order of a cycle without lags
+/// How much of the lags a cycle corrects.
+enum class Correction : std::uint8_t {
+    None,        ///< the cycle ends with the lags with which it starts
+    OneSlice,    ///< up to one slice of each lag
+    ManySlices,  ///< many slices, in the order of a cycle without lags
 };
 
-struct Way {
-    Lags lags = Lags::Carry;
-    std::uint64_t divisor = 1;  ///< Repay: a VF gives up at most 1/divisor of its part
+struct LagMode {
+    Correction correction = Correction::None;
+    std::uint64_t divisor = 1;  ///< ManySlices: a VF loses at most 1/divisor of its total
 };
 
-/// With lags, a cycle spans several hyperperiods, so that most of the table runs with lags paid.
-Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
+/// If there are lags, a cycle spans several hyperperiods, so that the lags are small during most of
+/// the table.
+Plan unroll(std::vector<Part> parts, const Limits& limits, LagMode mode,
             std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
     if (has_lag(parts)) {
         const std::uint64_t aim = std::min<std::uint64_t>(
-            limits.max_entries / 2, way.lags == Lags::Repay ? kRepayEntries : kSettledEntries);
+            limits.max_entries / 2,
+            mode.correction == Correction::ManySlices ? kManySlicesEntries : kLagEntries);
         cycle_us *= std::max<std::uint64_t>(1, aim / entries_for(parts, cycle_us));
     }
     const bool is_exact = set_totals(parts, cycle_us);
-    if (way.lags == Lags::Repay) repay(parts, way.divisor);
-    const bool corrects =
-        way.lags == Lags::Repay || (way.lags == Lags::PayBack && add_corrections(parts));
+    if (mode.correction == Correction::ManySlices) correct_lags(parts, mode.divisor);
+    const bool corrects = mode.correction == Correction::ManySlices ||
+                          (mode.correction == Correction::OneSlice && add_corrections(parts));
     Plan plan = order(parts, bound_ns);
     plan.is_exact = is_exact && !corrects;
     plan.corrects = corrects;
@@ -301,31 +304,31 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, Way way,
     return plan;
 }
 
-/// The order with the smallest lags among those that keep the gap limit. EEVDF, which is bounded by
-/// one slice for any weights, if no other order is better. Bounds are tried from the tightest on.
-Plan best(const std::vector<Part>& parts, const Limits& limits, Way way) {
-    Plan chosen = unroll(parts, limits, way);
-    double strain = strain_of(chosen, parts, limits);
+/// The order with the smallest lags among those that keep the gap limit, or exceed it by no more
+/// than EEVDF does. If no other order is better, this is EEVDF, whose lags are bounded by one slice
+/// for any weights. Bounds are tried from the tightest on.
+Plan best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
+    Plan chosen = unroll(parts, limits, mode);
+    double ratio = gap_ratio_of(chosen, parts, limits);
     const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
     for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
-        Plan plan = unroll(parts, limits, way, slice_ns * eighths / kBoundParts);
-        const double strain_here = strain_of(plan, parts, limits);
-        if (strain_here > std::max(1.0, strain) || plan.worst_lag_ns >= chosen.worst_lag_ns)
-            continue;
+        Plan plan = unroll(parts, limits, mode, slice_ns * eighths / kBoundParts);
+        const double ratio_here = gap_ratio_of(plan, parts, limits);
+        if (ratio_here > std::max(1.0, ratio) || plan.worst_lag_ns >= chosen.worst_lag_ns) continue;
         chosen = std::move(plan);
-        strain = strain_here;
+        ratio = ratio_here;
     }
     return chosen;
 }
 
 std::vector<Part> without_lags(std::vector<Part> parts) {
-    for (Part& part : parts) part.claim.lag_ns = 0;
+    for (Part& part : parts) part.demand.lag_ns = 0;
     return parts;
 }
 
 std::int64_t largest_lag_ns(const std::vector<Part>& parts) {
     std::int64_t largest = 0;
-    for (const Part& part : parts) largest = std::max(largest, magnitude(part.claim.lag_ns));
+    for (const Part& part : parts) largest = std::max(largest, magnitude(part.demand.lag_ns));
     return largest;
 }
 
@@ -340,20 +343,20 @@ std::vector<Part> with_slices_of(std::vector<Part> parts, Ratio ratio) {
     return parts;
 }
 
-bool owes_slices(const std::vector<Part>& parts) {
+bool has_lag_over_slice(const std::vector<Part>& parts) {
     return std::any_of(parts.begin(), parts.end(), [](const Part& part) {
-        return magnitude(part.claim.lag_ns) > std::int64_t{part.claim.quantum_us} * kNsPerUs;
+        return magnitude(part.demand.lag_ns) > std::int64_t{part.demand.quantum_us} * kNsPerUs;
     });
 }
 
-/// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64, so that
-/// fit_gap() terminates. False if no request can be shortened.
+/// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64. False if no
+/// request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool did = false;
     for (const Gap& gap : gaps_of(plan, limits.overhead_us)) {
         const auto part =
-            std::ranges::find(parts, gap.vf, [](const Part& p) { return p.claim.vf; });
-        const std::uint64_t limit_us = gap_limit_of(part->claim, limits);
+            std::ranges::find(parts, gap.vf, [](const Part& p) { return p.demand.vf; });
+        const std::uint64_t limit_us = gap_limit_of(part->demand, limits);
         if (gap.longest_us <= limit_us) continue;
         const std::uint64_t shorter = std::max<std::uint64_t>(
             kMinQuantumUs, std::min(part->request_us * limit_us / gap.longest_us,
@@ -371,26 +374,26 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
     parts = without_lags(std::move(parts));
     std::uint64_t cap = 0;
     for (const Part& part : parts) cap = std::max(cap, part.request_us);
-    double best_strain = HUGE_VAL;
+    double best_ratio = HUGE_VAL;
     for (; cap >= kMinQuantumUs; cap /= 2) {
         std::vector<Part> attempt = parts;
         for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
         for (int round = 0; round < kShrinkRounds; ++round) {
-            const Plan plan = unroll(attempt, limits, {Lags::Carry});
-            const double strain = strain_of(plan, attempt, limits);
-            if (strain <= 1) return attempt;
-            best_strain = std::min(best_strain, strain);
+            const Plan plan = unroll(attempt, limits, {Correction::None});
+            const double ratio = gap_ratio_of(plan, attempt, limits);
+            if (ratio <= 1) return attempt;
+            best_ratio = std::min(best_ratio, ratio);
             if (!shrink(attempt, plan, limits)) break;
         }
     }
     std::uint64_t min_us = UINT64_MAX;
-    for (const Part& part : parts) min_us = std::min(min_us, gap_limit_of(part.claim, limits));
+    for (const Part& part : parts) min_us = std::min(min_us, gap_limit_of(part.demand, limits));
     return fail(
         ErrorId::NoSchedule,
         fmt::format(
             "with these weights a VF would be off the engine for {:.1f} ms; "
             "max_gap_ms is {:.1f}",
-            real_us(static_cast<std::uint64_t>(best_strain * static_cast<double>(min_us)), limits) /
+            real_us(static_cast<std::uint64_t>(best_ratio * static_cast<double>(min_us)), limits) /
                 1000.0,
             real_us(min_us, limits) / 1000.0));
 }
@@ -399,11 +402,11 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
 /// that fits.
 Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     std::uint64_t sum = 0;
-    for (const Part& part : parts) sum += part.claim.weight;
+    for (const Part& part : parts) sum += part.demand.weight;
     for (const Part& part : parts) {
-        const std::uint64_t weight = part.claim.weight;
+        const std::uint64_t weight = part.demand.weight;
         const std::uint64_t gap_us = kMinQuantumUs * (sum - weight) / weight;
-        const std::uint64_t limit_us = gap_limit_of(part.claim, limits);
+        const std::uint64_t limit_us = gap_limit_of(part.demand, limits);
         if (gap_us <= limit_us) continue;
         const std::uint64_t fits = ceil_div(kMinQuantumUs * (sum - weight), limit_us);
         return fail(
@@ -411,7 +414,7 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
             fmt::format("{} with weight {} of {} would be off the engine for {} ms even "
                         "with slices of {} us; max_gap_ms is {}: weight {} or max_gap_ms {} "
                         "would fit",
-                        called(part.claim.vf, part.claim.name), weight, sum,
+                        called(part.demand.vf, part.demand.name), weight, sum,
                         real_ms(gap_us, limits), kMinQuantumUs,
                         std::llround(real_us(limit_us, limits) / kUsPerMs), fits,
                         real_ms(gap_us + gap_us / kUnevenness, limits)));
@@ -419,56 +422,58 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     return {};
 }
 
-/// The part of plan() that can fail; for two or more claims.
-Result<std::vector<Part>> fitting_parts(std::span<const Claim> claims, const Limits& limits) {
-    std::vector<Part> parts = parts_of(claims);
+/// The part of plan() that can fail; for two or more demands.
+Result<std::vector<Part>> fitting_parts(std::span<const Demand> demands, const Limits& limits) {
+    std::vector<Part> parts = parts_of(demands);
     TRY_VOID(admit(parts, limits));
     return fit_gap(std::move(parts), limits);
 }
 
-Plan single(const Claim& claim) {
-    return {.entries = {{claim.vf, claim.quantum_us}},
-            .quantum_us = claim.quantum_us,
-            .cycle_us = claim.quantum_us};
+Plan single(const Demand& demand) {
+    return {.entries = {{demand.vf, demand.quantum_us}},
+            .quantum_us = demand.quantum_us,
+            .cycle_us = demand.quantum_us};
 }
 
 }  // namespace
 
-Result<> check(std::span<const Claim> claims, Limits limits) {
-    if (claims.size() < 2) return {};
+Result<> check(std::span<const Demand> demands, Limits limits) {
+    if (demands.size() < 2) return {};
     limits.overhead_us = 0;
-    TRY_VOID(fitting_parts(claims, limits));
+    TRY_VOID(fitting_parts(demands, limits));
     return {};
 }
 
 namespace {
 
 bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
-    return strain_of(plan, parts, limits) <= 1;
+    return gap_ratio_of(plan, parts, limits) <= 1;
 }
 
-/// A plan that keeps all gaps. Prefers the order with the smallest lags that carries them; else an
-/// order that pays up to a slice of them.
-std::optional<Plan> carry_or_pay(const std::vector<Part>& parts, const Plan& settled,
-                                 const Limits& limits) {
-    Plan fair = best(parts, limits, {Lags::Carry});
+/// A plan that keeps all gaps; none if there is none. Prefers the order with the smallest lags if
+/// its lags are little larger than those of `lag_free`, the plan for lags of 0; else an order that
+/// corrects up to one slice of each lag.
+std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& lag_free,
+                                    const Limits& limits) {
+    Plan fair = best(parts, limits, {Correction::None});
     const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
     const bool is_kept = keeps_gap(fair, parts, limits);
-    if (is_kept && fair.worst_lag_ns <= settled.worst_lag_ns + slack_ns) return fair;
-    Plan correcting = best(parts, limits, {Lags::PayBack});
+    if (is_kept && fair.worst_lag_ns <= lag_free.worst_lag_ns + slack_ns) return fair;
+    Plan correcting = best(parts, limits, {Correction::OneSlice});
     if (keeps_gap(correcting, parts, limits)) return correcting;
     if (is_kept) return fair;
     return {};
 }
 
-/// Repays many slices, as after a host that stood still during a slice.
-std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& limits) {
-    for (const std::uint64_t divisor : kRepayDivisors) {
-        for (const std::uint64_t slices : kRepaySlices) {
-            Plan repaying =
-                best(with_slices_of(parts, {1, slices}), limits, {Lags::Repay, divisor});
-            repaying.worst_lag_ns += largest_lag_ns(parts);
-            if (keeps_gap(repaying, parts, limits)) return repaying;
+/// Corrects lags of many slices, for example after the host has stalled during a slice. None if no
+/// such plan keeps all gaps.
+std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& limits) {
+    for (const std::uint64_t divisor : kCorrectionDivisors) {
+        for (const std::uint64_t slices : kCorrectionSlices) {
+            Plan correcting =
+                best(with_slices_of(parts, {1, slices}), limits, {Correction::ManySlices, divisor});
+            correcting.worst_lag_ns += largest_lag_ns(parts);
+            if (keeps_gap(correcting, parts, limits)) return correcting;
         }
     }
     return {};
@@ -476,72 +481,73 @@ std::optional<Plan> repay_many(const std::vector<Part>& parts, const Limits& lim
 
 }  // namespace
 
-/// If no table can deal with the lags, the plan ignores them, and they stay. fit_gap() plans
-/// without lags, so a stalled host never causes a refusal. The overhead of slices shortens those of
-/// all tables, but does not forbid a table that deals with lags: if a slice is a little late the PF
-/// core still keeps the gap, and shorter slices for all would cost more.
-Result<Plan> plan(std::span<const Claim> claims, Limits limits) {
-    if (claims.empty()) return Plan{};
-    if (claims.size() == 1) return single(claims.front());
+/// If no table can keep or correct the lags within the gaps, the plan ignores the lags, and they
+/// stay. fit_gap() plans without lags, so a stalled host never causes a refusal. The overhead
+/// shortens the slices of all tables, but does not forbid a table that handles lags: if a slice is
+/// a little late, the PF core still keeps the gap, and shorter slices for all VFs would cost more.
+Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
+    if (demands.empty()) return Plan{};
+    if (demands.size() == 1) return single(demands.front());
     Limits slices_alone = limits;
     slices_alone.overhead_us = 0;
-    auto fitting = fitting_parts(claims, limits);
+    auto fitting = fitting_parts(demands, limits);
     if (!fitting && limits.overhead_us > 0) {
         limits = slices_alone;
-        fitting = fitting_parts(claims, limits);
+        fitting = fitting_parts(demands, limits);
     }
     TRY(std::vector<Part> parts, std::move(fitting));
-    for (std::size_t i = 0; i < claims.size(); ++i) parts[i].claim.lag_ns = claims[i].lag_ns;
-    Plan settled = best(without_lags(parts), limits, {Lags::Carry});
-    if (!owes_slices(parts)) {
-        if (auto made = carry_or_pay(parts, settled, limits)) return *std::move(made);
+    for (std::size_t i = 0; i < demands.size(); ++i) parts[i].demand.lag_ns = demands[i].lag_ns;
+    Plan lag_free = best(without_lags(parts), limits, {Correction::None});
+    if (!has_lag_over_slice(parts)) {
+        if (auto made = keep_or_correct(parts, lag_free, limits)) return *std::move(made);
         if (limits.overhead_us > 0) {
             const auto shorter = with_slices_of(parts, {kShorterPart, kShorterParts});
-            if (auto made = carry_or_pay(shorter, settled, limits)) return *std::move(made);
-            if (auto made = carry_or_pay(parts, settled, slices_alone)) return *std::move(made);
+            if (auto made = keep_or_correct(shorter, lag_free, limits)) return *std::move(made);
+            if (auto made = keep_or_correct(parts, lag_free, slices_alone)) return *std::move(made);
         }
     }
-    if (auto made = repay_many(parts, slices_alone)) return *std::move(made);
-    settled.worst_lag_ns += largest_lag_ns(parts);
-    return settled;
+    if (auto made = correct_many(parts, slices_alone)) return *std::move(made);
+    lag_free.worst_lag_ns += largest_lag_ns(parts);
+    return lag_free;
 }
 
 namespace {
 
-/// The longest slice of the claim's VF less its debt; 0 if the debt is larger.
-std::int64_t advance_us(const Plan& plan, const Claim& claim) {
+/// The longest slice of the demand's VF less its debt; 0 if the debt is larger.
+std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
-        if (entry.vf == claim.vf) longest_us = std::max<std::int64_t>(longest_us, entry.quantum_us);
-    return std::max<std::int64_t>(0, longest_us - claim.debt_ns / kNsPerUs);
+        if (entry.vf == demand.vf)
+            longest_us = std::max<std::int64_t>(longest_us, entry.quantum_us);
+    return std::max<std::int64_t>(0, longest_us - demand.debt_ns / kNsPerUs);
 }
 
-/// Fraction of `sum_us`, in 1/1024, at which the lag of `claim` stays within half a slice. If all
+/// Fraction of `sum_us`, in 1/1024, at which the lag of `demand` stays within half a slice. If all
 /// advances ran at once, that lag would grow by sum · weight / Σ weights, which must be ≤ slice /
 /// 2.
-std::int64_t bearable_1024ths(const Plan& plan, const Claim& claim, std::int64_t sum_us,
-                              std::int64_t weights) {
-    const std::int64_t behind = sum_us * claim.weight;  // in units of 1 / Σ weights
+std::int64_t tolerable_1024ths(const Plan& plan, const Demand& demand, std::int64_t sum_us,
+                               std::int64_t weights) {
+    const std::int64_t behind = sum_us * demand.weight;  // in units of 1 / Σ weights
     const std::int64_t bound = std::int64_t{plan.quantum_us} * weights / 2;
     return behind <= bound ? 1024 : 1024 * bound / behind;
 }
 
 }  // namespace
 
-std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims) {
-    if (claims.size() < 2) return {};
+std::vector<Entry> reserve_of(const Plan& plan, std::span<const Demand> demands) {
+    if (demands.size() < 2) return {};
     std::int64_t weights = 0, sum_us = 0;
     std::map<std::uint32_t, std::int64_t> advances_us;
-    for (const Claim& claim : claims) {
-        weights += claim.weight;
-        if (!claim.may_wake) continue;
-        sum_us += advances_us[claim.vf] = advance_us(plan, claim);
+    for (const Demand& demand : demands) {
+        weights += demand.weight;
+        if (!demand.may_wake) continue;
+        sum_us += advances_us[demand.vf] = advance_us(plan, demand);
     }
     std::int64_t part = 1024;
-    for (const Claim& claim : claims) {
-        const auto own = advances_us.find(claim.vf);
+    for (const Demand& demand : demands) {
+        const auto own = advances_us.find(demand.vf);
         const std::int64_t others_us = sum_us - (own == advances_us.end() ? 0 : own->second);
-        part = std::min(part, bearable_1024ths(plan, claim, others_us, weights));
+        part = std::min(part, tolerable_1024ths(plan, demand, others_us, weights));
     }
     std::vector<Entry> reserve;
     for (const auto& [vf, us] : advances_us)
@@ -550,17 +556,17 @@ std::vector<Entry> reserve_of(const Plan& plan, std::span<const Claim> claims) {
     return reserve;
 }
 
-bool is_fair_table(std::span<const Entry> entries, std::span<const Claim> claims) {
+bool is_fair_table(std::span<const Entry> entries, std::span<const Demand> demands) {
     std::map<std::uint32_t, std::uint64_t> totals;
     std::uint64_t sum_us = 0, weights = 0;
     for (const Entry& entry : entries) {
         totals[entry.vf] += entry.quantum_us;
         sum_us += entry.quantum_us;
     }
-    for (const Claim& claim : claims) weights += claim.weight;
-    if (totals.size() != claims.size()) return false;
-    return std::all_of(claims.begin(), claims.end(), [&](const Claim& claim) {
-        return totals[claim.vf] * weights == sum_us * claim.weight;
+    for (const Demand& demand : demands) weights += demand.weight;
+    if (totals.size() != demands.size()) return false;
+    return std::all_of(demands.begin(), demands.end(), [&](const Demand& demand) {
+        return totals[demand.vf] * weights == sum_us * demand.weight;
     });
 }
 

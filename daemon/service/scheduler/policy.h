@@ -42,9 +42,8 @@ struct VfPolicy {
     std::int64_t request_ns = 6'000'000;  ///< longest slice
     Reservation reservation{};
     Cap cap{};
-    bool is_strict = false;  ///< keeps its slots even without work; the engine idles there
-    bool is_gang = false;    ///< gets only a slot at phase_ns of each period, which is its
-                             ///< reservation
+    bool is_strict = false;  ///< true: keeps its slots without work; the engine idles there
+    bool is_gang = false;    ///< true: gets only its reservation, at phase_ns of each period
     std::int64_t phase_ns = 0;
 
     bool operator==(const VfPolicy&) const = default;

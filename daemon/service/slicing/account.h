@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceAccount: the engine time that each VF received, in total and over the last ten seconds of
-// device time. Its input is RUN events only, and after lost events the difference to the PF core's
-// counters. Bounded memory: 100 buckets of 100 ms. One thread.
+// ServiceAccount: the engine time that each VF received, in total and over the last ten seconds.
+// Its input is RUN events only, and after lost events the difference to the PF core's counters.
+// Bounded memory: 100 buckets of 100 ms. Owned by GpuSchedule; one thread.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ public:
     static constexpr std::int64_t kBucketNs = 100'000'000;
     static constexpr std::size_t kBuckets = 100;
 
-    /// `end_ns`: by the device's clock.
+    /// `end_ns`: end of the run, by vgpud's Clock.
     void add(std::uint32_t vf, std::int64_t ns, std::int64_t end_ns);
     /// Adds service of lost events, of which only the sum is known.
     void add_missed(std::uint32_t vf, std::int64_t ns) { totals_[vf] += ns; }
     void forget(std::uint32_t vf);
-    /// After a restart of the device's clock: empties the window, keeps the totals.
+    /// After a restart of the device or the PF core: empties the window, keeps the totals.
     void restart_window();
 
     [[nodiscard]] std::int64_t total_ns(std::uint32_t vf) const;

@@ -25,11 +25,11 @@ std::size_t priority_class_of(const GpuSchedule::Member& member) {
     return static_cast<std::size_t>(member.qos.priority_class);
 }
 
-scheduler::Claim claim_of(const GpuSchedule::Member& member) {
+scheduler::Demand demand_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
-/// A limit of more us than 32 bits hold never binds, but must not become kAnyGap.
+/// A limit that does not fit in 32 bits of us never binds, but must not become kAnyGap.
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
@@ -41,7 +41,7 @@ std::uint32_t gap_us_of(std::int64_t gap_ns) {
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms,
                                     std::span<const std::string> names = {}) {
-    std::vector<scheduler::Party> parties;
+    std::vector<scheduler::ContractParty> parties;
     for (const GpuSchedule::Member& member : members)
         parties.push_back(
             {.vf = member.vf,
@@ -95,18 +95,17 @@ bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
 
 }  // namespace
 
-/// Tries everything that could make a later table fail: the contracts, then a plan of each priority
-/// class.
+/// Checks what could make a later table fail: the contracts, then the plan of each priority class.
 Result<> GpuSchedule::admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                             std::span<const std::string> names) {
     TRY(const TableAdmission admission, admission_of(members, max_gap_ms, names));
     const scheduler::Limits limits = limits_of(max_gap_ms, admission, members);
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        std::vector<scheduler::Claim> desired;
+        std::vector<scheduler::Demand> desired;
         for (std::size_t i = 0; i < members.size(); ++i) {
             if (priority_class_of(members[i]) != priority_class) continue;
-            desired.push_back(claim_of(members[i]));
+            desired.push_back(demand_of(members[i]));
             desired.back().max_gap_us = gap_us_of(admission.terms[i].table_gap_ns);
             if (!names.empty()) desired.back().name = names[i];
         }
@@ -145,7 +144,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
             if (!moves || !is_awake) state_.fluid.sleep(member.vf);
             if (!moves) state_.asleep_since[member.vf] = now;
         }
-        if (is_gang(member)) leave_entries(member.vf, now);
+        if (is_gang(member)) stop_competing(member.vf, now);
     }
     state_.members = members;
     state_.max_gap_ms = max_gap_ms;
@@ -154,7 +153,7 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
 }
 
 /// A gang VF does not compete for entries, so it counts as asleep.
-void GpuSchedule::leave_entries(std::uint32_t vf, Nanoseconds now) {
+void GpuSchedule::stop_competing(std::uint32_t vf, Nanoseconds now) {
     state_.fluid.sleep(vf);
     state_.throttled.erase(vf);
     state_.woken.erase(vf);
@@ -225,12 +224,12 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // a slice of no table: no other VF had work, or the VF hung
+    // not a slice of a table: no other VF had work, or the VF hung
     if (over > kMaxOverhead) return;
     state_.overhead += (std::min(between + over, kMaxOverhead) - state_.overhead) / kPart;
 }
 
-/// Whether the overhead of slices has changed much. Tables are not replaced because of measurement
+/// True if the overhead of slices has changed much. Tables are not replaced because of measurement
 /// noise.
 bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
@@ -262,7 +261,7 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
 
 /// The VF counts as asleep, because it is not owed service that its cap forbids. state_.throttled
 /// records that it has work.
-void GpuSchedule::on_capped(std::uint32_t vf) {
+void GpuSchedule::on_throttled(std::uint32_t vf) {
     if (!state_.fluid.has(vf) || is_gang(vf)) return;
     state_.woken.erase(vf);
     state_.asleep_since.erase(vf);
@@ -291,7 +290,7 @@ void GpuSchedule::on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t rese
 }
 
 void GpuSchedule::restart() {
-    state_.fluid.settle();
+    state_.fluid.reset_lags();
     account_.restart_window();
     state_.is_stale = true;
 }
@@ -301,7 +300,7 @@ bool GpuSchedule::is_asleep(std::uint32_t vf, Nanoseconds now) const {
     return since != state_.asleep_since.end() && now - since->second >= kAsleepAfter;
 }
 
-bool GpuSchedule::sleepers_changed(Nanoseconds now) const {
+bool GpuSchedule::sleeping_vfs_changed(Nanoseconds now) const {
     return std::any_of(state_.members.begin(), state_.members.end(), [&](const Member& member) {
         if (is_gang(member)) return false;
         const auto planned = state_.planned_asleep.find(member.vf);
@@ -318,11 +317,11 @@ bool GpuSchedule::lag_left_bound() const {
 }
 
 /// Cheap, because it is called in every iteration.
-bool GpuSchedule::wants_table(Nanoseconds now) const {
+bool GpuSchedule::needs_table(Nanoseconds now) const {
     if (state_.members.empty() || now - state_.installed_at < state_.interval) return false;
-    if (state_.is_stale || sleepers_changed(now)) return true;
+    if (state_.is_stale || sleeping_vfs_changed(now)) return true;
     const Nanoseconds cycle{static_cast<std::int64_t>(state_.plan.cycle_us) * 1000};
-    // a second cycle of the table would pay the same lags again
+    // A second cycle of the table would correct the same lags again.
     if (state_.plan.corrects && now - state_.installed_at >= cycle) return true;
     if (now - state_.installed_at < std::max(cycle, kCheckInterval)) return false;
     return lag_left_bound() || overhead_left_plan();
@@ -331,31 +330,31 @@ bool GpuSchedule::wants_table(Nanoseconds now) const {
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
     // If a table is due already, only the interval delays it.
     const Nanoseconds earliest = state_.installed_at + state_.interval;
-    return wants_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
+    return needs_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
 
 void GpuSchedule::apply_wakes(scheduler::Fluid& fluid) const {
     for (const auto& [vf, at] : state_.woken) fluid.wake(vf);
 }
 
-std::vector<scheduler::Claim> GpuSchedule::claims(std::size_t priority_class) const {
+std::vector<scheduler::Demand> GpuSchedule::demands(std::size_t priority_class) const {
     scheduler::Fluid fluid = state_.fluid;
     apply_wakes(fluid);
-    std::vector<scheduler::Claim> result;
+    std::vector<scheduler::Demand> result;
     for (std::size_t i = 0; i < state_.members.size(); ++i) {
         const Member& member = state_.members[i];
         if (priority_class_of(member) != priority_class) continue;
-        scheduler::Claim claim = claim_of(member);
-        claim.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
+        scheduler::Demand demand = demand_of(member);
+        demand.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
         // A VF that cannot run now must not distort the order of the others, so its lag counts as
         // 0.
-        claim.lag_ns =
-            claim.is_asleep || state_.throttled.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
-        claim.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
+        demand.lag_ns =
+            demand.is_asleep || state_.throttled.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
+        demand.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
         // A debt shortens the VF's advance in the reserve, so that waking often gains nothing.
-        claim.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
-        claim.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
-        result.push_back(claim);
+        demand.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
+        demand.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
+        result.push_back(demand);
     }
     return result;
 }
@@ -364,7 +363,7 @@ bool GpuSchedule::has_priority_classes() const {
     return priority_classes_in(state_.members) > 1;
 }
 
-/// The member's contract for the PF core; all zeroes if it only has a weight.
+/// The member's contract for the PF core; all zeroes if it has only a weight.
 vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     const scheduler::VfPolicy& policy = terms_[member].policy;
     const VfQos& qos = state_.members[member].qos;
@@ -403,7 +402,7 @@ void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     }
 }
 
-/// The gap limit of a member in us; 0 if a reservation keeps the gap.
+/// The gap limit of a member in us; 0 if the table need not keep one (kNoGapLimit).
 std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
     if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
     const double own_ms = state_.members[member].qos.max_gap_ms;
@@ -418,7 +417,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // A quarter above the mean, so that longer slices keep the gap as well.
+    // A quarter above the mean, so that slices with more overhead keep the gap as well.
     limits.overhead_us =
         static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
     made_overhead_ = state_.overhead;
@@ -426,13 +425,13 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     std::map<std::uint32_t, bool> asleep;
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        const std::vector<scheduler::Claim> desired = claims(priority_class);
+        const std::vector<scheduler::Demand> desired = demands(priority_class);
         // Each priority class is planned separately: a lower priority class runs only while the
         // higher ones have no work, and the PF core keeps a cursor for each.
         TRY(scheduler::Plan plan, scheduler::plan(desired, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, desired))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
-        for (const scheduler::Claim& claim : desired) asleep[claim.vf] = claim.is_asleep;
+        for (const scheduler::Demand& demand : desired) asleep[demand.vf] = demand.is_asleep;
         append(whole, std::move(plan));
     }
     table.count = static_cast<std::uint32_t>(whole.entries.size());
@@ -466,21 +465,21 @@ void GpuSchedule::refused(Nanoseconds now) {
     state_.is_stale = true;
 }
 
-/// Whether the entries of each priority class are fair, there are no other entries, and all
-/// contracts are equal.
+/// True if the entries of each priority class are fair, there are no other entries, and all
+/// contracts, weights and gap limits are equal.
 bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
     std::size_t found = 0;
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
-        std::vector<scheduler::Claim> desired;
+        std::vector<scheduler::Demand> desired;
         std::vector<scheduler::Entry> own;
         for (const Member& member : state_.members)
-            if (priority_class_of(member) == priority_class) desired.push_back(claim_of(member));
+            if (priority_class_of(member) == priority_class) desired.push_back(demand_of(member));
         for (const scheduler::Entry& entry : entries)
             if (std::any_of(desired.begin(), desired.end(),
-                            [&](const auto& claim) { return claim.vf == entry.vf; }))
+                            [&](const auto& demand) { return demand.vf == entry.vf; }))
                 own.push_back(entry);
         found += own.size();
         if (!desired.empty() && !scheduler::is_fair_table(own, desired)) return false;
@@ -519,7 +518,7 @@ bool GpuSchedule::is_gang(std::uint32_t vf) const {
                        [vf](const Member& member) { return member.vf == vf && is_gang(member); });
 }
 
-bool GpuSchedule::wants_engine(std::uint32_t vf) const {
+bool GpuSchedule::needs_engine(std::uint32_t vf) const {
     return is_gang(vf) || state_.fluid.is_awake(vf) || state_.throttled.contains(vf) ||
            state_.woken.contains(vf);
 }
@@ -535,7 +534,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     double left = 1;
     std::array<std::vector<One>, scheduler::kPriorityClasses> priority_classes;
     for (std::size_t i = 0; i < state_.members.size() && i < terms_.size(); ++i) {
-        if (!wants_engine(state_.members[i].vf)) continue;
+        if (!needs_engine(state_.members[i].vf)) continue;
         const scheduler::VfPolicy& policy = terms_[i].policy;
         One one{.vf = state_.members[i].vf,
                 .weight = static_cast<double>(state_.members[i].weight),

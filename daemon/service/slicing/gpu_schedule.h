@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuSchedule: the time slicing of one GPU. Knows which VFs compete, how much each received, and
-// when the PF core needs a new run table: when members or contracts change, a VF wakes or falls
-// asleep for long, a lag or the overhead of slices leaves its bound, or a table that pays lags
-// back has run once. Makes at most one table per kMinInterval.
+// when the PF core needs a new run table: when members or contracts change, a VF is idle for
+// kAsleepAfter or wakes after that, a lag or the overhead of slices leaves its bound, or a table
+// that corrects lags has run once. Makes at most one table per kMinInterval.
 //
-// A table has entries, which share by weight the time that reservations leave, per priority class.
-// It also has contracts, which the PF core keeps. Lags are about entries: reserved service does not
-// count, and a throttled or gang VF does not compete. The PF core accounts by the table's weights.
-// Time is injected. One thread; owned by GpuModel.
+// The entries of a table share the time that reservations leave: by weight, in each priority class.
+// A table also has contracts, which the PF core keeps. Lags concern entries only: reserved service
+// does not count, and a throttled or gang VF does not compete. The PF core accounts by the table's
+// weights. The caller passes the time. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -34,8 +34,8 @@ public:
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
     /// Minimum between two checks of the lags, which drift slowly.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
-    /// A VF that is idle for less than this keeps its place among the busy VFs, so that short idle
-    /// periods do not cost tables.
+    /// A VF that is idle for less than this is planned as a busy VF, so that a short idle period
+    /// causes no new table.
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
     /// A new table is required when a lag exceeds the lags of the table in force by this many
@@ -73,18 +73,18 @@ public:
         std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
         scheduler::Fluid fluid{};
         scheduler::Plan plan{};                        ///< in force
-        std::map<std::uint32_t, Nanoseconds> woken{};  ///< since the last reported run
+        std::map<std::uint32_t, Nanoseconds> woken{};  ///< wakes since the last reported run
         std::map<std::uint32_t, Nanoseconds> asleep_since{};
         std::set<std::uint32_t> throttled{};  ///< throttled VFs that have work
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};
         Nanoseconds installed_at{0};
-        Nanoseconds interval = kMinInterval;  ///< until the next table; grows with refusals
+        Nanoseconds interval = kMinInterval;  ///< minimum until the next table; grows if refused
         double lag_bound_quanta = kLagSlack;
         Nanoseconds overhead = kInitialOverhead;  ///< mean of switch and overrun of a slice
         Nanoseconds planned_overhead{0};  ///< the overhead for which the table in force was made
         Nanoseconds last_end{0};          ///< end of the last reported run
-        bool is_stale = true;             ///< members have changed since the table in force
+        bool is_stale = true;             ///< true if a table is due: new members, restart, refusal
 
         bool operator==(const Image&) const = default;
     };
@@ -107,21 +107,22 @@ public:
     /// `vf` ran for `ns` until `end` (of Clock), `reserved_ns` of it reserved. Runs are reported
     /// when they are over; VFs that woke during the run compete from their wake on.
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
-    /// `vf` competes from `at` on; accounted with the next run, which may have begun before.
+    /// `vf` competes from `at` on. The wake is accounted with the next reported run, which may have
+    /// begun before `at`.
     void on_wake(std::uint32_t vf, Nanoseconds at);
     /// The VF in the engine has no more work; its run is reported later.
     void on_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has no work.
     void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
     /// A VF that is not in the engine has work but no tokens; on_wake() ends that state.
-    void on_capped(std::uint32_t vf);
+    void on_throttled(std::uint32_t vf);
     /// `vf` received `ns`, `reserved_ns` of it reserved, in lost events.
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
     /// The device or the PF core restarted, so service cannot be followed. Lags begin at 0.
     void restart();
 
-    [[nodiscard]] bool wants_table(Nanoseconds now) const;
-    /// When to ask wants_table() again if no event comes.
+    [[nodiscard]] bool needs_table(Nanoseconds now) const;
+    /// When to call needs_table() again if no event comes.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
     /// The table to install as `generation`. NoSchedule if the members do not fit together. Call
@@ -140,28 +141,31 @@ public:
     [[nodiscard]] const scheduler::Plan& plan() const { return state_.plan; }
     [[nodiscard]] const scheduler::Fluid& fluid() const { return state_.fluid; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
-    /// Part of the engine due to `vf` by contract and weight, given which VFs have work; 0..1.
+    /// Part of the engine that `vf` is entitled to by contract and weight, given which VFs have
+    /// work; 0..1.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
-    [[nodiscard]] bool is_capped(std::uint32_t vf) const { return state_.throttled.contains(vf); }
-    /// Whether the VF keeps its slots without work, so that its idling changes no table.
+    [[nodiscard]] bool is_throttled(std::uint32_t vf) const {
+        return state_.throttled.contains(vf);
+    }
+    /// True if the VF keeps its slots without work, so that its idling changes no table.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
-    /// Largest |lag| of `vf` since it joined, in quanta of the table in force at that time.
+    /// Largest |lag_quanta()| of `vf` since it joined.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
-    /// lag / largest slice of the table in force. This is the unit of the fairness bound.
+    /// lag / largest slice of the table in force. The fairness bound has the same unit.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
 
 private:
     void fit_members();
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
-    [[nodiscard]] bool sleepers_changed(Nanoseconds now) const;
+    [[nodiscard]] bool sleeping_vfs_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
     /// `between`: from the end of the previous run to the beginning of this one.
     void record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
     [[nodiscard]] bool overhead_left_plan() const;
-    /// Whether the VF has work, with tokens or without; always true for a gang.
-    [[nodiscard]] bool wants_engine(std::uint32_t vf) const;
+    /// True if the VF has work, with tokens or without; always true for a gang.
+    [[nodiscard]] bool needs_engine(std::uint32_t vf) const;
     /// The planner's input for one priority class, including wakes not accounted yet.
-    [[nodiscard]] std::vector<scheduler::Claim> claims(std::size_t priority_class) const;
+    [[nodiscard]] std::vector<scheduler::Demand> demands(std::size_t priority_class) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     void set_terms(vgpu_pf_run_table& table) const;
     /// In us; 0: no limit.
@@ -171,7 +175,7 @@ private:
         return member.qos.mode == scheduler::SlotMode::Gang;
     }
     [[nodiscard]] bool is_gang(std::uint32_t vf) const;
-    void leave_entries(std::uint32_t vf, Nanoseconds now);
+    void stop_competing(std::uint32_t vf, Nanoseconds now);
     [[nodiscard]] bool is_kept_by(const vgpu_pf_run_table& table) const;
     void apply_wakes(scheduler::Fluid& fluid) const;
     void record_lags();
@@ -183,7 +187,7 @@ private:
     std::optional<Error> misfit_;
     scheduler::Limits limits_;
     ServiceAccount account_;
-    std::optional<scheduler::Plan> made_;  ///< given out, not yet confirmed
+    std::optional<scheduler::Plan> made_;  ///< of make_table(), until installed() or refused()
     Nanoseconds made_overhead_{0};         ///< the overhead for which made_ was made
     std::map<std::uint32_t, double> worst_quanta_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // WaitAccount: how long each VF had work but not the engine. A VF waits from its wake to its next
-// run, and from the end of a run to the next run unless it became idle in the first one. Runs are
+// run, and from the end of a run to its next run, unless the VF was idle at that end. Runs are
 // reported when they end. After lost events, the current waits are not counted. Owned by GpuModel;
 // one thread.
 #pragma once
@@ -29,8 +29,8 @@ public:
     void forget(std::uint32_t vf) { vfs_.erase(vf); }
 
     [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
-    /// Upper bound of the fraction `part` (0..1) of recent waits, shortest first; 0 if there were
-    /// none.
+    /// A time that at least the fraction `part` (0..1) of the recent waits did not exceed; 0 if
+    /// there were none.
     [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:

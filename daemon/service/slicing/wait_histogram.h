@@ -16,8 +16,8 @@ public:
     static constexpr Nanoseconds kWindow = std::chrono::seconds(30);
 
     void add(Nanoseconds ns, Nanoseconds at);
-    /// Upper bound of the fraction `part` (0..1) of the waits, shortest first; 0 if there were
-    /// none.
+    /// A time that at least the fraction `part` (0..1) of the waits did not exceed; 0 if there were
+    /// no waits.
     [[nodiscard]] Nanoseconds quantile(double part, Nanoseconds now) const;
 
 private:
@@ -30,7 +30,7 @@ private:
     void rotate(Nanoseconds at);
 
     Counts current_{}, previous_{};
-    Nanoseconds begin_{0};  ///< begin of the current half
+    Nanoseconds begin_{0};  ///< start of the current half
 };
 
 }  // namespace vgpu::daemon

@@ -4,7 +4,7 @@
 // wall clock and then counts CLOCK_BOOTTIME, so that steps of the wall clock have no effect. Every
 // durable change records a reading. A restarted vgpud continues the count; after a reboot the count
 // continues from the last recorded reading. The time between that reading and the boot does not
-// count, so a lease is not shortened while the host is off. Any thread.
+// count, so a lease is not shortened while the host is off. Any thread may call it.
 #pragma once
 
 #include "daemon/ports/clock.h"

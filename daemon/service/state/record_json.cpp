@@ -167,8 +167,8 @@ Json sections_json(const std::vector<DesiredGpu>& gpus) {
     Json sections = Json::array();
     for (const DesiredGpu& gpu : gpus) {
         Json section = {{"gpu", gpu.gpu}, {"vfs", Json::array()}};
-        if (gpu.quantum_us) section["quantum_us"] = *gpu.quantum_us;
-        if (gpu.max_gap_ms) section["max_gap_ms"] = *gpu.max_gap_ms;
+        if (gpu.scheduler.quantum_us) section["quantum_us"] = *gpu.scheduler.quantum_us;
+        if (gpu.scheduler.max_gap_ms) section["max_gap_ms"] = *gpu.scheduler.max_gap_ms;
         for (const DesiredVf& vf : gpu.vfs) section["vfs"].push_back(desired_json(vf));
         sections.push_back(std::move(section));
     }
@@ -180,9 +180,9 @@ std::vector<DesiredGpu> sections_of(const Json& json) {
     for (const Json& section : json) {
         DesiredGpu gpu{.gpu = section.at("gpu").get<std::string>()};
         if (section.contains("quantum_us"))
-            gpu.quantum_us = section.at("quantum_us").get<std::uint32_t>();
+            gpu.scheduler.quantum_us = section.at("quantum_us").get<std::uint32_t>();
         if (section.contains("max_gap_ms"))
-            gpu.max_gap_ms = section.at("max_gap_ms").get<std::uint32_t>();
+            gpu.scheduler.max_gap_ms = section.at("max_gap_ms").get<std::uint32_t>();
         for (const Json& vf : section.at("vfs")) gpu.vfs.push_back(desired_of(vf));
         gpus.push_back(std::move(gpu));
     }

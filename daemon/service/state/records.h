@@ -3,7 +3,7 @@
 // The state that vgpud keeps on disk: the VFs that an operator defined (name, UUID, resources,
 // policy, owner), the GPU's time-slicing options, the scrubs known to be complete, and the apply
 // that is under way. This is the defined state. The active state comes from the PF core and is
-// never recorded. Plain values: StateStore writes them, and GpuModel compares them with the PF
+// never recorded. Only data: StateStore writes the records, and GpuModel compares them with the PF
 // core.
 #pragma once
 
@@ -18,28 +18,29 @@
 
 namespace vgpu::daemon {
 
-/// A resize that is under way: the VF gets `resources` once generation `replaces` is scrubbed. On
-/// record from before the release until the new VF is made, so that a new vgpud can continue.
+/// A resize or a required scrub that is under way: the VF gets `resources` once generation
+/// `replaces` is scrubbed. On record from before the release until the new VF is made, so that a
+/// new vgpud can continue.
 struct VfNext {
     VfResources resources;
     std::uint32_t replaces = 0;
-    bool needs_scrub = false;  ///< empty the VF even if its resources stay, because its owner left
+    bool needs_scrub = false;  ///< true: scrub the VF even if its resources stay (owner left)
 
     bool operator==(const VfNext&) const = default;
 };
 
-/// The definition of one VF. It contains only requested values; all others are defaults.
+/// The definition of one VF, its claim, and the operation under way on it.
 struct VfRecord {
     std::uint32_t vf = 0;
     VfSpec spec{};
-    bool is_releasing = false;     ///< to be destroyed; scrub not yet recorded
+    bool is_releasing = false;     ///< true: to be destroyed; scrub not yet recorded
     std::optional<VfNext> next{};  ///< set while a resize or a required scrub is under way
     OwnerRecord owner{};
 
     bool operator==(const VfRecord&) const = default;
 };
 
-/// Whether the VF in service has this UUID, or its driver keeps none.
+/// True if the VF in service has this UUID, or its driver stores no UUIDs.
 [[nodiscard]] inline bool is_vf(const VfFacts& active, const Uuid& uuid) {
     return active.uuid.value_or(uuid) == uuid;
 }

@@ -18,8 +18,9 @@ constexpr const char* kCopy = ".bak";
 constexpr const char* kDamaged = ".damaged";
 constexpr const char* kApply = "apply.json";
 constexpr std::string_view kMayBeFound =
-    "; the written file could not be rolled back, so a vgpud started before the next change may "
-    "find it made";
+    "; the written file could not be rolled back, so a vgpud that starts before the next change "
+    "may "
+    "find this change made";
 
 /// Name of the state file of a GPU. An id is a valid name, so it has no slash.
 std::string name_of(const std::string& id) {
@@ -248,8 +249,8 @@ Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Writ
     const std::string name = name_of(id), text = encode_gpu(after);
     auto done = port_.replace(name, text, name + kCopy);
     if (!done)
-        unassign(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
-                 done.error());
+        roll_back_write(name, text, before ? std::optional(encode_gpu(*before)) : std::nullopt,
+                        done.error());
     record_result(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
@@ -271,7 +272,7 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     };
     const auto text = text_of(apply);
     auto done = text ? port_.replace(kApply, *text) : port_.remove(kApply);
-    if (!done) unassign(kApply, text, text_of(before), done.error());
+    if (!done) roll_back_write(kApply, text, text_of(before), done.error());
     record_result(done);
     if (!done) return done;
     const std::scoped_lock lock(mutex_);
@@ -279,11 +280,11 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     return {};
 }
 
-/// Rolls back a failed write. The new file may be in place all the same, because a sync can fail
+/// Rolls back a failed write. The new file may be in place nevertheless, because a sync can fail
 /// after the rename, and a later start must not find it. A file with other content than the refused
 /// one is the old file or another program's, and stays.
-void StateStore::unassign(const std::string& name, const std::optional<std::string>& refused,
-                          const std::optional<std::string>& old, Error& error) {
+void StateStore::roll_back_write(const std::string& name, const std::optional<std::string>& refused,
+                                 const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);
     if (found && *found != refused) return;
     if (!(old ? port_.replace(name, *old) : port_.remove(name)))

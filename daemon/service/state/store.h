@@ -4,7 +4,8 @@
 // the apply that is under way). Readers see a change only after its file is durable. Each file is
 // written under its own mutex, so no GPU waits for another GPU's write, and readers never wait for
 // the disk. A file that cannot be trusted makes its GPU read-only; the file of the apply makes all
-// GPUs read-only. Only recover() overwrites such a file. Any thread, after load().
+// GPUs read-only. Only recover() overwrites such a file. After load(), any thread may call every
+// function except recover().
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -26,7 +27,7 @@ namespace vgpu::daemon {
 
 class StateStore {
 public:
-    /// Without a clock there is no lease time. For tools and tests without claims.
+    /// Without a clock there is no lease clock. For tools and tests without claims.
     explicit StateStore(StatePort& port, const Clock* clock = nullptr)
         : port_(port), clock_(clock) {}
 
@@ -34,7 +35,7 @@ public:
     /// start. Never fails: problems() has the files that cannot be trusted.
     void load();
 
-    /// The record of one GPU; a new one has defaults.
+    /// The record of one GPU; defaults if there is none.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
     /// The part of a GPU's record that is often needed, without a copy of its VFs.
     [[nodiscard]] GpuSettings settings(const std::string& id) const;
@@ -46,7 +47,7 @@ public:
     [[nodiscard]] Names names() const;
     /// Changes whenever names() changes.
     [[nodiscard]] std::uint64_t names_version() const;
-    /// The UUID of the VF that is defined under this number; none if no VF is.
+    /// The UUID of the VF that is defined under this number, if any.
     [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
     /// Number of changes of all GPUs' files.
     [[nodiscard]] std::uint64_t generation() const;
@@ -78,9 +79,9 @@ public:
     Result<> commit(const std::string& id, const GpuRecord& record);
     /// As commit(), for the apply that is under way; none: the apply has ended.
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
-    /// Writes the lease time to this GPU's file if the last recorded reading is older than
-    /// kRecordInterval. A reboot can prolong a lease by at most the time since that reading. If the
-    /// disk refuses, the next call tries again.
+    /// Writes the reading of the lease clock to this GPU's file if the last recorded one is older
+    /// than kRecordInterval. A reboot can prolong a lease by at most the time since that reading.
+    /// If the disk refuses, the next call tries again.
     void record_time(const std::string& id);
     static constexpr UnixTime kRecordInterval{60};
 
@@ -95,8 +96,8 @@ private:
     [[nodiscard]] std::mutex& writing(const std::string& id);
     Result<> commit(const std::string& id, const GpuRecord& record, Write when);
     /// Rolls back a write that failed.
-    void unassign(const std::string& name, const std::optional<std::string>& refused,
-                  const std::optional<std::string>& old, Error& error);
+    void roll_back_write(const std::string& name, const std::optional<std::string>& refused,
+                         const std::optional<std::string>& old, Error& error);
     void record_result(const Result<>& done);
 
     StatePort& port_;
@@ -109,7 +110,7 @@ private:
     std::map<std::string, std::mutex> writing_;
     std::map<std::string, GpuFile> files_;
     std::optional<ApplyIntent> apply_;
-    std::optional<UnixTime> recorded_time_;  ///< latest lease time on record
+    std::optional<UnixTime> recorded_time_;  ///< latest recorded reading of the lease clock
     std::uint64_t names_version_ = 0;
     std::string refusal_;  ///< why the last change was refused; empty if it was written
 };

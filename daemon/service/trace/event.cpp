@@ -82,7 +82,7 @@ template <typename A> void walk(A& archive, Woke& event) {
 template <typename A> void walk(A& archive, WentIdle& event) {
     archive.time(event.at);
     walk_vf(archive, event.vf);
-    archive.flag(event.is_parked);
+    archive.flag(event.is_inactive);
 }
 
 template <typename A> void walk(A& archive, Throttled& event) {
@@ -213,7 +213,7 @@ scheduler::Fluid complete_fluid(FluidImage image) {
         const Wide ns = since * client.weight / (Wide{1} << 32);
         const Wide max = client.is_awake ? kLagLimit : kServiceLimit;
         if (ns < -Wide{kLagLimit} || ns > max)
-            throw BadTrace(fmt::format("VF {}: no such lag", vf));
+            throw BadTrace(fmt::format("VF {}: its lag is out of range", vf));
     }
     return scheduler::Fluid(image);
 }
@@ -225,14 +225,14 @@ void check(Event& event) {
 /// An empty value of the variant's alternative `kind`. Throws for an unknown kind.
 template <std::size_t I = 0> Event empty_event(std::size_t kind) {
     if constexpr (I == std::variant_size_v<Event>) {
-        throw BadTrace(fmt::format("an event of kind {}", kind));
+        throw BadTrace(fmt::format("an event of unknown kind {}", kind));
     } else {
         if (kind == I) return std::variant_alternative_t<I, Event>{};
         return empty_event<I + 1>(kind);
     }
 }
 
-struct Teller {
+struct EventApplier {
     GpuSchedule& schedule;
 
     bool operator()(const MembersSet& event) const {
@@ -248,14 +248,14 @@ struct Teller {
         return true;
     }
     bool operator()(const WentIdle& event) const {
-        if (event.is_parked)
+        if (event.is_inactive)
             schedule.on_inactive_idle(event.vf, event.at);
         else
             schedule.on_idle(event.vf, event.at);
         return true;
     }
     bool operator()(const Throttled& event) const {
-        schedule.on_capped(event.vf);
+        schedule.on_throttled(event.vf);
         return true;
     }
     bool operator()(const Missed& event) const {
@@ -268,7 +268,7 @@ struct Teller {
     }
     /// Also checks that a table was due at that moment.
     bool operator()(const TableMade& event) const {
-        const bool was_desired = schedule.wants_table(event.at);
+        const bool was_desired = schedule.needs_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);
         return was_desired && table.has_value() == event.is_made &&
                (!table || digest_of(*table) == event.digest);
@@ -293,7 +293,7 @@ std::uint32_t digest_of(const vgpu_pf_run_table& table) {
 }
 
 bool apply(const Event& event, GpuSchedule& schedule) {
-    return std::visit(Teller{schedule}, event);
+    return std::visit(EventApplier{schedule}, event);
 }
 
 Json json_of(const Event& event, Nanoseconds& last) {

@@ -40,7 +40,7 @@ struct Woke {
 struct WentIdle {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
-    bool is_parked = false;  ///< off the engine
+    bool is_inactive = false;  ///< true if the VF was not in the engine
 };
 
 struct Throttled {
@@ -61,11 +61,11 @@ struct Restarted {};
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
-    bool is_made = false;  ///< false: these members have no table
+    bool is_made = false;  ///< false: make_table() found no table for these members
     std::uint32_t digest = 0;
 };
 
-/// The PF core's answer to a TableMade: accepted (or TableRefused).
+/// The PF core's answer to a TableMade, if it accepted the table; else TableRefused.
 struct TableInstalled {
     Nanoseconds at{0};
 };
@@ -89,8 +89,8 @@ using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, R
 /// CRC32C of all bytes, so that a replay finds any difference.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
-/// Applies the event to `schedule`. False only if a TableMade has another result than the recorded
-/// one.
+/// Applies the event to `schedule`. Returns false only if a TableMade has another result than the
+/// recorded one.
 bool apply(const Event& event, GpuSchedule& schedule);
 
 /// [kind, members…]; times are relative to `last`.

@@ -9,10 +9,10 @@
 namespace vgpu::daemon::trace {
 
 void ChunkRing::begin(const Json& head) {
-    const std::uint64_t place =
-        chunks_.empty() ? 0 : chunks_.back().place + chunks_.back().bytes.size();
+    const std::uint64_t offset =
+        chunks_.empty() ? 0 : chunks_.back().offset + chunks_.back().bytes.size();
     if (chunks_.size() == kChunks) chunks_.pop_front();
-    chunks_.push_back({.place = place});
+    chunks_.push_back({.offset = offset});
     append(head);
 }
 
@@ -25,8 +25,8 @@ Result<Piece> ChunkRing::read(std::optional<std::uint64_t> after) const {
         if (after.value_or(0) == 0) return Piece{};
         return fail(ErrorId::OutOfRange, fmt::format("nothing was recorded up to {}", *after));
     }
-    Piece piece{.next = chunks_.back().place + chunks_.back().bytes.size()};
-    const std::uint64_t oldest = chunks_.front().place;
+    Piece piece{.next = chunks_.back().offset + chunks_.back().bytes.size()};
+    const std::uint64_t oldest = chunks_.front().offset;
     const std::uint64_t from = after.value_or(oldest);
     if (from > piece.next)
         return fail(ErrorId::OutOfRange,
@@ -34,7 +34,7 @@ Result<Piece> ChunkRing::read(std::optional<std::uint64_t> after) const {
                                 piece.next, from));
     piece.is_late = from < oldest;
     for (const Chunk& chunk : chunks_) {
-        const std::uint64_t skip = from > chunk.place ? from - chunk.place : 0;
+        const std::uint64_t skip = from > chunk.offset ? from - chunk.offset : 0;
         if (skip >= chunk.bytes.size()) continue;
         piece.bytes.insert(piece.bytes.end(),
                            chunk.bytes.begin() + static_cast<std::ptrdiff_t>(skip),
@@ -62,7 +62,7 @@ void Recorder::begin_chunk(bool continues) {
 
 void Recorder::write(const Event& event) {
     // Before the event, because the image must not include the event.
-    if (ring_.wants_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
+    if (ring_.needs_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
     ring_.append(json_of(event, last_));
 }
 

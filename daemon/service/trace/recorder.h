@@ -7,8 +7,8 @@
 //    "names": {VF: NAME}, "unix_time": S, "schedule": [...]}   times below count from "at"
 //   [kind, members…] …                                         see event.cpp
 //
-// A client that continues to read gets every chunk, or is informed that chunks were dropped. Owned
-// by GpuModel.
+// A client that keeps reading gets every chunk, or Piece::is_late if chunks were dropped. Owned by
+// GpuModel.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -27,32 +27,32 @@ namespace vgpu::daemon::trace {
 
 /// `bytes`: the rest of a chunk, and whole chunks, to append to the earlier pieces.
 struct Piece {
-    std::uint64_t next = 0;  ///< place to continue from
-    bool is_late = false;    ///< earlier records were dropped
+    std::uint64_t next = 0;  ///< offset to continue from
+    bool is_late = false;    ///< true if earlier records were dropped
     std::vector<std::uint8_t> bytes{};
 };
 
-/// A ring of chunks. A new chunk replaces the oldest one. A place is a number of bytes since the
-/// first chunk.
+/// A ring of chunks. A new chunk replaces the oldest one. An offset counts bytes from the start
+/// of the first chunk.
 class ChunkRing {
 public:
-    /// A chunk ends with the first event that exceeds this size. So a GPU needs a little more than
-    /// 256 KiB.
+    /// A chunk ends with the event that brings it to this size or beyond. So a GPU needs a little
+    /// more than 256 KiB.
     static constexpr std::size_t kChunkBytes = 32u << 10;
     static constexpr std::size_t kChunks = 8;
 
-    [[nodiscard]] bool wants_chunk() const {
+    [[nodiscard]] bool needs_chunk() const {
         return chunks_.empty() || chunks_.back().bytes.size() >= kChunkBytes;
     }
     void begin(const Json& head);
     void append(const Json& item);
-    /// Reads from the place `after` (Piece::next of an earlier read), or from the oldest chunk.
+    /// Reads from the offset `after` (Piece::next of an earlier read), or from the oldest chunk.
     /// OutOfRange if `after` is beyond the end.
     [[nodiscard]] Result<Piece> read(std::optional<std::uint64_t> after) const;
 
 private:
     struct Chunk {
-        std::uint64_t place = 0;
+        std::uint64_t offset = 0;
         std::vector<std::uint8_t> bytes{};
     };
     std::deque<Chunk> chunks_;
@@ -101,7 +101,7 @@ private:
     Nanoseconds last_{0};  ///< time of the last event
     /// The image does not contain a table that is not yet confirmed, so no chunk may begin
     /// meanwhile.
-    bool is_table_open_ = false;  ///< made, neither installed nor refused yet
+    bool is_table_open_ = false;  ///< true between make_table() and the PF core's answer
 };
 
 }  // namespace vgpu::daemon::trace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfAssignmentPolicy: which driver gets the function of a VF, and whether the end of a claim
-// empties its VRAM. Part of VfSpec. Plain values, which GpuModel applies. VRAM that leaves a VF is
-// always scrubbed and verified.
+// scrubs its VRAM. Part of VfSpec. Only data, which GpuModel applies. Whatever the policy, VRAM
+// that a VF loses is scrubbed and verified.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -15,8 +15,8 @@ namespace vgpu::daemon {
 
 struct VfAssignmentPolicy {
     AssignmentMode assignment_mode = AssignmentMode::Default;
-    /// Empties the VF at the end of every claim, including claims with an expired lease; otherwise
-    /// only if the release requests it.
+    /// True if every end of a claim scrubs the VF, also if another owner takes over after the lease
+    /// is over. Otherwise only a pause or a release that requests a scrub does.
     bool scrubs_on_release = false;
 
     bool operator==(const VfAssignmentPolicy&) const = default;

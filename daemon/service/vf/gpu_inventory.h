@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuInventory: resources and VFs of one GPU, as plans need them. GpuModel::inventory() makes it.
-// The resources are normalised: a mask of all compute units, and a number of all doorbell pages,
-// are 0.
+// The resources are normalised: 0 stands for the mask of all compute units, and for the number of
+// all doorbell pages.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -22,8 +22,8 @@ struct InventoryVf {
     VfSpec spec{};
     bool is_attached = false;
     OwnerRecord owner{};
-    bool is_lease_over = false;  ///< the lease of `owner` is over
-    /// `owner` is a domain that runs, or may be about to start.
+    bool is_lease_over = false;  ///< true if the lease of `owner` is over
+    /// True if `owner` is a domain that runs, or may be about to start.
     bool has_running_domain = false;
     std::string condition{};  ///< why the VF is not in service as defined; empty if it is
 
@@ -49,6 +49,11 @@ inline void apply(const GpuChange& change, GpuSettings& settings) {
     settings.max_gap_ms = change.max_gap_ms.value_or(settings.max_gap_ms);
 }
 
+/// A change that gives every value.
+inline GpuChange change_to(const GpuSettings& settings) {
+    return {.quantum_us = settings.quantum_us, .max_gap_ms = settings.max_gap_ms};
+}
+
 /// The number of enabled VFs before and after a step.
 struct VfCount {
     std::uint32_t from = 0, to = 0;
@@ -59,7 +64,7 @@ struct VfCount {
     bool operator==(const VfCount&) const = default;
 };
 
-/// A plan changes its own copy (change_plan.h, perform()).
+/// The planner changes its own copy (change_plan.h, perform()).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
@@ -67,11 +72,11 @@ struct GpuInventory {
     Abilities abilities{};            ///< limits of one VF, and what each change needs
     std::uint32_t total_vfs = 0;      ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
-    /// VFs in use that are not vgpud's: "vf3 (0000:03:00.3) is open through vfio-pci".
+    /// VFs in use that vgpud did not create: "vf3 (0000:03:00.3) is open through vfio-pci".
     std::vector<std::string> other_users{};
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
-    bool is_scrubbing = false;       ///< resources of some former VFs are being scrubbed
+    bool is_scrubbing = false;       ///< true while resources of former VFs are being scrubbed
 
     bool operator==(const GpuInventory&) const = default;
 };

@@ -173,7 +173,7 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     if (owner.name.empty()) return "";
     if (is_expired(owner, facts.now))
         return fmt::format("the lease of {} is over", claim_text(owner));
-    // A VM is claimed for before its process exists.
+    // VFs are claimed for a VM before its process exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new && !outlives_stops(owner))
         return fmt::format("{} no longer exists", claim_text(owner));

@@ -25,9 +25,9 @@ struct OwnerRecord {
     std::string name{};            ///< empty: no owner
     std::uint64_t generation = 0;  ///< 0: no claim
     std::uint32_t lease_s = 0;     ///< 0: without limit
-    UnixTime since{0};             ///< or the owner's first renewal after a boot
+    UnixTime since{0};             ///< time of the claim, or of its first renewal after a boot
     UnixTime expires{0};           ///< 0: never
-    bool is_persistent = false;    ///< only an explicit release ends it
+    bool is_persistent = false;    ///< true if only an explicit release ends it
 
     bool operator==(const OwnerRecord&) const = default;
 };
@@ -35,8 +35,8 @@ struct OwnerRecord {
 /// lease_s counts from now, also in a renewal; 0: without limit.
 struct ClaimRequest {
     std::string owner;
-    /// Expected generation of the claim in force. The request fails if another claim is in force.
-    /// 0: no claim may be in force.
+    /// The request fails unless the claim in force has this generation; 0: unless there is no
+    /// claim; none: not checked.
     std::optional<std::uint64_t> generation{};
     std::uint32_t lease_s = 0;
     std::optional<bool> is_persistent{};  ///< none: unchanged; false for a new claim
@@ -53,7 +53,8 @@ struct ClaimFacts {
 
 /// Longest lease: a year. A lease of 0 has no limit.
 inline constexpr std::uint32_t kMaxLeaseS = 366 * 24 * 3600;
-/// Time for which a new owner's process need not exist yet.
+/// For this long after a claim, an owner without a process does not count as gone: VFs are claimed
+/// for a VM before its process exists.
 inline constexpr std::chrono::seconds kOwnerGrace{60};
 /// A claimed VF looks forgotten if no client opens it for this long.
 inline constexpr std::chrono::hours kLongUnattached{1};
@@ -61,10 +62,10 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 /// InvalidOwner unless 1 to 128 printable ASCII characters without blanks, quotes, backslashes.
 [[nodiscard]] Result<> check_owner_name(std::string_view owner);
 
-/// Whether the claim outlives stops of its owner.
+/// True if the claim outlives stops of its owner.
 [[nodiscard]] bool outlives_stops(const OwnerRecord& owner);
 
-/// Whether the lease is over. The claim still stays in force until another owner claims the VF, so
+/// True if the lease is over. The claim still stays in force until another owner claims the VF, so
 /// a late renewal loses nothing.
 [[nodiscard]] bool is_expired(const OwnerRecord& owner, UnixTime now);
 
@@ -84,9 +85,9 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 struct DomainOwner {
     std::string uuid;
 };
-/// One life of a job of an engine, which is a scheduler of many hosts. A job that the engine starts
-/// again has the next life, so that a late end of an earlier life ends no claim of this life. Only
-/// the engine knows whether a life is over.
+/// One life of a job. The engine is a scheduler of many hosts, such as Slurm. A job that the engine
+/// starts again has the next life, so that a late end of an earlier life ends no claim of this
+/// life. Only the engine knows whether a life is over.
 struct EngineOwner {
     std::string engine;
     std::string cluster;
@@ -105,10 +106,10 @@ inline constexpr std::size_t kMaxEngineOwner = 72;
 /// CLUSTER and ID of A-Z a-z 0-9 _ -, LIFE a number, together at most kMaxEngineOwner bytes.
 [[nodiscard]] OwnerForm form_of(std::string_view owner);
 
-/// Whether both name one owner. A process id with and without its start time is the same owner.
+/// True if both are the same text, or the same process id, one of them without a start time.
 [[nodiscard]] bool is_same_owner(std::string_view one, std::string_view other);
 
-/// Whether the owner, whose lease is not over, is a domain that runs, may run, or has claimed so
+/// True if the owner, whose lease is not over, is a domain that runs, may run, or has claimed so
 /// recently that it may be about to start. `exists`: whether the domain runs; none: unknown.
 [[nodiscard]] bool runs_domain(const OwnerRecord& owner, std::optional<bool> exists, UnixTime now);
 
@@ -120,9 +121,9 @@ struct OrphanFacts {
     std::optional<bool> exists{};            ///< none: unknown
 };
 
-/// Why the claim looks forgotten (lease over, owner gone, VF never opened); empty if it does not.
-/// For a persistent claim, an owner that is absent or does not use the VF is no such reason. For an
-/// EngineOwner only a lease that is over is a reason: the engine's bridge judges all else.
+/// Why the claim looks forgotten (lease over, owner gone, VF not open for long); empty if it does
+/// not. A claim for which outlives_stops() is true looks forgotten only if its lease is over. So
+/// does a claim of an EngineOwner, because only the engine knows whether that owner is gone.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

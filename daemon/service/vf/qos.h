@@ -40,8 +40,8 @@ inline constexpr std::array kPriorityClassWords{Word{"high", scheduler::Priority
     return name_among(kPriorityClassWords, priority_class);
 }
 
-/// The VF's contract. A max_gap_ms of 0 becomes the GPU's value, a preempt_timeout_ms of 0 the
-/// default.
+/// The VF's contract. A max_gap_ms of 0 becomes the GPU's value, and a preempt_timeout_ms of 0 the
+/// default of Contract.
 [[nodiscard]] scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight,
                                               std::uint32_t quantum_us,
                                               std::uint32_t gpu_max_gap_ms);

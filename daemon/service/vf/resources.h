@@ -43,7 +43,8 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// The resources that the driver reports, without security. Unknown ones are those of `usual`.
+/// The resources that the driver reports, without security. Those that it does not report are taken
+/// from `usual`.
 VfResources resources_of(const VfFacts& active, const VfResources& usual = {});
 
 /// The request to the driver. The caller adds VF number and UUID.

@@ -33,7 +33,7 @@ void apply(const VfChange& change, VfSpec& spec);
 /// The change that gives a VF all settings and the profile of `spec`.
 [[nodiscard]] VfChange settings_of(const VfSpec& spec);
 
-/// A kind of change, with its value if that is a whole number.
+/// A kind of change, with the new value if it is a setting and a whole number.
 struct ChangedValue {
     Change change{};
     std::optional<std::uint64_t> value{};
@@ -42,7 +42,8 @@ struct ChangedValue {
 [[nodiscard]] std::vector<ChangedValue> differences(const VfSpec& from, const VfSpec& to);
 [[nodiscard]] std::vector<ChangedValue> differences(const GpuSettings& from, const GpuSettings& to);
 
-/// The change that needs most, among those that vgpud can make (check_offered() refuses others).
+/// The strictest condition of several changes, and the change that has it. Ignores changes that
+/// vgpud cannot make (check_offered() refuses them).
 struct Need {
     Needs needs = Needs::Nothing;
     Change change{};

@@ -15,7 +15,7 @@ std::uint64_t us_of(double ms) {
     return static_cast<std::uint64_t>(ms * kUsPerMs);
 }
 
-/// The smaller of two bounds; 0: none.
+/// The smaller of two bounds; a bound of 0 means no bound.
 std::uint64_t least_bound(std::uint64_t one, std::uint64_t other) {
     if (one == 0 || other == 0) return std::max(one, other);
     return std::min(one, other);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Shares: the settings of a VF as a driver without run tables gets them, and the quanta that follow
-// for all VFs. Admission, plans and GpuModel use the same functions, so that what is admitted is
-// what the driver gets. Pure.
+// Shares: converts the settings of VFs to the shares and quanta of drivers without run tables.
+// Admission, plans and GpuModel use the same functions, so that the driver gets exactly the values
+// that were admitted. Pure.
 #pragma once
 
 #include "daemon/backend/quanta.h"
@@ -16,11 +16,12 @@
 
 namespace vgpu::daemon {
 
-/// Settings that the driver does not offer are left out.
+/// min_pct, max_gap_ms and latency_ms are left out if the driver does not offer them.
 [[nodiscard]] VfShare share_of(const Abilities& abilities, const GpuSettings& settings,
                                std::uint32_t vf, const VfSpec& spec);
 
-/// The quanta of `vfs` on a GPU whose functions are served in turn (Abilities::pf_quantum_ms).
+/// The quanta of `vfs`, in their order, on a GPU whose functions are served in turn
+/// (Abilities::pf_quantum_ms). NoSchedule or OutOfRange as in backend/quanta.h.
 [[nodiscard]] Result<Quanta> quanta_of(const Abilities& abilities, const GpuSettings& settings,
                                        std::span<const VfSpec> vfs);
 

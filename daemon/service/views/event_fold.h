@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventFold: limits events that a guest can cause repeatedly. In each window of kWindow, kReported
-// of them pass. The others are counted, and their number is reported at the end of the window. So
-// no guest can fill the log, events, bus or recording. Owned by each GpuModel and by Agents.
+// EventFold: limits events that a guest can cause repeatedly. Of each VF and kind, kReported events
+// pass in each window of kWindow. The others are counted, and their number is reported at the end
+// of the window. So no guest can fill the log, events, bus or recording. Owned by each GpuModel and
+// by Agents.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -22,7 +23,7 @@ public:
     static constexpr std::uint32_t kReported = 8;
     static constexpr Nanoseconds kWindow = std::chrono::minutes(1);
 
-    /// Whether the event passes. If not, it is counted, and take_due() reports it.
+    /// True if the event passes. If not, it is counted, and take_due() reports it.
     [[nodiscard]] bool admits(const AdminEvent& admin_event, Nanoseconds now);
     /// For each finished window with counted events: the last such event and their number.
     [[nodiscard]] std::vector<AdminEvent> take_due(Nanoseconds now);

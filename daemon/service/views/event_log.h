@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: the last kCapacity events with number and time, for `vgpuctl events` and the bug
+// EventLog: up to kCapacity recent events with number and time, for `vgpuctl events` and the bug
 // report. A full log drops the oldest event of the VF and kind with the most events. Numbers begin
-// at 1 in each vgpud and have no gaps, so a reader can see how many events it missed. Bounded in
-// bytes. Main loop.
+// at 1 in each vgpud and count every event, so a reader sees by a gap how many events were dropped.
+// Bounded in bytes. Runs in the main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"

@@ -48,7 +48,7 @@ public:
         else
             set(vf, std::move(view));
     }
-    /// Whether both have the same views, all shared.
+    /// True if both consist of the same shared views.
     [[nodiscard]] bool is_shared_with(const VfViews& other) const { return views_ == other.views_; }
     [[nodiscard]] Iterator begin() const { return Iterator(views_.begin()); }
     [[nodiscard]] Iterator end() const { return Iterator(views_.end()); }

@@ -45,7 +45,7 @@ struct TableView {
     bool operator==(const TableView&) const = default;
 };
 
-/// One GPU. A pid of 0: vgpud did not start the process, or it does not run.
+/// One GPU. A pid of 0: the process does not run, or vgpud does not manage it.
 struct GpuView {
     std::string id;
     GpuState state = GpuState::Starting;
@@ -101,7 +101,7 @@ struct VfTiming {
     double lag_quanta = 0, worst_lag_quanta = 0;
     std::uint64_t wait_ns = 0;  ///< time with work and tokens, but not in the engine
     std::uint64_t wait_p50_ns = 0, wait_p99_ns = 0;  ///< of recent waits
-    bool is_capped = false;                          ///< has work, but no tokens
+    bool is_throttled = false;                       ///< true if the VF has work, but no tokens
 
     bool operator==(const VfTiming&) const = default;
 };
@@ -110,8 +110,8 @@ struct VfTiming {
 struct VfView {
     std::string gpu;
     VfRecord record;
-    VfFacts active{};  ///< as last read
-    std::string socket;
+    VfFacts active{};    ///< as last read
+    std::string socket;  ///< for vfio-user clients; empty if unknown
     /// The abilities of the GPU; null: all settings are shown.
     std::shared_ptr<const Abilities> abilities{};
     /// Time in the engine, including events that are newer than active.service_ns, the last value

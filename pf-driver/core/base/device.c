@@ -41,7 +41,7 @@ int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint
 	return vgpu_pf_device_write(pf, reg + vf->number * HW_VGPU_BANK_STRIDE, value);
 }
 
-/* Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank; reading the low half latches the high one. */
+/* Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: all ones if the device is gone. */
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
 {
 	uint64_t low = vgpu_pf_device_read_bank(pf, vf, reg_lo);
@@ -109,7 +109,7 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 {
 	uint32_t offset = VGPU_PCI_ECAP_FIRST;
 
-	/* bounds the walk, in case the list of capabilities has a loop */
+	/* the number of steps is limited, because the list of capabilities may have a loop */
 	for (uint32_t step = 0; step < VGPU_PCI_CONFIG_BYTES / 8; step++) {
 		uint32_t header = read_config(pf, offset);
 
@@ -135,7 +135,7 @@ static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 	return vsec + (value & 0xffu) * 16u;
 }
 
-/* refuses a device that reports impossible sizes, before anything is written to it */
+/* refuses a device that reports unsupported sizes, before anything is written to it */
 static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
@@ -144,8 +144,10 @@ static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *devi
 					 device->total_vfs, VGPU_PF_MAX_VFS);
 	if (device->vram_bytes < 2 * VGPU_VRAM_UNIT_BYTES ||
 	    device->vram_bytes > VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES)
-		return vgpu_pf_text_fail(pf, -ENODEV, "device reports %llu MiB of VRAM",
-					 LLU(device->vram_bytes >> 20));
+		return vgpu_pf_text_fail(
+			pf, -ENODEV, "device reports %llu MiB of VRAM; %llu to %llu are supported",
+			LLU(device->vram_bytes >> 20), LLU(2 * VGPU_VRAM_UNIT_BYTES >> 20),
+			LLU(VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES >> 20));
 	if (device->cu_count == 0 || device->cu_count > 64)
 		return vgpu_pf_text_fail(pf, -ENODEV,
 					 "device reports %u CUs; 1 to 64 are supported",
@@ -153,8 +155,8 @@ static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *devi
 	return 0;
 }
 
-/* fails if a value is all ones: the device is gone, because no device has such a value */
-static int read_facts(struct vgpu_pf *pf, struct vgpu_pf_device *device)
+/* fails if a value is all ones, which no device has: the device is gone */
+static int read_properties(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
 	uint32_t aperture_mb = vgpu_pf_device_read(pf, REG_VGPU_APERTURE_SIZE_MB);
@@ -189,7 +191,7 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	device->scheduler = find_scheduler(pf, device->vsec);
 	if (device->scheduler == device->vsec || device->scheduler == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
-	error = read_facts(pf, device);
+	error = read_properties(pf, device);
 	return error ? error : check_resources(pf, device);
 }
 

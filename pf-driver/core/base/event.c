@@ -16,7 +16,7 @@ static struct vgpu_pf_event *ring_entries(struct vgpu_pf *pf)
 	return (void *)((uint8_t *)pf->params.event_ring + VGPU_PF_RING_EVENTS_OFFSET);
 }
 
-/* a power of two */
+/* returns the number of entries, a power of two */
 static uint32_t entries_that_fit(uint32_t bytes)
 {
 	uint64_t entries = (bytes - VGPU_PF_RING_EVENTS_OFFSET) / sizeof(struct vgpu_pf_event);
@@ -40,7 +40,7 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
-	/* computed again, because the shared head is not trusted */
+	/* computed again: the core does not rely on memory that it shares with clients */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
 	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];
 	struct vgpu_pf_event copy = *event;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Rate limit on the events and log lines that a guest can cause. The first 24 of each minute are
- * written; the event UNREPORTED reports the number of the others. A VF in quarantine causes none.
+ * Rate limit on the events HANG, RESET_DONE and GUEST_ERROR, and on log lines, if a guest causes
+ * them. For each VF, the first 24 of each minute are written; the event UNREPORTED reports the
+ * number of the others. For a VF in quarantine, none is written or counted.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -9,9 +10,9 @@
 #define NOTIFY_MAX 24u
 
 /*
- * May an event or a log line that a guest caused be written? Return: false if the VF is in
- * quarantine, or if the limit of this minute is used up. In the latter case the event or line is
- * counted for the event UNREPORTED.
+ * Check whether an event or a log line that a guest caused may be written. Return: false if the VF
+ * is in quarantine, or if the limit of this minute is used up. In the latter case the event or line
+ * is counted for the event UNREPORTED.
  */
 bool vgpu_pf_notify_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -6,10 +6,11 @@
  * nothing else of the platform, so the same core runs in the kernel module, in the process vgpu-pf,
  * and in tests. Each platform fills struct vgpu_os_ops and embeds struct vgpu_os.
  *
- * The platform calls one function of the core at a time, so the core needs no locks. The core never
- * sleeps: to wait, it arms the one timer and returns. It allocates only DMA memory, through
- * dma_alloc(). A service returns -ENODEV if the device is gone; the platform then calls
- * vgpu_pf_surprise_remove(). Services never call back into the core.
+ * The platform calls one function of the core at a time (pf.h names the exceptions, which only
+ * read), so the core needs no locks. The core never sleeps: to wait, it arms the one timer and
+ * returns. It allocates only DMA memory, through dma_alloc(). A service returns -ENODEV if the
+ * device is gone; the platform then calls vgpu_pf_surprise_remove(). Services never call back into
+ * the core.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -21,7 +22,7 @@ struct vgpu_os;
 /**
  * enum vgpu_os_log_level - severity of a log line
  * @VGPU_OS_LOG_ERROR: an operator must act
- * @VGPU_OS_LOG_WARNING: odd, but handled
+ * @VGPU_OS_LOG_WARNING: unexpected, but handled
  * @VGPU_OS_LOG_INFO: a state that an operator cares about
  * @VGPU_OS_LOG_DEBUG: details
  */
@@ -56,14 +57,14 @@ struct vgpu_os_dma {
  * @dma_alloc: allocate memory that the device can reach
  * @dma_free: free memory of dma_alloc()
  * @now_ns: read CLOCK_MONOTONIC
- * @timer_arm: set the one timer: call vgpu_pf_timer() at or after deadline_ns; 0: disarm
- * @events_notify: the event ring has new entries: wake the pollers
+ * @timer_arm: set the one timer: vgpu_pf_timer() is called at or after deadline_ns; 0: disarm
+ * @events_notify: wake the pollers of the event ring, which has new entries
  * @log: write one log line
  * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the platform
  *	will call vgpu_pf_stream_ready(); or another negative errno
  * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
  *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
- * @request_done: a request that returned -EINPROGRESS has finished, and its payload is filled in;
+ * @request_done: report the end of a request that returned -EINPROGRESS; its payload is filled in;
  *	error: 0 or negative errno; message: text of the error
  */
 struct vgpu_os_ops {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the lowest folder of the core: device access by name, texts, timers, events. These
- * functions call no function of another folder of the core. Grouped by file; each function is
+ * Functions of the lowest folder of the core: device access by name, texts, timers, events. They
+ * call no function of another folder of the core. They are grouped by file; each function is
  * documented where it is defined.
  */
 #ifndef VGPU_CORE_BASE_PARTS_H
@@ -53,10 +53,10 @@ void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id);
 void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
 			  uint64_t delay_ns);
 void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id);
-bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now);
+bool vgpu_pf_timer_expire(uint64_t *deadline_ns, uint64_t now);
 void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
-/* an operation of the uapi that a client or the platform calls */
+/* one call of an operation of the uapi, by a client or by the platform */
 struct vgpu_pf_call {
 	void *payload;
 	uint64_t token;

@@ -3,7 +3,7 @@
 #include "pf-driver/core/base/parts.h"
 
 /*
- * Format as vsnprintf() into a buffer of at least 1 byte; longer text is cut. Return: characters
+ * Format like vsnprintf() into a buffer of at least 1 byte; longer text is cut. Return: characters
  * written, without the NUL.
  */
 uint32_t vgpu_pf_text_vformat(char *out, uint32_t bytes, const char *format, va_list args)
@@ -25,7 +25,7 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	return used;
 }
 
-/* Set the error message of the request: the failure, its place, and the remedy. Return: error. */
+/* Set the error message that vgpu_pf_view_message() and replies return. Return: error. */
 int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 {
 	va_list args;
@@ -48,10 +48,10 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	pf->os->ops->log(pf->os, level, line);
 }
 
-/* The CRC-32C of the checkpoint and of streams; crc: 0, or the result for the preceding bytes. */
+/* Compute a CRC-32C, for checkpoint and streams; crc: 0, or the result for the bytes before. */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
-	/* CRC-32C (0x82f63b78 reflected), for one nibble */
+	/* one entry for each nibble; polynomial 0x82f63b78 (reflected) */
 	static const uint32_t table[16] = {
 		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
 		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Deadlines of the PF and of its VFs, all kept by the one timer of the platform. A deadline is an
+ * Deadlines of the PF and of its VFs, all served by the one timer of the platform. A deadline is an
  * absolute time in ns; 0 means not set. top/timers.c calls the handler of a deadline once, when the
  * deadline has passed.
  */
@@ -12,7 +12,7 @@ uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 	return pf->os->ops->now_ns(pf->os);
 }
 
-/* How long to wait for a guest or the device: ms on silicon, times time_scale. Return: ns. */
+/* Scale a wait for a guest or the device; ms: the wait on silicon. Return: ns. */
 uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms)
 {
 	return ms * VGPU_NS_PER_MS * pf->params.time_scale;
@@ -49,7 +49,7 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id)
 }
 
 /* Clear a deadline if it has passed. Return: true if so. */
-bool vgpu_pf_timer_take(uint64_t *deadline_ns, uint64_t now)
+bool vgpu_pf_timer_expire(uint64_t *deadline_ns, uint64_t now)
 {
 	if (*deadline_ns == 0 || *deadline_ns > now)
 		return false;

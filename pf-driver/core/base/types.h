@@ -2,8 +2,8 @@
 /*
  * Everything that the PF core takes from its compiler and C library: fixed-width integers, bool,
  * va_list, four memory functions, vsnprintf() and errno values. The core is freestanding C11; the
- * kernel module and the process vgpu-pf compile the same files. Only this header checks which of
- * the two is being compiled.
+ * kernel module and the process vgpu-pf compile the same files. In core/, only this header checks
+ * which of the two is being compiled.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H
@@ -67,7 +67,7 @@ int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 
 #endif /* !__KERNEL__ */
 
-/* around the functions of a header that C++ includes, too */
+/* These enclose the functions of a header that C++ includes, too. */
 #ifdef __cplusplus
 #define VGPU_C_BEGIN extern "C" {
 #define VGPU_C_END   }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_vf has everything that the PF core knows about one VF. Each sub-struct belongs to one
- * file. Other files write to the sub-struct only where they begin, restore, reset or end a VF.
+ * struct vgpu_vf has everything that the PF core knows about one VF. The comment of each sub-struct
+ * names the files that own it. Other files write single members, mostly when they provision, pause,
+ * restore, reset or release the VF.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -12,8 +13,8 @@
 
 /*
  * Life cycle events (control.c) in order of severity, the most severe last. inbox.c has the order
- * in which pending events are carried out. PAUSE and the events after it wait until the VF is not
- * in the engine.
+ * in which pending events are carried out. PAUSE and the events after it wait until the VF has
+ * left the engine.
  */
 enum vgpu_vf_event {
 #define VF_EVENT(name) VGPU_VF_EVENT_##name,
@@ -22,22 +23,23 @@ enum vgpu_vf_event {
 	VGPU_VF_EVENTS,
 };
 
-/* inbox.c: events of the VF that are not carried out yet */
+/* inbox.c: pending events of the VF */
 struct vgpu_vf_inbox {
-	uint32_t events;		 /* bit per enum vgpu_vf_event */
+	uint32_t events;		 /* one bit for each enum vgpu_vf_event */
 	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
-	enum vgpu_vf_event asked;	 /* the event that an operator requested */
+	enum vgpu_vf_event requested;	 /* the event that an operator requested */
 	uint64_t token;			 /* names the operator's request; 0: no reply is due */
 };
 
+/* control.c */
 struct vgpu_vf_control {
-	bool driver_loaded;
-	bool lost;	     /* STOPPED because the device was lost */
+	bool driver_loaded;  /* true if the guest's driver is loaded */
+	bool lost;	     /* true if the VF is STOPPED because the device was lost */
 	uint32_t gates;	     /* last value written to VGPU_VF0_GATES; UINT32_MAX: not known */
-	uint32_t mismatches; /* events that the transition table does not have */
+	uint32_t mismatches; /* number of events that were impossible in the VF's state */
 };
 
-/* provision.c: the resources of the VF. The checkpoint has this struct: keep the layout */
+/* provision.c: the resources of the VF. The checkpoint contains this struct: keep its layout */
 struct vgpu_vf_config {
 	uint64_t vram_bytes;
 	uint64_t cu_mask;
@@ -48,17 +50,19 @@ struct vgpu_vf_config {
 	uint8_t uuid[16];
 };
 
+/* mailbox.c */
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
-	bool out_pending;	      /* out waits: the guest has not taken the previous message */
-	bool ack_expected;	      /* drivers acknowledge the message in the box */
-	uint32_t deferred_request;    /* a deferred enum mailbox_to_pf (mailbox.c); 0: none */
-	uint64_t not_before_ns;	      /* a throttled guest's message waits until then; 0: unset */
-	uint64_t messages, unknown;   /* received; of these, with an unknown number */
+	bool out_pending;  /* true if out waits until the guest has taken the previous message */
+	bool ack_expected; /* true if the driver has yet to acknowledge the message in its box */
+	uint32_t deferred_request;  /* the deferred request, enum mailbox_to_pf; 0: none */
+	uint64_t not_before_ns;	    /* when a throttled guest's message is read; 0: not set */
+	uint64_t messages, unknown; /* messages received; those with an unknown number */
 };
 
+/* full_access.c */
 struct vgpu_vf_access {
-	bool granted; /* the guest's driver has full access, also while the VF is paused */
+	bool granted; /* true if the guest's driver has full access, even while the VF is paused */
 	uint64_t count, timeouts;
 };
 
@@ -68,27 +72,29 @@ enum vgpu_vf_reset_stage {
 	VGPU_VF_RESET_WAIT_FLR,	  /* the device resets the function */
 };
 
+/* reset.c */
 struct vgpu_vf_reset {
 	enum vgpu_vf_reset_stage stage;
 	enum vgpu_pf_reason reason;
-	bool flr_done;	   /* the FLR of this reset is done or was done by the client */
-	bool is_flr_known; /* the client has done an FLR; RESET is posted and not carried out */
-	bool guest_notified,
-		guest_ready; /* in this reset: FLR_NOTIFICATION sent; READY_TO_RESET received */
-	bool renotified;     /* the guest was notified a second time in this wait */
-	bool unanswered;     /* a late READY_TO_RESET answers the last reset: no new request */
-	uint32_t answer;     /* mailbox request to answer when the reset is done; 0: none */
+	bool flr_done;	   /* true if the FLR of this reset is done, by the core or by the client */
+	bool is_flr_known; /* true if the pending RESET is for an FLR that the client has done */
+	/* in this reset: true if FLR_NOTIFICATION was sent; true if READY_TO_RESET was received */
+	bool guest_notified, guest_ready;
+	bool renotified; /* true if the guest was notified a second time in this wait */
+	bool unanswered; /* true if the next READY_TO_RESET answers the last reset, too late */
+	uint32_t answer; /* mailbox request to answer when the reset is done; 0: none */
 	uint64_t deadline_ns;
 	uint64_t started_ns;
 	uint64_t count, guest_count, hang_count;
 };
 
+/* scrub.c */
 enum vgpu_vf_scrub_stage {
 	VGPU_VF_SCRUB_NONE = 0,
 	VGPU_VF_SCRUB_STATE,  /* zero the device state of the VF */
 	VGPU_VF_SCRUB_VRAM,   /* zero the VF's VRAM */
 	VGPU_VF_SCRUB_VERIFY, /* check that the VF's VRAM is zero */
-	VGPU_VF_SCRUB_DONE,   /* waits for SCRUB_DURABLE */
+	VGPU_VF_SCRUB_DONE,   /* the VF waits for SCRUB_DURABLE */
 };
 
 struct vgpu_vf_scrub {
@@ -101,50 +107,53 @@ struct vgpu_vf_scrub {
 /* run/contract.c: the terms in force; state of the reservation and of the cap (a token bucket) */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
-	bool is_awake;		  /* the VF had work when the reservation was last updated */
-	bool is_exhausted;	  /* the reservation waits for its next budget */
-	bool is_throttled;	  /* skipped until it has enough tokens for a slice */
-	int64_t budget_ns;	  /* left of the reservation; negative after an overrun */
-	int64_t tokens;		  /* in millionths of a ns; negative after an overrun */
-	uint64_t deadline_ns;	  /* deadline of the budget */
-	uint64_t filled_ns;	  /* the time up to which tokens have been added */
-	uint64_t capped_since_ns; /* start of the cap */
-	uint64_t throttled_ns;	  /* start of the present time throttled with work; 0: none */
-	uint64_t capped_ns;	  /* total of the earlier times throttled with work */
+	bool is_awake;	   /* true if the VF had work when the reservation was last updated */
+	bool is_exhausted; /* true if the reservation waits for its next budget */
+	bool is_throttled; /* true if the VF is skipped until it has tokens for a slice */
+	int64_t budget_ns; /* remaining budget of the reservation; negative after an overrun */
+	int64_t tokens;	   /* tokens of the cap, in millionths of a ns; negative after an overrun */
+	uint64_t deadline_ns;	     /* deadline of the budget */
+	uint64_t filled_ns;	     /* the time up to which tokens have been added */
+	uint64_t cap_since_ns;	     /* when the cap was set */
+	uint64_t throttled_since_ns; /* since when the VF has work but is throttled; 0: it is not */
+	uint64_t throttled_ns;	     /* total of the earlier times with work but throttled */
 };
 
 /* run/share.c: the weight of the VF, and how far it has been served */
 struct vgpu_vf_share {
-	uint32_t weight;	 /* in force; 0: none */
-	uint32_t table_weight;	 /* the weight of the table in force */
-	uint32_t priority_class; /* that of the table in force */
+	uint32_t weight;	 /* the weight in force; 0: none */
+	uint32_t table_weight;	 /* the weight in the table in force */
+	uint32_t priority_class; /* the priority class in the table in force */
 	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
-	bool is_competing;
-	bool has_negative_lag; /* has no work and a negative lag; its weight still counts */
-	bool was_by_weight;    /* the last run was not served by the reservation */
+	bool is_competing;	 /* true if the VF competes by weight: with work, or strict */
+	bool has_negative_lag; /* true if the VF has negative lag and no work; its weight counts */
+	bool was_by_weight;    /* true if the last run was not served from the reservation */
 	uint64_t received;     /* virtual time of its class up to which the VF has been served */
-	uint64_t rest;	       /* remainder of the last division that advanced received */
-	uint64_t early_ns;     /* service counted before its run was in the log */
+	uint64_t remainder;    /* remainder of the last division that advanced received */
+	uint64_t early_ns;     /* service that was counted before the device logged its run */
 };
 
 /* the files of run/: service received, and state of the VF between runs */
 struct vgpu_vf_service {
 	uint64_t ns;
-	uint64_t reserved_ns; /* part of ns that the reservation paid for */
+	uint64_t reserved_ns; /* part of ns that was served from the reservation */
 	uint64_t wave_instructions;
 	uint64_t switches;
 	uint64_t overruns, overrun_max_ns;
 	int64_t budget_ns;	   /* reserve section: budget left in this cycle */
 	uint64_t waiting_since_ns; /* start of the VF's wait with work; 0: it does not wait */
-	uint32_t quantum_us;	   /* last written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
+	uint32_t quantum_us; /* last value written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
-/* guard.c: abuse limits, GIM's sliding windows, in the order of the uapi's guard_events[] */
+/*
+ * guard.c: the kinds of events that the guard counts, each in a sliding window (as in GIM, AMD's PF
+ * driver); the order is that of guard_events[] in the uapi
+ */
 enum vgpu_guard_kind {
-	VGPU_GUARD_FLR = 0,
-	VGPU_GUARD_EXCLUSIVE,
-	VGPU_GUARD_EXCLUSIVE_TIMEOUT,
-	VGPU_GUARD_INTERRUPT,
+	VGPU_GUARD_FLR = 0,	      /* resets */
+	VGPU_GUARD_EXCLUSIVE,	      /* requests for full access to load */
+	VGPU_GUARD_EXCLUSIVE_TIMEOUT, /* time-outs of full access */
+	VGPU_GUARD_INTERRUPT,	      /* mailbox messages */
 	VGPU_GUARD_KINDS,
 };
 
@@ -153,12 +162,12 @@ enum vgpu_guard_kind {
 
 struct vgpu_vf_guard {
 	uint32_t limits[VGPU_GUARD_KINDS];
-	uint32_t level; /* reaction in force; guard.c lists the levels */
-	bool paused;	/* PAUSED by the guard: RESUME follows when the windows have emptied */
-	uint32_t used[VGPU_GUARD_KINDS];			 /* events counted so far */
+	uint32_t level;			 /* reaction in force; guard.c lists the levels */
+	bool paused;			 /* true if the guard paused the VF, and will resume it */
+	uint32_t used[VGPU_GUARD_KINDS]; /* events counted so far */
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* times of the last events */
-	uint32_t notified; /* notify.c: events and log lines of the guest reported in this minute */
-	uint64_t unreported; /* events and log lines left out in this minute */
+	uint32_t notified;   /* notify.c: events and log lines written in this minute */
+	uint64_t unreported; /* notify.c: events and log lines left out in this minute */
 };
 
 enum vgpu_vf_timer {
@@ -167,7 +176,7 @@ enum vgpu_vf_timer {
 	VGPU_VF_TIMER_ANSWER,	 /* answer the deferred request */
 	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take its message */
 	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
-	VGPU_VF_TIMER_GUARD,	 /* check whether the guard's windows have emptied */
+	VGPU_VF_TIMER_GUARD,	 /* check whether the guard can lift its reaction */
 	VGPU_VF_TIMER_NOTIFY,	 /* end the minute of notify.c */
 	VGPU_VF_TIMERS,
 };
@@ -175,13 +184,13 @@ enum vgpu_vf_timer {
 #define VGPU_TABLE_ENTRIES_UNKNOWN UINT32_MAX
 
 struct vgpu_vf {
-	uint32_t number; /* 1..total_vfs */
+	uint32_t number; /* 1..total_vfs; 0: the PF */
 	uint32_t generation;
 	enum vgpu_pf_vf_state state;
 	enum vgpu_pf_reason last_error;
-	bool attached; /* a client has the function open */
+	bool attached; /* true if a client has the function open */
 	struct vgpu_vf_config config;
-	/* entries of the VF's leaf tables in PF VRAM; all entries after them are zero */
+	/* number of entries of the VF's leaf tables in PF VRAM; all entries after them are zero */
 	uint32_t table_entries;
 	struct vgpu_vf_inbox inbox;
 	struct vgpu_vf_control control;
@@ -196,33 +205,33 @@ struct vgpu_vf {
 	uint64_t timers_ns[VGPU_VF_TIMERS];
 };
 
-/* whether the VF owns resources of the device */
+/* True if the VF owns resources of the device. */
 static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 {
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
 }
 
-/* whether the VF may be in the engine, so that a hang may be its fault */
+/* True if the VF may be in the engine, so that a hang may be its fault. */
 static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
 }
 
-/* whether the VF may be put into the engine */
+/* True if the VF may be put into the engine. */
 static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 {
 	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
 }
 
-/* the most severe of a mask of events; NONE if the mask is empty */
-static inline enum vgpu_vf_event vgpu_vf_weightiest(uint32_t events)
+/* Get the most severe event of a mask. Return: the event; NONE if the mask is empty. */
+static inline enum vgpu_vf_event vgpu_vf_severest(uint32_t events)
 {
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;
 }
 
 /*
- * puts an event into the VF's inbox; if the event is pending already, its first reason stays,
- * unless the new reason is an operator's
+ * Put an event into the VF's inbox. If the event is pending already, its first reason stays, unless
+ * the new reason is OPERATOR.
  */
 static inline void vgpu_vf_post(struct vgpu_vf *vf, enum vgpu_vf_event event,
 				enum vgpu_pf_reason reason)

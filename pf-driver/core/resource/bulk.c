@@ -51,8 +51,8 @@ static void free_retained(struct vgpu_pf *pf)
 }
 
 /*
- * Reads the status of the operation: VGPU_OP_DONE, _BUSY or _REFUSED, or all ones, which says
- * nothing. After a start of the core, an operation of the previous core may still be in progress.
+ * Reads the status of the operation: VGPU_OP_DONE, _BUSY or _REFUSED, or all ones if the status is
+ * not known. After a start of the core, an operation of the previous core may still be in progress.
  */
 static uint32_t read_status(struct vgpu_pf *pf)
 {
@@ -72,7 +72,7 @@ static bool is_device_free(struct vgpu_pf *pf)
 	return status != VGPU_OP_BUSY && status != UINT32_MAX;
 }
 
-static void keep_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
+static void retain_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
 {
 	pf->bulk.retained = *memory;
 	memory->cpu = NULL;
@@ -84,7 +84,7 @@ static void finish(struct vgpu_pf *pf, int error)
 	struct vgpu_bulk_op op = *front(pf);
 
 	if (pf->bulk.is_started && pf->bulk.is_under_way && op.memory)
-		keep_memory(pf, op.memory);
+		retain_memory(pf, op.memory);
 	pf->bulk.head = (pf->bulk.head + 1) % VGPU_BULK_QUEUE;
 	pf->bulk.used--;
 	pf->bulk.is_started = false;
@@ -96,7 +96,7 @@ static void start(struct vgpu_pf *pf)
 	int error;
 
 	pf->bulk.is_started = true;
-	/* also if the write fails: the device may have received the command */
+	/* true even if the write fails, because the device may have received the command */
 	pf->bulk.is_under_way = true;
 	pf->bulk.started_ns = vgpu_pf_timer_now(pf);
 	pf->bulk.poll_delay_ns = BULK_POLL_FIRST_NS;
@@ -105,7 +105,7 @@ static void start(struct vgpu_pf *pf)
 		finish(pf, error);
 }
 
-/* state of the operation in progress: 0 if it is done, -EINPROGRESS, or another error */
+/* returns 0 if the operation is done, -EINPROGRESS, or another error */
 static int poll(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
@@ -171,7 +171,7 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return 0;
 }
 
-/* End all operations with an error. The device is in reset, or cannot reach the host's memory. */
+/* End all operations with an error: the device is about to be reset, or is detached. */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 {
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);

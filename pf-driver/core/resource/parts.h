@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Functions for the resources of a VF, for the data that its guest finds in VRAM, and for bulk
- * operations of the device. Grouped by file; each function is documented where it is defined.
+ * operations of the device. They are grouped by file; each function is documented where it is
+ * defined.
  */
 #ifndef VGPU_CORE_RESOURCE_PARTS_H
 #define VGPU_CORE_RESOURCE_PARTS_H
@@ -20,8 +21,8 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes);
 #define VGPU_VRAM_WORD_BYTES 8u
-int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
-			     uint32_t bytes, const uint8_t *there, uint32_t known);
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *present, uint32_t known);
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes);

@@ -2,9 +2,9 @@
 /*
  * PF2VF and VF2PF, the messages that the PF and the guest's driver leave for each other in the VF's
  * VRAM. The core writes PF2VF as a whole: when it provisions the VF, before it grants full access
- * to a driver that loads, and after a reset. PF2VF does not change in between. The guest writes
- * VF2PF. The core uses VF2PF only if size, version and checksum are valid, and replaces characters
- * of the text that are not printable.
+ * to a driver that loads or recovers, and after a reset. PF2VF does not change in between. The
+ * guest writes VF2PF. The core uses VF2PF only if size, version and checksum are valid, and
+ * replaces characters of the driver's version that are not printable.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
@@ -73,7 +73,7 @@ static char printable(uint8_t c)
 	return c >= 0x20 && c < 0x7f ? (char)c : '?';
 }
 
-/* Read VF2PF of a loaded driver; sets driver_version and guest_fb_usage_bytes if it is valid. */
+/* Read VF2PF of a loaded driver. If valid, set out's driver_version and guest_fb_usage_bytes. */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	const uint8_t *message = pf->scratch;

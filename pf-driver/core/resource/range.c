@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Range manager: owners of the units of a resource, and which units are clean (range.h). */
 #include "pf-driver/core/resource/range.h"
 
 static bool is_inside(const struct vgpu_range_map *map, struct vgpu_range range)
@@ -35,7 +36,7 @@ static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint
 	return best != UINT32_MAX;
 }
 
-static void take_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
+static void claim_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
 	for (uint32_t unit = 0; count > 0; unit++) {
 		if (map->owner[unit] != VGPU_RANGE_FREE)
@@ -50,18 +51,18 @@ void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
 	memset(map->owner, VGPU_RANGE_FREE, sizeof(map->owner));
-	vgpu_pf_range_invalidate(map);
+	vgpu_pf_range_set_all_dirty(map);
 }
 
-/* Invalidate: all units may hold anything, so mark them dirty. */
-void vgpu_pf_range_invalidate(struct vgpu_range_map *map)
+/* Mark all units dirty: their contents are unknown. */
+void vgpu_pf_range_set_all_dirty(struct vgpu_range_map *map)
 {
 	memset(map->dirty, 1, sizeof(map->dirty));
 }
 
 /*
  * Give particular units to an owner. Return: 0, -ERANGE if a unit does not exist, or -EBUSY if one
- * has an owner; then nothing changes.
+ * has an owner. After an error nothing has changed.
  */
 int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
 {
@@ -75,7 +76,7 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 
 /*
  * Give a number of free units to an owner. Return: 0, -EINVAL for 0 units, or -ENOSPC if fewer are
- * free; then nothing changes.
+ * free. After an error nothing has changed.
  */
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
@@ -89,11 +90,11 @@ int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owne
 	}
 	if (vgpu_pf_range_free_units(map) < count)
 		return -ENOSPC;
-	take_scattered(map, count, owner);
+	claim_scattered(map, count, owner);
 	return 0;
 }
 
-/* Free all units of an owner; they stay clean or dirty. Return: number of units freed. */
+/* Free all units of an owner, clean or dirty as they are. Return: number of units freed. */
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 {
 	uint32_t freed = 0;
@@ -107,14 +108,14 @@ uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 	return freed;
 }
 
-/* Mark units that hold zeroes; a range that is not inside the map is ignored. */
+/* Mark units clean: they hold zeroes. A range that is not inside the map is ignored. */
 void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range)
 {
 	if (is_inside(map, range))
 		memset(&map->dirty[range.first], 0, range.count);
 }
 
-/* Mark the units of an owner that may have written to them. */
+/* Mark all units of an owner dirty, because the owner may have written to them. */
 void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner)
 {
 	for (uint32_t unit = 0; unit < map->count; unit++)

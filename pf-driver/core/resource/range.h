@@ -3,7 +3,8 @@
  * Range manager: a map of the owners of at most VGPU_RANGE_UNITS equal units of a resource. A unit
  * is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF). A unit is clean if it is known to
  * hold zeroes, else dirty. A claim takes one run of free units if a run is long enough, otherwise
- * scattered units; a claim that cannot be met takes none. The map is data of its caller (vram.c).
+ * scattered units; a claim that cannot be met takes none. The map of the VRAM is `vram` of
+ * struct vgpu_pf.
  */
 #ifndef VGPU_CORE_RANGE_H
 #define VGPU_CORE_RANGE_H
@@ -33,7 +34,7 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner);
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner);
 void vgpu_pf_range_set_clean(struct vgpu_range_map *map, struct vgpu_range range);
-void vgpu_pf_range_invalidate(struct vgpu_range_map *map);
+void vgpu_pf_range_set_all_dirty(struct vgpu_range_map *map);
 void vgpu_pf_range_set_dirty(struct vgpu_range_map *map, uint8_t owner);
 uint32_t vgpu_pf_range_free_units(const struct vgpu_range_map *map);
 uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t owner);

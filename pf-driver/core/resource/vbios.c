@@ -3,14 +3,14 @@
  * Synthetic VBIOS of a VF. It has the tables that a stock amdgpu VF driver reads, and no code,
  * because a VF runs no VBIOS command. Table numbers and layouts: Linux atomfirmware.h.
  *
- * The image is a list of values and their offsets, so that it can be compared with the documents;
- * all other bytes are 0.
+ * The image is a list of values and their offsets, so that each value can be compared with those
+ * layouts; all other bytes are 0.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
 
 /* offsets of the tables in the image */
-enum vbios_place {
+enum vbios_offset {
 	VBIOS_SIGNATURE = 0x000,
 	VBIOS_LENGTH = 0x002,
 	VBIOS_MAGIC = 0x030,
@@ -68,8 +68,8 @@ static const struct placed_value image_values[] = {
 	{VBIOS_DATA_ENTRY(VBIOS_DATA_VRAM_INFO), 2, VBIOS_VRAM_INFO},
 	{VBIOS_FIRMWARE_INFO, 4, TABLE_HEADER(72, 3, 1)},
 	{VBIOS_FIRMWARE_INFO + 0x04, 4, 0x01000000}, /* firmware revision */
-	{VBIOS_FIRMWARE_INFO + 0x08, 4, 85200},	     /* engine clock, 10 kHz */
-	{VBIOS_FIRMWARE_INFO + 0x0c, 4, 16700},	     /* memory clock, 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x08, 4, 85200},	     /* engine clock in 10 kHz */
+	{VBIOS_FIRMWARE_INFO + 0x0c, 4, 16700},	     /* memory clock in 10 kHz */
 	{VBIOS_FIRMWARE_INFO + 0x10, 4, 2},	     /* capability: GPU_VIRTUALIZATION */
 	{VBIOS_FIRMWARE_INFO + 0x18, 4, 0x4c},	     /* first BIOS scratch register */
 	{VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1)},
@@ -102,19 +102,20 @@ static const struct placed_text image_texts[] = {
 	{VBIOS_ROM_HEADER + 4, "ATOM"},
 };
 
-static void place(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t value)
+static void write_le(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t value)
 {
 	for (uint32_t i = 0; i < bytes; i++)
 		image[offset + i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Compose the image, 64 KiB, for a VF with this VRAM. */
+/* Compose the image, 64 KiB, for a VF with vram_mb MiB of VRAM. */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 {
 	memset(image, 0, VF_VRAM_VBIOS_BYTES);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(image_values); i++)
-		place(image, image_values[i].offset, image_values[i].bytes, image_values[i].value);
-	place(image, VBIOS_MODULE_SIZE_MB, 4, vram_mb);
+		write_le(image, image_values[i].offset, image_values[i].bytes,
+			 image_values[i].value);
+	write_le(image, VBIOS_MODULE_SIZE_MB, 4, vram_mb);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(image_texts); i++)
 		for (uint32_t c = 0; image_texts[i].text[c]; c++)
 			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];

@@ -55,16 +55,16 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 }
 
 /*
- * Writes the table in pf->scratch to VRAM: the first `entries` entries, then zeroes up to `former`,
- * the number of entries of the previous table.
+ * Writes the table in pf->scratch to an offset in device VRAM: the first `entries` entries, then
+ * zeroes up to `former`, the number of entries of the previous table.
  */
-static int write_table(struct vgpu_pf *pf, uint64_t place, uint32_t entries, uint32_t former)
+static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, uint32_t former)
 {
 	uint32_t count = entries > former ? entries : former;
 
 	if (count > VF_PAGE_TABLE_ENTRIES)
 		count = VF_PAGE_TABLE_ENTRIES;
-	return pf->os->ops->vram_write(pf->os, place, pf->scratch, count * sizeof(uint64_t));
+	return pf->os->ops->vram_write(pf->os, offset, pf->scratch, count * sizeof(uint64_t));
 }
 
 static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t tables,
@@ -78,7 +78,7 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 
 /*
  * Write the table of a VF's units into PF VRAM. The VF's previous table is not in use. Each word
- * may be a trapped access, so entries that are zero already are not written. Return: 0 or negative
+ * may be a trapped access, so entries that are already zero are not written. Return: 0 or negative
  * errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -136,7 +136,7 @@ int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return write_root(pf, vf, 0, 0);
 }
 
-/* Whether the root register of this VF names the core's table in PF VRAM. */
+/* True if the root register of this VF points to the core's table in PF VRAM. */
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t root = vgpu_pf_device_read_bank64(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
@@ -165,8 +165,8 @@ static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t lea
 
 /*
  * Learn a VF's units and config.vram_bytes from the table that the device uses. Return: 0; -ENOENT
- * if the table is not the core's; -EBADMSG, -EBUSY or -ERANGE if it contradicts itself or another
- * VF's; or an error of the read. After an error the VF owns no units.
+ * if the table is not the core's; -EBADMSG or -ERANGE if it is invalid; -EBUSY if a unit has
+ * another owner; or an error of the read. After an error the VF owns no units.
  */
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -47,7 +47,7 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_range_release(&pf->vram, (uint8_t)vf->number);
 }
 
-/* The offset of a VF's first byte in device VRAM. Return: false if the VF has no VRAM. */
+/* Get the offset of a VF's first byte in device VRAM. Return: false if the VF has no VRAM. */
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
 {
 	struct vgpu_range range = {0, 0};
@@ -58,7 +58,10 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 	return true;
 }
 
-/* the area shared with the guest's driver lies in the VF's first unit: no table walk is needed */
+/*
+ * turns an offset in the VF's VRAM into one in device VRAM, only for the VF's first unit: this unit
+ * has the area shared with the guest's driver
+ */
 static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
 			uint32_t bytes)
 {
@@ -84,20 +87,21 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 	return pf->os->ops->vram_read(pf->os, offset, data, bytes);
 }
 
-static bool is_same_word(const uint8_t *word, const uint8_t *there)
+static bool is_same_word(const uint8_t *word, const uint8_t *present)
 {
 	static const uint8_t zeroes[VGPU_VRAM_WORD_BYTES];
 
-	return !memcmp(word, there ? there : zeroes, VGPU_VRAM_WORD_BYTES);
+	return !memcmp(word, present ? present : zeroes, VGPU_VRAM_WORD_BYTES);
 }
 
 /*
- * Write only the words that differ from the present contents, because each write may be a trapped
- * access. `there` has the first `known` bytes of the present contents; NULL: these are zeroes.
- * bytes: a multiple of VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
+ * Write to device VRAM only the words that differ from the present contents, because each write may
+ * be a trapped access. offset: in bytes, in device VRAM. present: the first `known` bytes of the
+ * present contents; NULL: these bytes are zero. bytes: a multiple of VGPU_VRAM_WORD_BYTES. Return:
+ * 0 or negative errno.
  */
-int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *data,
-			     uint32_t bytes, const uint8_t *there, uint32_t known)
+int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
+			     uint32_t bytes, const uint8_t *present, uint32_t known)
 {
 	int error = 0;
 	uint32_t to;
@@ -105,10 +109,10 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 	for (uint32_t from = 0; !error && from < bytes; from = to) {
 		for (to = from; to < bytes; to += VGPU_VRAM_WORD_BYTES)
 			if (to + VGPU_VRAM_WORD_BYTES <= known &&
-			    is_same_word(data + to, there ? there + to : NULL))
+			    is_same_word(data + to, present ? present + to : NULL))
 				break;
 		if (to > from)
-			error = pf->os->ops->vram_write(pf->os, place + from, data + from,
+			error = pf->os->ops->vram_write(pf->os, offset + from, data + from,
 							to - from);
 		else
 			to += VGPU_VRAM_WORD_BYTES;
@@ -116,7 +120,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t place, const uint8_t *
 	return error;
 }
 
-/* Are all units of a VF known to hold zeroes? Return: true if none of them is dirty. */
+/* Check whether all units of a VF are clean. Return: true if so. */
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_range range = {0, 0};
@@ -125,8 +129,8 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, words that
- * are zero are skipped. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
+ * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, zero words
+ * of the data are skipped. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)

@@ -3,10 +3,10 @@
  * Counts the service of each VF from the device's run log. The run table is only a plan; the log
  * has the time that a VF has really used. A run from a reservation is charged to the budget of the
  * reservation, and every other run to the VF's share (share.c). A run of the reserve section is
- * also charged to the reserve budget of the cycle. Every run uses tokens of a cap. An overrun is
- * counted if it is longer than 200 us. Depending on the kind of run, it is:
+ * also charged to the reserve budget of the cycle. Every run uses tokens of the VF's cap, if any.
+ * An overrun is counted if it is longer than 200 us. Depending on the kind of run, the overrun is:
  *
- *   SLICE RESERVE CONTRACT     the time beyond the grant
+ *   SLICE RESERVE CONTRACT     the time beyond the time that the run was granted
  *   UNCONTENDED IDLE_RESIDENT  the time beyond the quantum and beyond the start of another VF's
  *                              wait, whichever is later; none if no VF waits
  *   BOOST                      none: its slice was not in the table
@@ -14,10 +14,10 @@
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-#define OVERRUN_NOTABLE_NS   (200 * VGPU_NS_PER_US)
-#define SWITCH_BUCKET_BASE   8u /* bucket 0 ends at 256 ns */
-#define SWITCH_LATELY_MAX_NS (2 * VGPU_NS_PER_MS)
-#define SWITCH_LATELY_PART   32u /* number of switches in the moving mean */
+#define OVERRUN_NOTABLE_NS (200 * VGPU_NS_PER_US)
+#define SWITCH_BUCKET_BASE 8u /* bucket 0 ends at 256 ns */
+#define SWITCH_MEAN_MAX_NS (2 * VGPU_NS_PER_MS)
+#define SWITCH_MEAN_COUNT  32u /* number of switches in the moving mean */
 
 /* Allocate the ring of the run log, and give it to the device. */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
@@ -37,7 +37,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, RUN_LOG_ENTRIES);
 }
 
-/* Take the ring from the device, if one is attached, and free it. */
+/* Detach the ring from the device, unless the device is gone, and free it. */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
 	if (!pf->scheduler.log.memory.cpu)
@@ -48,7 +48,10 @@ void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 	pf->scheduler.log.memory.cpu = NULL;
 }
 
-/* finds the run of an entry of this VF; entries come in the order of the runs; NULL: not known */
+/*
+ * Finds the run of the VF's next log entry. Entries come in the order of the runs, so this is the
+ * earliest run that is not accounted for; NULL: not known.
+ */
 static struct vgpu_run *find_run(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->last.vf == vf && !scheduler->last.is_accounted)
@@ -70,15 +73,16 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* idle time of a run without a time limit; not service, because no other VF had work */
-static uint64_t rested_ns(const struct vgpu_run *run, const struct vgpu_hw_run_log_entry *entry)
+/* idle time of an endless run; it is not service, because no other VF had work */
+static uint64_t idle_resident_ns(const struct vgpu_run *run,
+				 const struct vgpu_hw_run_log_entry *entry)
 {
 	if (!run || vgpu_pf_run_kind(run)->has_end)
 		return 0;
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
 
-/* time of the run until the VF ran out of work; then the VF only waited for the slice to end */
+/* time until the VF ran out of work; afterwards it only waited for the end of the slice */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
@@ -102,7 +106,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 {
 	uint64_t in_engine = entry->run_end_ns - entry->run_start_ns;
 	struct vgpu_run *run = find_run(&pf->scheduler, entry->vf);
-	uint64_t ran = in_engine - rested_ns(run, entry);
+	uint64_t ran = in_engine - idle_resident_ns(run, entry);
 	struct vgpu_pf_event event = {.type = VGPU_PF_EVENT_RUN,
 				      .vf = entry->vf,
 				      .time_ns = entry->run_end_ns,
@@ -130,7 +134,7 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 		charge(pf, vf, run, ran, end);
 }
 
-/* whether the entry must wait: the core has not seen the end of the switch to the entry's run */
+/* true if the entry must wait: the core has not yet seen the end of the switch to its run */
 static bool is_early(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	return scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf &&
@@ -191,17 +195,20 @@ static uint64_t bucket_ns(uint32_t bucket)
 	return (5ull + (bucket - 1) % 4) << (octave - 2);
 }
 
-/* updates the moving mean; clamped, as an unusually long switch says little about the next one */
+/*
+ * Updates the moving mean. A very long switch counts as SWITCH_MEAN_MAX_NS, because its duration
+ * says little about the next one.
+ */
 static void record_switch(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
 {
-	uint64_t part = vgpu_min_u64(scheduler->switches.count, SWITCH_LATELY_PART);
+	uint64_t part = vgpu_min_u64(scheduler->switches.count, SWITCH_MEAN_COUNT);
 
-	duration_ns = vgpu_min_u64(duration_ns, SWITCH_LATELY_MAX_NS);
-	scheduler->switches.lately_ns -= scheduler->switches.lately_ns / part;
-	scheduler->switches.lately_ns += duration_ns / part;
+	duration_ns = vgpu_min_u64(duration_ns, SWITCH_MEAN_MAX_NS);
+	scheduler->switches.mean_ns -= scheduler->switches.mean_ns / part;
+	scheduler->switches.mean_ns += duration_ns / part;
 }
 
-/* Count a world switch, from the decision until the core saw it complete. */
+/* Count a world switch, which lasts from the decision until the core has seen its end. */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
 	pf->scheduler.switches.count++;

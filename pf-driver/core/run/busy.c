@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Finds the VFs that have work, that may use the engine, and that wait for the engine. The core
- * reads the busy bits from the device when a run has begun, when a VF wakes, and before a decision
- * for which the last bits are too old.
+ * Finds out which VFs have work, which may use the engine, and which wait for it. The core reads
+ * the busy bits from the device when a run has begun, when a VF wakes, and before a decision for
+ * which the last bits are too old.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -29,7 +29,7 @@ uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_throttled(pf);
 }
 
-/* whether the VF runs or is being switched: then only the engine knows whether the VF has work */
+/* true if the VF runs or is being switched; engine.c updates `announced` for such a VF */
 static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
@@ -38,7 +38,7 @@ static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 					   scheduler->state == VGPU_SCHEDULER_SWITCHING);
 }
 
-/* Push WAKE and IDLE events of VFs that gained or lost work or tokens. */
+/* Post WAKE and IDLE events of VFs that gained or lost work or tokens. */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -59,7 +59,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 		else
 			vgpu_pf_event_simple(pf, VGPU_PF_EVENT_IDLE, vf->number,
 					     scheduler->work.busy & throttled & bit
-						     ? VGPU_PF_IDLE_CAPPED
+						     ? VGPU_PF_IDLE_THROTTLED
 						     : VGPU_PF_IDLE_INACTIVE,
 					     0);
 	}

@@ -2,25 +2,29 @@
 /*
  * DOC: Contracts
  *
- * A run table has terms for single VFs in addition to their entries, because no repeated order of
- * entries can express reservations and caps. This file does only the bookkeeping: decide.c asks
- * which VFs may run, and account.c reports the service that they used.
+ * Keeps the account of each VF's contract, and picks the reservation or gang slot that is due. A
+ * contract adds terms to the VF's entries in the run table, because no repeated order of entries
+ * can express reservations and caps. decide.c asks which VFs may run, and account.c reports the
+ * service that they used.
  *
  *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF has budget_ns
- *                until a deadline, then no more until the next budget is due. When a VF wakes, it
- *                keeps budget and deadline only if the use of both would stay within its bandwidth.
- *                An overrun makes the budget negative and is deducted from the next budget.
- *   cap          a token bucket, exact, in millionths of a ns. While a run is not accounted for,
- *                no tokens are added. The tokens of the run are deducted first, so that no new
- *                tokens are lost in a full bucket. Tokens that the VF's own reservation may need
- *                are retained: the VF's entries cannot use them.
+ *                until a deadline, then no more until the next budget is due. A VF that wakes
+ *                keeps the rest of its budget and its deadline only if the rest, used until the
+ *                deadline, is within the reserved bandwidth; else both start again. An overrun
+ *                makes the budget negative and is deducted from the next budget.
+ *   cap          a token bucket that counts millionths of a ns, so that nothing is rounded. The
+ *                tokens for the time of a run are added only after the run is charged, because a
+ *                full bucket would lose them. Tokens that the VF's own reservation may need are
+ *                retained: the VF's entries cannot use them.
  *   priority     a class with a smaller number is served first; this file only compares numbers
- *   gang slot    see gang.c; in this file a reservation whose VF always counts as throttled
+ *   gang slot    see gang.c; here it is a reservation, and its VF counts as throttled, except in
+ *                full access
  *
  * If all terms are zero, this file has no effect.
  */
 #include "pf-driver/core/run/internal.h"
 
+/* tokens in one ns: a token is a millionth of a ns */
 #define PARTS ((int64_t)VGPU_PF_RATE_MAX_PPM)
 /* a smaller rest of a budget is not worth a world switch */
 #define REMNANT_NS ((int64_t)(10 * VGPU_NS_PER_US))
@@ -35,7 +39,7 @@ static bool has_reservation(const struct vgpu_vf *vf)
 	return vf->contract.terms.budget_ns != 0;
 }
 
-/* whether a run of the VF is not in the log yet: the core does not know what the VF has used */
+/* true if a run of the VF is not in the log yet, so that its service is not known */
 static bool is_open(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
@@ -80,7 +84,7 @@ static int64_t retained_ns(const struct vgpu_vf *vf)
  * because short slices would cost the other VFs world switches. It is less than a full bucket, so
  * that tokens which come while the VF waits for its slice are not lost.
  */
-static int64_t amount_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static int64_t resume_threshold_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t room = vf->contract.terms.burst_ns - (uint64_t)retained_ns(vf);
 	uint64_t slice = vgpu_min_u64(vgpu_pf_run_tables_quantum(pf, vf->number), room / 2);
@@ -102,22 +106,23 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	if (is_open(&pf->scheduler, vf->number))
 		return false;
 	fill_tokens(contract, now);
-	threshold = was_throttled ? amount_ns(pf, vf) : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
+	threshold = was_throttled ? resume_threshold_ns(pf, vf)
+				  : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
 	contract->is_throttled = contract->tokens < threshold * PARTS;
 	return contract->is_throttled != was_throttled;
 }
 
-/* counts the time in which the VF is throttled and has work (is_waiting) */
+/* counts the time in which the VF is throttled and has work; is_waiting: true if so now */
 static void record_throttled(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 
-	if (is_waiting && contract->throttled_ns == 0)
-		contract->throttled_ns = now;
-	if (is_waiting || contract->throttled_ns == 0)
+	if (is_waiting && contract->throttled_since_ns == 0)
+		contract->throttled_since_ns = now;
+	if (is_waiting || contract->throttled_since_ns == 0)
 		return;
-	contract->capped_ns += now - contract->throttled_ns;
-	contract->throttled_ns = 0;
+	contract->throttled_ns += now - contract->throttled_since_ns;
+	contract->throttled_since_ns = 0;
 }
 
 /* ---- reservations ---- */
@@ -138,7 +143,7 @@ static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < REMNANT_NS;
 }
 
-/* whether budget left <= (deadline - now) * budget / period, so that its use keeps the bandwidth */
+/* true if the rest of the budget is within the bandwidth: rest <= time left * budget / period */
 static bool is_usable(const struct vgpu_vf_contract *contract, uint64_t now)
 {
 	uint64_t left_us = ((uint64_t)contract->budget_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US;
@@ -192,9 +197,9 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 }
 
 /*
- * Find the VFs that are throttled: the scheduler skips their entries because they have no tokens,
- * or because they run only in gang slots, open or not. The VF that stops the table is never
- * throttled, because all others wait for it. Return: bit per VF.
+ * Find the VFs that are throttled: the scheduler skips their entries because their caps have too
+ * few tokens, or because they run only in gang slots, open or not. The VF in exclusive full access
+ * is never throttled, because all others wait for it. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 {
@@ -204,7 +209,7 @@ uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 	if (!pf->scheduler.tables.has_contracts)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
-		if ((vf->contract.is_throttled || vgpu_pf_run_gang_keeps(vf)) &&
+		if ((vf->contract.is_throttled || vgpu_pf_run_gang_is_confined(vf)) &&
 		    vf->number != pf->scheduler.exclusive_vf)
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
@@ -222,13 +227,14 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 		return 0;
 	vgpu_for_each_vf(pf, vf)
 		if (vf->contract.terms.flags & VGPU_PF_CONTRACT_STRICT ||
-		    vgpu_pf_run_gang_keeps(vf))
+		    vgpu_pf_run_gang_is_confined(vf))
 			mask |= VGPU_VF_BIT(vf);
 	return mask;
 }
 
 /*
- * Does a cap or a gang slot limit the VF's service? Return: false for the VF that stops the table.
+ * Return: true if a cap or gang slots limit the VF's service, and the VF is not in exclusive full
+ * access.
  */
 bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
 {
@@ -290,8 +296,9 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 }
 
 /*
- * Choose the gang whose slot is open; else, among the VFs with work and budget, throttled or not,
- * the reservation with the earliest deadline. Return: false if there is no such VF.
+ * Choose the VF whose gang slot is open. If there is none, choose the reservation with the earliest
+ * deadline among the VFs with work and budget, throttled or not, whose cap, if any, has tokens.
+ * Return: false if there is no such VF.
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -319,7 +326,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 
 	if (!vgpu_pf_run_contract_has_cap(pf, run->vf))
 		return;
-	run->is_capped = true;
+	run->is_limited = true;
 	if (vgpu_pf_run_gang_has(vf))
 		return;
 	tokens = vf->contract.tokens / PARTS;
@@ -334,7 +341,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /*
  * Charge service to the budget and the tokens of a VF. ran: time in the engine in ns; reserved: the
- * part of ran that the reservation paid for.
+ * part of ran that was served from the reservation.
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -352,19 +359,20 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 	if (run)
 		fill_tokens(contract, run->started_ns);
 	/* service before the cap began uses no tokens */
-	if (run && run->started_ns < contract->capped_since_ns)
-		ran = vgpu_min_u64(ran, now - contract->capped_since_ns);
+	if (run && run->started_ns < contract->cap_since_ns)
+		ran = vgpu_min_u64(ran, now - contract->cap_since_ns);
 	contract->tokens -= (int64_t)vgpu_min_u64(ran, VGPU_PF_CONTRACT_MAX_NS) * PARTS;
 	fill_tokens(contract, now);
 }
 
-/* Compute how long a VF had work and was throttled without tokens. Return: ns. */
-uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/* Compute how long a VF had work, but was throttled by its cap. Return: ns. */
+uint64_t vgpu_pf_run_contract_throttled_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
-	return contract->capped_ns + (contract->throttled_ns ? now - contract->throttled_ns : 0);
+	return contract->throttled_ns +
+	       (contract->throttled_since_ns ? now - contract->throttled_since_ns : 0);
 }
 
 /* the time at which a budget, a slot or enough tokens of this VF are due; 0: never */
@@ -381,7 +389,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
 	if (!contract->is_throttled || is_open(&pf->scheduler, vf->number))
 		return at;
-	missing = amount_ns(pf, vf) * PARTS - contract->tokens;
+	missing = resume_threshold_ns(pf, vf) * PARTS - contract->tokens;
 	missing = (missing + contract->terms.rate_ppm - 1) / contract->terms.rate_ppm;
 	if (missing < 1)
 		missing = 1;
@@ -392,7 +400,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Set the timer for the next budget, slot or tokens. Only VFs with work and strict VFs count, so
- * that no timer runs while the engine is idle.
+ * that no timer runs for a VF that sleeps.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -418,8 +426,8 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 
 /* ---- new terms ---- */
 
-static void take_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_pf_contract *terms,
-		     enum vgpu_bucket bucket)
+static void set_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_pf_contract *terms,
+		    enum vgpu_bucket bucket)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 	uint64_t now = vgpu_pf_timer_now(pf);
@@ -434,14 +442,14 @@ static void take_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_p
 	contract->terms.burst_ns = terms->burst_ns;
 	contract->filled_ns = now;
 	if (!was_on)
-		contract->capped_since_ns = now;
+		contract->cap_since_ns = now;
 	if (!was_on)
 		contract->tokens = bucket == VGPU_BUCKET_FULL ? capacity(contract) : 0;
 	else if (contract->tokens > capacity(contract))
 		contract->tokens = capacity(contract);
 }
 
-static void take_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *terms)
+static void set_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *terms)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 
@@ -451,27 +459,27 @@ static void take_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *
 	contract->terms.budget_ns = terms->budget_ns;
 	contract->terms.period_ns = terms->period_ns;
 	contract->terms.ahead = terms->ahead;
-	/* the first budget comes with the next period, so that no period has two budgets */
+	/* the first budget comes at the old deadline, so that no period has two budgets */
 	contract->is_exhausted = true;
 	if (contract->budget_ns > 0 || terms->budget_ns == 0)
 		contract->budget_ns = 0;
 }
 
 /* Activate the contracts of the table in force. Caps that continue keep their tokens. */
-void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
+void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 {
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	/* when the last contract has ended, clear its terms once; later calls return here */
+	/* the first table without contracts clears the terms; further ones return here */
 	if (!table->has_contracts && !pf->scheduler.tables.has_contracts)
 		return;
 	pf->scheduler.tables.has_contracts = true;
 	vgpu_for_each_vf(pf, vf) {
 		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 
-		take_cap(pf, vf, terms, bucket);
-		take_reservation(vf, terms);
+		set_cap(pf, vf, terms, bucket);
+		set_reservation(vf, terms);
 		vf->contract.terms.priority_class = terms->priority_class;
 		vf->contract.terms.flags = terms->flags;
 		vf->contract.terms.phase_us = terms->phase_us;
@@ -483,7 +491,7 @@ void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
 
-/* Clear the contract's account of a VF that is being provisioned. */
+/* Start the contract's account of a VF that is being provisioned: full bucket, no budget. */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -493,6 +501,6 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 	contract->is_exhausted = true;
 	contract->is_awake = false;
 	contract->is_throttled = false;
+	contract->throttled_since_ns = 0;
 	contract->throttled_ns = 0;
-	contract->capped_ns = 0;
 }

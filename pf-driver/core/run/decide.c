@@ -2,29 +2,30 @@
 /*
  * DOC: The decision
  *
- * Chooses the VF that goes into the engine next: the first row of the table below that finds a VF.
- * The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is alone with work runs until
- * another VF wakes. If no row finds a VF, the VF in the engine stays there without a limit; a VF
- * with a cap gets no further quantum. While the engine is idle, only the watchdog polls it, once a
- * second.
+ * Chooses the VF that goes into the engine next: the table below is tried row by row, and the first
+ * row that finds a VF decides. The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is
+ * alone with work gets long quanta, which a waking VF shortens (preempt.c). If no row finds a VF,
+ * the VF in the engine stays there without a limit; but a VF with a cap gets no further quantum,
+ * and a VF that is not runnable is taken out. While the engine is idle, only the watchdog polls it,
+ * once a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-static void take_pending_table(struct vgpu_pf *pf)
+static void activate_pending_table(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	if (!scheduler->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; a cut slice stays in the VF's lag (share.c) */
+	/* the new table starts at its first entry; the VF's lag includes its cut slice (share.c) */
 	scheduler->cut.vf = 0;
 	scheduler->tables.active = !scheduler->tables.active;
 	scheduler->tables.is_pending = false;
 	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
 	memset(scheduler->tables.cursors, 0, sizeof(scheduler->tables.cursors));
-	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_FULL);
-	vgpu_pf_run_share_take(pf);
+	vgpu_pf_run_contract_activate(pf, VGPU_BUCKET_FULL);
+	vgpu_pf_run_share_activate(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_TABLE, 0,
 			     vgpu_pf_run_tables_active(pf)->table.generation, 0);
 	vgpu_pf_run_pick_start_cycle(pf);
@@ -32,7 +33,7 @@ static void take_pending_table(struct vgpu_pf *pf)
 
 /* ---- the order ---- */
 
-/* mask of the VFs that a decision may choose; only the VF that stops the table, if there is one */
+/* the VFs that a decision may choose; only the VF in exclusive full access, if there is one */
 static uint32_t admitted(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -57,39 +58,40 @@ enum decision {
 };
 
 /* the VFs that a row may choose */
-enum decision_who {
-	WHO_ADMITTED = 0, /* with work or strict, not throttled; only the VF that stops the table */
-	WHO_RUNNABLE,	  /* as WHO_ADMITTED, but also VFs without work and VFs without tokens */
-	WHO_FIRST_PRIORITY_CLASS, /* as WHO_ADMITTED, of the highest priority class with work */
+enum decision_mask {
+	MASK_ADMITTED = 0, /* admitted(), with work or strict, and not throttled */
+	MASK_RUNNABLE,	   /* as MASK_ADMITTED, but also VFs without work and VFs without tokens */
+	MASK_FIRST_PRIORITY_CLASS, /* as MASK_ADMITTED, of the highest priority class with work */
 };
 
 struct decision_row {
 	const char *name;
-	enum decision_who who;
+	enum decision_mask mask;
 	bool (*pick)(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 };
 
 static const struct decision_row decisions[] = {
 	/* exclusive full access */
-	[DECISION_EXCLUSIVE] = {"stops the table", WHO_ADMITTED, vgpu_pf_run_pick_exclusive},
+	[DECISION_EXCLUSIVE] = {"exclusive full access", MASK_ADMITTED, vgpu_pf_run_pick_exclusive},
 	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
-	[DECISION_RESERVATION] = {"reservation", WHO_RUNNABLE, vgpu_pf_run_contract_pick},
+	[DECISION_RESERVATION] = {"reservation", MASK_RUNNABLE, vgpu_pf_run_contract_pick},
 	/*
-	 * a VF with work and budget; the run is deducted from the VF's own slices. A run that full
-	 * access gives is extra time, and waits while another VF is overdue
+	 * a VF with work and budget; the run is deducted from the VF's own slices. If the VF has no
+	 * entry, or only full access gives the budget, the run is extra time, and waits while
+	 * another VF is overdue
 	 */
-	[DECISION_RESERVE] = {"reserve section", WHO_FIRST_PRIORITY_CLASS,
+	[DECISION_RESERVE] = {"reserve section", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
-	/* a VF with work, off the engine for longer than max_gap_ms: a short run, charged */
-	[DECISION_BOOST] = {"waited too long", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_boost},
-	[DECISION_RESUMED] = {"rest of a cut slice", WHO_FIRST_PRIORITY_CLASS,
+	/* a short run, charged to the share, for a VF that waited with work for max_gap_ms */
+	[DECISION_BOOST] = {"waited too long", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_boost},
+	[DECISION_RESUMED] = {"rest of a cut slice", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_resumed},
-	[DECISION_UNCONTENDED] = {"alone", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_uncontended},
+	[DECISION_UNCONTENDED] = {"alone", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_uncontended},
 	/*
 	 * the next entry whose VF has work; if its run would bring a VF too far from its share, the
 	 * VF with the earliest deadline instead. VFs without an entry come after the last entry
 	 */
-	[DECISION_SHARE] = {"slice or share", WHO_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
+	[DECISION_SHARE] = {"slice or share", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
 
 /* Get the name of a decision (vgpu_run.decision). */
@@ -100,8 +102,8 @@ const char *vgpu_pf_run_decide_name(uint32_t decision)
 	return decisions[decision - 1].name;
 }
 
-/* computes the mask of each enum decision_who */
-static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_PRIORITY_CLASS + 1])
+/* computes the mask of each enum decision_mask */
+static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1])
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t competing = vgpu_pf_run_busy_competing(pf) & admitted(pf);
@@ -109,9 +111,9 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[WHO_FIRST_PRIORITY_CLA
 	if (scheduler->preemption == VGPU_PREEMPT_FOR_PRIORITY_CLASS)
 		competing = vgpu_pf_run_contract_before_priority_class(
 			pf, competing, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
-	masks[WHO_ADMITTED] = competing;
-	masks[WHO_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted(pf);
-	masks[WHO_FIRST_PRIORITY_CLASS] = vgpu_pf_run_contract_first_priority_class(pf, competing);
+	masks[MASK_ADMITTED] = competing;
+	masks[MASK_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted(pf);
+	masks[MASK_FIRST_PRIORITY_CLASS] = vgpu_pf_run_contract_first_priority_class(pf, competing);
 }
 
 /*
@@ -150,13 +152,13 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 
 static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	uint32_t masks[WHO_FIRST_PRIORITY_CLASS + 1];
+	uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1];
 
 	if (pf->scheduler.preemption == VGPU_PREEMPT_FOR_RESERVE)
 		return vgpu_pf_run_decide_urgent(pf, run);
 	fill_masks(pf, masks);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(decisions); i++) {
-		uint32_t mask = masks[decisions[i].who];
+		uint32_t mask = masks[decisions[i].mask];
 
 		if (!mask || !decisions[i].pick(pf, mask, run))
 			continue;
@@ -176,8 +178,9 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /*
- * Chooses the next run. The engine may be preempted for a VF that may no longer preempt, e.g. since
- * a new table has no reserve for the VF. Then the decision starts again without the preemption.
+ * Chooses the next run. The VF for which the engine is preempted may have lost its right to
+ * preempt, e.g. because a new table has no reserve for it. If so, decides again: without preemption
+ * if the engine is free, otherwise as preempt.c now says.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -197,15 +200,15 @@ static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /* ---- the engine stays as it is ---- */
 
-/* a VF with a cap may be in the engine only with work, and only as long as it has tokens */
+/* true if the VF in the engine has a cap, and has no work or runs without a limit by tokens */
 static bool exceeds_cap(const struct vgpu_pf_scheduler *scheduler, const struct vgpu_pf *pf)
 {
 	return vgpu_pf_run_contract_has_cap(pf, scheduler->run.vf) &&
-	       (scheduler->is_idle || !scheduler->run.is_capped);
+	       (scheduler->is_idle || !scheduler->run.is_limited);
 }
 
-/* the idle-resident VF has work again: from now on it runs as an uncontended VF, in quanta */
-static void go_on_alone(struct vgpu_pf *pf)
+/* the idle-resident VF has work again: from now on the VF runs in quanta, as an uncontended VF */
+static void continue_uncontended(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t vf = scheduler->run.vf;
@@ -220,7 +223,7 @@ static void go_on_alone(struct vgpu_pf *pf)
 }
 
 /* no row has found a VF: leave the VF in the engine, or take it out if it may not be there */
-static void rest(struct vgpu_pf *pf)
+static void keep_or_unload(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
@@ -240,14 +243,14 @@ static void rest(struct vgpu_pf *pf)
 		if (vgpu_pf_run_preempt_waiting(pf) && scheduler->exclusive_vf != scheduler->run.vf)
 			return;
 		if (vgpu_pf_run_preempt_has_woken(scheduler)) {
-			go_on_alone(pf);
+			continue_uncontended(pf);
 			return;
 		}
-		/* the VF that waited does not wait any more: the present quantum continues */
+		/* the VF for which the engine was preempted no longer waits: continue */
 		scheduler->run.contended_ns = 0;
 		if (scheduler->run.granted_ns)
 			vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
-					  scheduler->run.granted_ns + SLICE_NET_NS);
+					  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 		return;
 	}
 	/* an idle-resident VF would use tokens without a limit */
@@ -262,13 +265,13 @@ static void rest(struct vgpu_pf *pf)
 /* ---- when ---- */
 
 /*
- * Whether the core may decide with the busy bits that it read when the quantum began. This is so if
+ * True if the core may decide with the busy bits that it read when the quantum began. This is so if
  * the quantum has ended and nothing else has happened: interrupts have reported all wakes since,
  * and the run log says whether the VF that ran still has work. So the core switches to the next VF
- * at once, and reads the bits while that VF runs. If no other VF seems to have work, no VF waits,
- * and the core reads the bits first.
+ * at once, and reads the bits while that VF runs. If no other VF had work, the core reads the bits
+ * before it decides, because no VF waits for it.
  */
-static bool knows_busy(const struct vgpu_pf_scheduler *scheduler)
+static bool is_busy_current(const struct vgpu_pf_scheduler *scheduler)
 {
 	return scheduler->state == VGPU_SCHEDULER_EXPIRED && scheduler->run.is_accounted &&
 	       scheduler->preemption == VGPU_PREEMPT_NONE && scheduler->work.is_fresh &&
@@ -281,20 +284,20 @@ void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
 
-	scheduler->wants_decision = false;
-	if (!knows_busy(scheduler))
+	scheduler->is_decision_due = false;
+	if (!is_busy_current(scheduler))
 		vgpu_pf_run_busy_read(pf);
 	else if (vgpu_pf_run_contract_update(pf))
 		vgpu_pf_run_busy_announce(pf);
 	if (!pf->device.is_attached)
 		return;
-	take_pending_table(pf);
+	activate_pending_table(pf);
 	vgpu_pf_run_share_update(pf);
-	vgpu_pf_run_share_settle(pf);
+	vgpu_pf_run_share_apply(pf);
 	if (choose(pf, &run)) {
 		vgpu_pf_run_engine_begin(pf, &run);
 		return;
 	}
 	scheduler->preemption = VGPU_PREEMPT_NONE;
-	rest(pf);
+	keep_or_unload(pf);
 }

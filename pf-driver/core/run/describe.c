@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The scheduler's state for other folders: lines of a dump, and the view of the simulator. */
+/* Describes the scheduler's state: as text for a dump, and as a view for the simulator. */
 #include "pf-driver/core/run/internal.h"
 
 /* Describe the scheduler for a bug report. Return: characters written. */
 uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	const struct vgpu_run *run = &scheduler->run;
 	struct vgpu_pf_info info;
 

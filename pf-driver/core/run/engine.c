@@ -94,21 +94,21 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	uint32_t to = scheduler->next.vf;
 	uint64_t now = vgpu_pf_timer_now(pf);
 
-	/* the log has the entry of the run that the switch ended */
+	/* the log now has the entry of the run that the switch ended */
 	drain(pf);
 	scheduler->last = scheduler->run;
 	scheduler->run = scheduler->next;
 	scheduler->run.started_ns = now;
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* a VF that runs has work, unless it is idle-resident or keeps a slot */
+	/* a VF that runs has work, unless it is idle-resident or in the slot of a gang */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		scheduler->work.announced |= 1u << (to - 1);
 	record_switch(pf, from, to, now);
 	if (scheduler->run.granted_ns)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
-				  scheduler->run.granted_ns + SLICE_NET_NS);
+				  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 	if (to)
 		poll_round(pf, from);
 	if (scheduler->tables.is_pending && vgpu_pf_run_kind_is_endless(&scheduler->run))
@@ -120,14 +120,14 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 /* Handle a wake: VFs outside the engine have work. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
 	vgpu_pf_run_busy_read(pf);
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for a wake whose interrupt was lost: its VF could wait for ever behind a run without end. */
+/* Look for a VF whose WAKE was lost: during a run without end, this VF could wait for ever. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
@@ -162,8 +162,8 @@ static uint32_t function_state(uint32_t active)
 }
 
 /*
- * Handle the end of a quantum, which the device reports. The run log or the engine's status says
- * which quantum has ended.
+ * End the present run if its quantum has ended, as the run log or the engine's status says. The
+ * interrupt that led here may be about an earlier run.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -190,19 +190,20 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* Let one VF stop the table, so that no other VF runs; NULL: the table continues. */
+/* Let only this VF run: it has exclusive full access. NULL: all VFs of the run table run again. */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	pf->scheduler.exclusive_vf = vf ? vf->number : 0;
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING)
 		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /*
- * Is a VF in the engine, or switched in or out? Return: false if the engine is off or broken; true
- * while it is not known which VF is there: a command of the previous core is in execution, or a
- * command could not be written.
+ * Check whether a VF is in the engine, or is being switched in or out. Return: false while the
+ * engine is off or broken; but true for every VF in service while the core cannot know which VF is
+ * in a broken engine (a command of the previous core is in execution, or a command could not be
+ * written).
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -214,7 +215,7 @@ bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 	       (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf->number);
 }
 
-/* Is a VF in the engine, while no world switch is in progress? */
+/* Return: true if a VF is in the engine and no world switch is in progress. */
 bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -222,19 +223,19 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 	return scheduler->run.vf == vf->number && scheduler->state != VGPU_SCHEDULER_SWITCHING;
 }
 
-/* Which VF stops the table? Return: VF number; 0: none. */
+/* Get the VF that alone may run. Return: VF number; 0: none. */
 uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
 {
 	return pf->scheduler.exclusive_vf;
 }
 
-/* Clear the account of a VF that is being provisioned. */
+/* Clear the counters of a VF that is being provisioned, and start its contract's account. */
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->service, 0, sizeof(vf->service));
 	vf->service.quantum_us = UINT32_MAX;
 	vgpu_pf_run_contract_reset_vf(vf);
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 }
 
 /* ---- failure ---- */
@@ -258,10 +259,10 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 
 /*
  * Finds the guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the
- * core may have acted on a stale state of the engine, so the guilty VF is blamed only after
- * ABORTS_MAX refusals.
+ * core may have acted on a stale state of the engine, so the VF that seems guilty is blamed only
+ * after ABORTS_MAX refusals.
  */
-static uint32_t blame_for_abort(struct vgpu_pf *pf, uint32_t guilty)
+static uint32_t guilty_of_abort(struct vgpu_pf *pf, uint32_t guilty)
 {
 	if (stalled_vf(pf))
 		return stalled_vf(pf);
@@ -274,7 +275,7 @@ void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
 	pf->scheduler.is_unknown = pf->sw.is_unwritten;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
-		guilty = blame_for_abort(pf, guilty);
+		guilty = guilty_of_abort(pf, guilty);
 	if (guilty && vgpu_vf_is_in_service(&pf->vfs[guilty]))
 		vgpu_vf_post(&pf->vfs[guilty], VGPU_VF_EVENT_HANG, reason);
 }
@@ -303,8 +304,9 @@ static void resume(struct vgpu_pf *pf)
 }
 
 /*
- * Whether the engine takes commands. If the stalled VF is in service, try again: the next failure
- * leads to its reset. If not, its reset is in progress: wait.
+ * True if the engine takes commands, and the next command can help. If a stalled VF in service is
+ * in the engine, the command fails, which leads to the reset of this VF. If the stalled VF is not
+ * in service, its reset is already in progress, and the core waits for it.
  */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {
@@ -349,7 +351,7 @@ static void decide_if_due(struct vgpu_pf *pf)
 		return;
 	is_due = scheduler->state == VGPU_SCHEDULER_RUNNING
 			 ? scheduler->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
-			 : scheduler->wants_decision || must_leave(pf);
+			 : scheduler->is_decision_due || must_leave(pf);
 	if (is_due)
 		vgpu_pf_run_decide_now(pf);
 }
@@ -374,8 +376,8 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 }
 
 /*
- * Begin to schedule; the states of VFs are set. A VF that the previous core left in the engine
- * stays there if it may run.
+ * Begin to schedule. The caller has set the states of the VFs. A VF that the previous core left in
+ * the engine stays there if it may run.
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
@@ -388,8 +390,8 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	if (vgpu_pf_run_tables_active(pf)->table.count == 0)
 		vgpu_pf_run_tables_fallback(pf, vgpu_pf_run_tables_active(pf));
 	pf->table_generation = vgpu_pf_run_tables_active(pf)->table.generation;
-	vgpu_pf_run_contract_take(pf, VGPU_BUCKET_EMPTY);
-	vgpu_pf_run_share_take(pf);
+	vgpu_pf_run_contract_activate(pf, VGPU_BUCKET_EMPTY);
+	vgpu_pf_run_share_activate(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
 		/* a command of the previous core is in execution: let it end */

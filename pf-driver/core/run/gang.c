@@ -5,8 +5,8 @@
  * A VF of a gang is in the engine only in its slots: from phase_us after each multiple of period_ns
  * of CLOCK_MONOTONIC, for budget_ns, with or without work. All GPUs use the clock of the host, so
  * VFs with the same period and phase on several GPUs run at the same time, although no GPU knows of
- * another (a time-triggered schedule: Kopetz 1991). No VF cuts a slot; only the VF that stops the
- * table has precedence. Time that a slot loses to a late switch is not made up for.
+ * another (a time-triggered schedule: Kopetz 1991). No VF shortens a slot, except one in exclusive
+ * full access. A slot that begins late, because of a late switch, still ends on time.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. The VF counts as throttled, so
  * that its entries are skipped. A VF in full access is not throttled but served like any other VF:
@@ -14,14 +14,14 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Does a VF have gang slots? */
+/* Return: true if a VF has gang slots. */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 {
 	return vf->contract.terms.flags & VGPU_PF_CONTRACT_GANG;
 }
 
-/* May a VF run only in its slots now? Return: false if the VF has no slots, or has full access. */
-bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf)
+/* Return: true if a VF may run only in its slots now: it has slots, and has no full access. */
+bool vgpu_pf_run_gang_is_confined(const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }

@@ -16,9 +16,10 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 	return (mask >> (vf - 1)) & 1;
 }
 
-#define SLICE_NET_NS	(20 * VGPU_NS_PER_MS) /* delay of the core's timer after a slice's end */
-#define RECOVER_POLL_NS VGPU_NS_PER_MS
-#define RUN_LOG_ENTRIES 256u
+/* the core's timer fires this long after the end of a slice, in case the device did not end it */
+#define SLICE_TIMER_SLACK_NS (20 * VGPU_NS_PER_MS)
+#define RECOVER_POLL_NS	     VGPU_NS_PER_MS
+#define RUN_LOG_ENTRIES	     256u
 
 /* machine.c: inputs of the state machine */
 enum vgpu_run_input {
@@ -39,19 +40,19 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* preempted by an urgent run or a higher class: the rest is resumed */
-	bool has_end;	   /* ends with its quantum; if not, idle time is not counted as service */
-	bool is_by_weight; /* counts for the VF's share by weight */
-	bool is_urgent;	   /* preempts others; only a reservation or a higher class preempts it */
-	bool has_grant;	   /* the time beyond granted_ns is an overrun */
+	bool may_be_cut;   /* true if urgent runs and higher classes cut it; the rest is resumed */
+	bool has_end;	   /* true if it ends with its quantum; else idle time is not service */
+	bool is_by_weight; /* true if it counts for the VF's share by weight */
+	bool is_urgent; /* true if it preempts other runs; no run of the reserve section cuts it */
+	bool has_grant; /* true if the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run);
 
 /* tables.c */
-void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots);
-struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf);
+void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed);
+struct vgpu_run_indexed_table *vgpu_pf_run_tables_active(struct vgpu_pf *pf);
 uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf);
 
 /* busy.c */
@@ -94,16 +95,14 @@ void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 
 /* account.c: how a run of the log ended */
 struct vgpu_run_end {
-	bool is_current;  /* the run is scheduler.run, not an earlier one */
-	bool has_no_work; /* the VF ran out of work */
-	bool is_reset;	  /* the VF's client reset the VF in the engine */
+	bool is_current;  /* true if the run is scheduler.run; false: an earlier one */
+	bool has_no_work; /* true if the VF ran out of work */
+	bool is_reset;	  /* true if the VF's client reset the VF in the engine */
 	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: not cut */
 	uint32_t vf;
 };
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end);
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns);
-void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-				 uint64_t ran, uint64_t reserved);
 
 /* contract.c */
 
@@ -122,22 +121,25 @@ uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask);
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
+void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+				 uint64_t ran, uint64_t reserved);
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
-void vgpu_pf_run_contract_take(struct vgpu_pf *pf, enum vgpu_bucket bucket);
+void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
-/* the effect of a slice on the lags; outlook.c */
+/* outlook.c: the effect of a slice on the lags */
 enum vgpu_outlook {
 	VGPU_OUTLOOK_ALLOWED = 0,
 	VGPU_OUTLOOK_AHEAD,  /* its VF would be too far ahead */
 	VGPU_OUTLOOK_UNSAFE, /* another VF would be too far behind */
 };
 
+/* share.c, outlook.c */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
 void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf);
-void vgpu_pf_run_share_settle(struct vgpu_pf *pf);
+void vgpu_pf_run_share_apply(struct vgpu_pf *pf);
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing);
@@ -145,11 +147,11 @@ bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf);
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class);
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_run_share_take(struct vgpu_pf *pf);
+void vgpu_pf_run_share_activate(struct vgpu_pf *pf);
 
 /* gang.c */
 bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf);
-bool vgpu_pf_run_gang_keeps(const struct vgpu_vf *vf);
+bool vgpu_pf_run_gang_is_confined(const struct vgpu_vf *vf);
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now);
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Properties of each kind of run, as a table, so that no other file branches over the kinds for
- * them.
+ * Properties of each kind of run, as a table, so that other files need not branch on the kind.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -21,7 +20,7 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 	return &kinds[run->kind];
 }
 
-/* Is this a run of a VF that does not end with a quantum? */
+/* Return: true for a run of a VF that does not end with a quantum. */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
 	return run->vf && !kinds[run->kind].has_end;

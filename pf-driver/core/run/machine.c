@@ -17,9 +17,10 @@
  *
  * EXPIRED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
  * command of the previous core is in execution; a timer polls the engine until it is usable again,
- * and after RECOVER_MS (scaled) resets the device. The inputs FOUND_... come from a read of the
- * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this function, decide.c
- * chooses the next VF, and preempt.c decides whether the VF in the engine must leave.
+ * and resets the device after RECOVER_MS times params.time_scale. The inputs FOUND_... come from a
+ * read of the engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this
+ * function, decide.c chooses the next VF, and preempt.c decides whether the VF in the engine must
+ * leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -40,7 +41,7 @@ static void enter_empty(struct vgpu_pf *pf)
 {
 	pf->scheduler.run.vf = 0;
 	pf->scheduler.is_idle = false;
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 }
 
@@ -55,19 +56,19 @@ static void enter_switching(struct vgpu_pf *pf)
 static void enter_running(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_idle = false;
-	pf->scheduler.wants_decision = false;
+	pf->scheduler.is_decision_due = false;
 }
 
 /* the core does not know how long the VF in the engine has run */
 static void enter_found(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_idle = false;
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 }
 
 static void enter_expired(struct vgpu_pf *pf)
 {
-	pf->scheduler.wants_decision = true;
+	pf->scheduler.is_decision_due = true;
 }
 
 static void enter_broken(struct vgpu_pf *pf)
@@ -135,13 +136,15 @@ const char *vgpu_pf_run_machine_state_name(uint32_t state)
 	return state < VGPU_SCHEDULER_STATES ? state_names[state] : "?";
 }
 
+/* Get the name of an input. Return: "?" if there is no such input. */
 const char *vgpu_pf_run_machine_input_name(uint32_t input)
 {
 	return input < RUN_INPUTS ? input_names[input] : "?";
 }
 
 /*
- * The only place where the state changes. A missing cell is a bug of the core: counted and logged.
+ * Apply an input; the state changes only here. A missing cell is a bug of the core, and is counted
+ * and logged.
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Computes the lags after a possible slice. They decide whether a VF may have the slice, and which
- * VF has the earliest deadline. share.c has the rule.
+ * Computes the lags after a possible slice, which decide whether a VF may have the slice. Finds the
+ * VF with the earliest deadline. share.c has the rule.
  */
 #include "pf-driver/core/run/internal.h"
 
 /* a smaller lag comes from rounding */
 #define LAG_EPSILON_NS 1
-/* a lag of more slices comes from a hang or a stall of the host; overruns do not add up to it */
+/* overruns alone do not cause a lag of more slices; a hang or a stall of the host does */
 #define FAR_SLICES 4
 
 /* the lags of a priority class after a possible slice */
@@ -30,11 +30,12 @@ static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Computes the lags after `served` has had a slice of ns. VFs that pay for a negative lag get their
- * part of the service first, at most until their lag is 0; competing VFs divide the rest by weight.
+ * Computes the lags after the VF `served` has had a slice of `ns`. VFs that sleep with a negative
+ * lag get their part of the service first, at most until their lag is 0; competing VFs divide the
+ * rest by weight.
  */
-static void look_ahead(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
-		       struct outlook *outlook)
+static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
+			 struct outlook *outlook)
 {
 	uint32_t priority_class = served->share.priority_class;
 	uint64_t competing_weights = 0;
@@ -78,7 +79,7 @@ static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_v
 }
 
 /* service that VFs with these weights would lose to the sleeping VFs if all of those woke now */
-static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
+static int64_t lost_to_sleeping(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
 	int64_t theirs = outlook->served_ns * (int64_t)outlook->sleeping_weights / (int64_t)all;
@@ -86,7 +87,7 @@ static int64_t of_sleepers(const struct outlook *outlook, uint64_t weights)
 	return theirs * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* whether the VF would be too far ahead after the slice, if all VFs without work woke */
+/* true if the VF would be too far ahead after the slice, if all VFs without work woke */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -102,11 +103,11 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
  *   sum of lag(VFs with deadline <= D)
  *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
  *   + service that sleeping VFs would take if they woke
- * Until D, a VF with a later deadline and a lag >= 0 leaves its service to the VFs that are due as
- * well, unless it runs out of work. So this service is not counted.
+ * The service that a VF with a later deadline and a lag >= 0 is due until D also goes to the VFs
+ * with deadline <= D, unless it runs out of work; so it is not counted.
  */
-static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
-			  const struct vgpu_vf *due)
+static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook,
+			       const struct vgpu_vf *due)
 {
 	int64_t slice = slice_of(due);
 	uint64_t weights = 0;
@@ -127,36 +128,40 @@ static int64_t missing_at(struct vgpu_pf *pf, const struct outlook *outlook,
 			missing -= passes < -lag ? passes : -lag;
 		}
 	}
-	return missing + of_sleepers(outlook, outlook->weights - weights);
+	return missing + lost_to_sleeping(outlook, outlook->weights - weights);
 }
 
-/* whether the sum at every deadline of the priority class is within the bound */
+/* true if the sum at every deadline of the priority class is within the bound */
 static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct outlook *outlook)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.priority_class == priority_class && vf->share.is_competing &&
-		    missing_at(pf, outlook, vf) >
+		    missing_service(pf, outlook, vf) >
 			    longest_slice(pf, priority_class) + LAG_EPSILON_NS)
 			return false;
 	return true;
 }
 
-/* Are the sums of the VF's priority class in bounds? Return: true if its weight does not count. */
+/*
+ * Check the sums of the VF's priority class. Return: true if they are within the bound, or if the
+ * VF's weight does not count.
+ */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct outlook outlook;
 
 	if (!vgpu_pf_run_share_counts(vf))
 		return true;
-	look_ahead(pf, vf, 0, &outlook);
+	predict_lags(pf, vf, 0, &outlook);
 	return is_safe(pf, vf->share.priority_class, &outlook);
 }
 
 /*
- * Has a VF had more than FAR_SLICES slices too much? Then it hung, or the host stood still. Such a
- * VF keeps its slices: the tables of vgpud make it pay in parts, so that no VF waits too long.
+ * Return: true if a VF has had more than FAR_SLICES slices too much, as after a hang or a stall of
+ * the host. Such a VF keeps its slices: the tables of vgpud reduce the lag in parts, so that no VF
+ * waits too long.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -164,14 +169,14 @@ bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	       -FAR_SLICES * longest_slice(pf, vf->share.priority_class);
 }
 
-/* Judge a slice of ns for a VF. Return: ALLOWED if the VF does not compete. */
+/* Check a slice of `ns` for a VF. Return: ALLOWED, too, if the VF does not compete by weight. */
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
 
 	if (!vf->share.is_competing)
 		return VGPU_OUTLOOK_ALLOWED;
-	look_ahead(pf, vf, ns, &outlook);
+	predict_lags(pf, vf, ns, &outlook);
 	if (is_ahead(pf, vf, &outlook))
 		return VGPU_OUTLOOK_AHEAD;
 	return is_safe(pf, vf->share.priority_class, &outlook) ? VGPU_OUTLOOK_ALLOWED

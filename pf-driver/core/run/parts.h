@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Functions of the run-table scheduler for the rest of the core; run/state.h has its private state.
- * Grouped by file; each function is documented where it is defined.
+ * They are grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_RUN_PARTS_H
 #define VGPU_CORE_RUN_PARTS_H
@@ -45,7 +45,7 @@ void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 
 /* contract.c, share.c: how long a VF was throttled by its cap; the lag of a VF */
-uint64_t vgpu_pf_run_contract_capped_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+uint64_t vgpu_pf_run_contract_throttled_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
 /* account.c: service of VFs, from the device's log of runs */

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Has one function for each row of decide.c's table, except the reservations (contract.c). The
- * function looks among the competing VFs (bit per VF) for a VF that fits the row, and fills in the
- * run. Return: false if no VF fits.
+ * The functions of the rows of decide.c's table, except that for reservations (contract.c). Each
+ * looks among the competing VFs (bit per VF) for a VF that fits its row, and fills in the run. It
+ * returns false if no VF fits.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define BOOST_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* shortest time assumed for a world switch */
-#define GAP_SWITCH_PART	  8	/* two switches take at most 1/8 of a gap, or the shortest time */
-#define ACCESS_RESERVE_US 2000u /* reserve budget of a VF in full access */
+#define GAP_SWITCH_PART	  8			 /* bound of two switches: 1/8 of a gap */
+#define ACCESS_RESERVE_US 2000u			 /* reserve budget of a VF in full access */
 
 /* Start a cycle of the table: refill the reserve budgets. */
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 {
-	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
 	pf->scheduler.tables.cycle_started_ns = vgpu_pf_timer_now(pf);
@@ -26,7 +26,7 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 		if (us == 0 && vf->access.granted)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a negative budget is made up for; the rest of a positive budget is lost */
+		/* a negative budget reduces the next one; the rest of a positive budget is lost */
 		vf->service.budget_ns =
 			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
@@ -44,12 +44,12 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 
 /*
  * Gets the entry at the cursor of a priority class: an entry of the table, or one made for a VF
- * without an entry. vf is 0 if the position belongs to another class. Each class has its own
+ * without an entry. vf is 0 if the position has no entry of this class. Each class has its own
  * cursor, so that runs of one class do not move the position of another.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
-	struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_pf_run_entry entry = {0, VGPU_PF_QUANTUM_DEFAULT_US};
 	uint32_t cursor = pf->scheduler.tables.cursors[priority_class];
 
@@ -73,7 +73,7 @@ void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind 
 	run->quantum_ns = quantum_ns;
 }
 
-/* Pick the VF whose full access stops the table. */
+/* Pick the VF in exclusive full access. */
 bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->scheduler.exclusive_vf;
@@ -86,12 +86,13 @@ bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct v
 }
 
 /*
- * Whether the VF's reserve budget is an advance on its own entries (prepaid). Without entries, or
- * if only full access gives the budget, it is extra time.
+ * True if the VF's reserve budget is an advance on its own entries: a run from the budget is
+ * deducted from the VF's next slices. Without entries, or if only full access gives the budget, the
+ * budget is extra time.
  */
 static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
@@ -111,9 +112,9 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 /* generous estimate of the duration of a world switch */
 static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 {
-	uint64_t lately = pf->scheduler.switches.lately_ns;
+	uint64_t mean = pf->scheduler.switches.mean_ns;
 
-	return vgpu_max_u64(GAP_SWITCH_MIN_NS, lately + lately / 8);
+	return vgpu_max_u64(GAP_SWITCH_MIN_NS, mean + mean / 8);
 }
 
 /*
@@ -130,13 +131,16 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 
 	if (!limit || !since)
 		return INT64_MAX;
-	/* two switches, to the slice and to the VF; bounded, so that a short gap has room left */
+	/*
+	 * two switches, to the slice and to the VF: at most 1/8 of the gap, so that a short gap has
+	 * room left, but not less than the shortest time of two switches
+	 */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
-/* Has a VF with work been off the engine for longer than its gap, or else than max_gap_ms? */
+/* Return: true if a VF has waited for as long as its own gap, or as max_gap_ms if it has none. */
 bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t limit =
@@ -148,8 +152,8 @@ bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return limit && since && vgpu_pf_timer_now(pf) - since >= limit;
 }
 
-/* whether any VF of the mask, except one, is overdue */
-static bool anybody_is_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_vf *except)
+/* true if any VF of the mask, except one, is overdue */
+static bool is_any_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_vf *except)
 {
 	struct vgpu_vf *vf;
 
@@ -163,7 +167,7 @@ static bool anybody_is_overdue(struct vgpu_pf *pf, uint32_t mask, const struct v
 /* sum of all reserved budgets: they may all be due at once, and are served before a late VF */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; table->has_contracts && i < pf->device.total_vfs; i++)
@@ -201,16 +205,16 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 }
 
 /*
- * Whether an early run of the reserve may come now. An advance may not bring a VF too far from its
- * share or gap. Other runs wait only for VFs that are overdue, since a driver in full access gives
- * up if its work takes too long.
+ * True if an early run of the reserve may come now. An advance may not bring a VF too far from its
+ * share or gap. A run that is not an advance waits only for VFs that are overdue, because a driver
+ * in full access gives up if its work takes too long.
  */
 static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *run)
 {
 	struct vgpu_vf *vf = &pf->vfs[run->vf];
 
 	if (!run->is_advance)
-		return !anybody_is_overdue(pf, competing, vf);
+		return !is_any_overdue(pf, competing, vf);
 	return vgpu_pf_run_outlook_of(pf, vf, (int64_t)run->granted_ns) == VGPU_OUTLOOK_ALLOWED &&
 	       !first_late(pf, competing, run);
 }
@@ -238,7 +242,7 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return false;
 }
 
-/* Pick the VF that has waited longest, if for at least max_gap_ms (0: never): starvation boost. */
+/* Boost the VF that has waited longest, if for max_gap_ms or longer; max_gap_ms 0: no boost. */
 bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
@@ -277,7 +281,7 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 /* Pick the only VF with work. Return: false if more than one VF competes. */
 bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	/* counts the VF in the engine, too, which is not in competing while it is preempted */
+	/* also counts the VF in the engine, which `competing` lacks while it is preempted */
 	uint32_t all =
 		vgpu_pf_run_contract_first_priority_class(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
@@ -308,7 +312,7 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine: if it leaves for any other VF, its own slice may be the next one */
+/* adds the VF in the engine if any VF preempts it: its own slice may then be the next one */
 static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -360,9 +364,9 @@ static bool next_share(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing
 }
 
 /*
- * Lets the late VF run now, or the VF of the next slice if the latter has less time left. The VF
- * gets a full slice if shares and gaps of the others allow it: a short boost adds a switch, which
- * could make the next VF late as well.
+ * Lets the late VF run now, or the VF of the next slice if that VF has less time left. The VF that
+ * runs gets a full slice if shares and gaps of the others allow it: a short boost adds a switch,
+ * which could make the next VF late as well.
  */
 static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
 {
@@ -379,7 +383,7 @@ static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, str
 				     quantum_ns);
 }
 
-/* Pick the next VF of a priority class: by the table, or else by the earliest deadline. */
+/* Pick the next VF of a class: a VF that would be late, or by the table, or by deadline. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Decides whether the VF in the engine must leave before its quantum ends. The core asks when a VF
- * wakes and when a run has begun. The result is scheduler->preemption, which decide.c follows.
+ * Decides whether the VF in the engine must leave before its quantum ends. The core checks this
+ * when a VF wakes, when a run has begun, and when a preemption has lost its reason. The result is
+ * scheduler->preemption, which decide.c follows.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -16,7 +17,7 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 		pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class + 1);
 }
 
-/* Has the idle-resident VF in the engine got work? No interrupt reports that. */
+/* Return: true if the idle-resident VF has got work, which no interrupt reports. */
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 {
 	return scheduler->run.kind == VGPU_RUN_IDLE_RESIDENT && scheduler->run.vf &&
@@ -24,8 +25,8 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 }
 
 /*
- * Does the VF in the engine keep its slot without work, as a strict VF (non-work-conserving) does?
- * Reserved time is only for work, except in the slot of a gang.
+ * Return: true if the VF in the engine keeps its slot without work, because it is strict
+ * (non-work-conserving). Reserved time is only for work, except in the slot of a gang.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
@@ -35,7 +36,7 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
 }
 
-/* whether the VF in the engine must yield to a waiting VF of a higher priority class */
+/* true if the VF in the engine must yield to a waiting VF of a higher priority class */
 static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -45,8 +46,8 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/* whether any VF outside the engine has work, even without tokens, or an open slot */
-static bool anybody_waits(struct vgpu_pf *pf)
+/* true if any VF outside the engine has work, even without tokens, or an open slot */
+static bool is_any_waiting(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
@@ -79,12 +80,12 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING ||
 	    scheduler->preemption == VGPU_PREEMPT_FOR_ANYONE)
 		return;
-	if (anybody_waits(pf) && !vgpu_pf_run_preempt_is_strict(pf) &&
+	if (is_any_waiting(pf) && !vgpu_pf_run_preempt_is_strict(pf) &&
 	    (scheduler->is_idle || !vgpu_has_bit(scheduler->work.busy, scheduler->run.vf))) {
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}
-	if (anybody_waits(pf) && vgpu_pf_run_decide_urgent(pf, &run)) {
+	if (is_any_waiting(pf) && vgpu_pf_run_decide_urgent(pf, &run)) {
 		scheduler->preemption = VGPU_PREEMPT_FOR_RESERVE;
 		return;
 	}

@@ -2,27 +2,28 @@
 /*
  * DOC: Shares
  *
- * Gives each VF its share by weight, at every instant. vgpud plans the order of the run table
- * before the VFs with work are known; the shares decide where to deviate from that order. Each
- * priority class has a virtual time V that passes with the service of its VFs. Each VF has a
- * virtual time R, up to which it has been served:
+ * Keeps the service of each VF near its share by weight at every instant. vgpud plans the order of
+ * the run table before the VFs with work are known; the shares decide where to deviate from it.
+ * Each priority class has a virtual time V that passes with the service of its VFs. Each VF has a
+ * virtual time R up to which the VF has been served:
  *
- *   lag(VF) = (V - R) * weight        > 0: the VF is owed service; < 0: it has had too much
+ *   lag(VF) = (V - R) * weight        > 0: the VF has had too little service; < 0: too much
+ *   deadline(VF) = R + slice / weight
  *
- * The deadline of a VF is the V at which the VF is owed a slice. Let r be the longest slice. The VF
- * of the next slice runs if afterwards its lag is >= -r, and if for every deadline D:
+ * Let r be the longest slice. The VF of the next entry runs if afterwards its lag is >= -r, and if
+ * for every deadline D:
  *
  *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
  *
  * Otherwise the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica
- * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. No
- * weight changes in a way that would bring a sum beyond r:
+ * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. When
+ * the work or the weight of a VF changes, the sums stay within r, too:
  *
  *   runs out of work  in its slice: the VF's positive lag goes to the others, as if the VF had been
  *                     served. At another time: the lag goes to the pool of forfeited lag, which is
- *                     shared out at a decision, or before a VF joins, when no VF is owed anything
- *   had too much      a VF that sleeps with a negative lag keeps has_negative_lag: its weight
- *                     counts until its share has paid for the lag
+ *                     shared out at a decision, or before a VF joins, while all lags are negative
+ *   had too much      a VF that goes to sleep with a negative lag is marked (has_negative_lag): its
+ *                     weight counts until the lag is 0 again
  *   gets new weight   the new weight counts as soon as the sums with it are within r
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
@@ -31,7 +32,7 @@
 #include "pf-driver/core/run/internal.h"
 
 #define FRACTION_BITS 24
-/* a longer run is an accident, and its VF does not pay for all of it */
+/* a longer run is an accident: only this part of it is charged to the VF */
 #define SERVED_MAX_NS (30000ull * VGPU_NS_PER_MS)
 
 static struct vgpu_run_priority_class *priority_class_of(struct vgpu_pf *pf,
@@ -40,13 +41,13 @@ static struct vgpu_run_priority_class *priority_class_of(struct vgpu_pf *pf,
 	return &pf->scheduler.priority_classes[vf->share.priority_class];
 }
 
-/* Whether the weight of a VF counts: the VF competes, or still pays for a negative lag. */
+/* Return: true if a VF's weight counts: the VF competes, or sleeps with a negative lag. */
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
 	return vf->share.is_competing || vf->share.has_negative_lag;
 }
 
-/* The sum of the weights that count in a priority class. */
+/* Compute the sum of the weights that count in a priority class. */
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint64_t sum = 0;
@@ -58,13 +59,13 @@ uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class)
 	return sum;
 }
 
-/* How far a VF is ahead of its share: R - V, in virtual time; negative if the VF is behind. */
+/* Compute how far a VF is ahead of its share: R - V, in virtual time; < 0: the VF is behind. */
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return (int64_t)(vf->share.received - priority_class_of(pf, vf)->now);
 }
 
-/* Ideal service of a VF minus received service, in ns; 0 if its weight does not count. */
+/* Compute the lag of a VF, in ns. Return: 0 if the VF's weight does not count. */
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
@@ -80,7 +81,7 @@ int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /* changes the weight and keeps the lag */
-static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void activate_weight(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
 	int64_t lag = vgpu_pf_run_share_lag(pf, vf);
@@ -93,7 +94,7 @@ static void put_weight_in_force(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				  (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
-/* sets the lag to 0, because the VF has paid */
+/* sets the lag of a sleeping VF to 0, which its negative lag has reached */
 static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = priority_class_of(pf, vf)->now;
@@ -101,7 +102,7 @@ static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->share.weight = vf->share.table_weight;
 }
 
-/* the VF that pays for a negative lag and will reach lag 0 first; NULL: none pays */
+/* the VF that sleeps with a negative lag and will reach lag 0 first; NULL: none */
 static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	struct vgpu_vf *first = NULL, *vf;
@@ -114,21 +115,21 @@ static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_clas
 	return first;
 }
 
-/* advances a priority class's time by service, in ns << FRACTION_BITS; VFs that paid drop out */
+/* advances a class's time by service, in ns << FRACTION_BITS; sleeping VFs drop out at lag 0 */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
 	struct vgpu_vf *negative;
 	uint64_t weights;
 
-	amount += priority_class->rest;
-	priority_class->rest = 0;
+	amount += priority_class->remainder;
+	priority_class->remainder = 0;
 	while ((weights = vgpu_pf_run_share_weights(pf, number)) != 0) {
 		negative = first_negative(pf, number);
 		if (!negative ||
 		    (uint64_t)vgpu_pf_run_share_ahead(pf, negative) > amount / weights) {
 			priority_class->now += amount / weights;
-			priority_class->rest = amount % weights;
+			priority_class->remainder = amount % weights;
 			return;
 		}
 		amount -= (uint64_t)vgpu_pf_run_share_ahead(pf, negative) * weights;
@@ -137,7 +138,7 @@ static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 	}
 }
 
-/* the smallest R - V of the competing VFs; < 0: one is owed something; INT64_MAX: none competes */
+/* the smallest R - V of the competing VFs; < 0: a lag is positive; INT64_MAX: no VF competes */
 static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	int64_t min = INT64_MAX;
@@ -150,7 +151,7 @@ static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 	return min;
 }
 
-/* shares out the pool while no VF is owed anything; its parts must not add to positive lags */
+/* shares out the pool, as far as it makes no lag of a competing VF positive */
 static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -163,7 +164,7 @@ static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 
 		if (weights && min <= 0)
 			return;
-		/* when a VF with a negative lag has paid, the others' parts are larger */
+		/* once a sleeping VF has lag 0, the parts of the other VFs are larger */
 		if (negative && vgpu_pf_run_share_ahead(pf, negative) < min)
 			min = vgpu_pf_run_share_ahead(pf, negative);
 		if (weights && min != INT64_MAX && (uint64_t)min < part / weights)
@@ -178,7 +179,7 @@ static uint32_t table_slice_us(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return (uint32_t)(vgpu_pf_run_tables_quantum(pf, vf->number) / VGPU_NS_PER_US);
 }
 
-static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void begin_competing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
 
@@ -190,18 +191,18 @@ static void wake(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		share->weight = share->table_weight;
 		share->slice_us = table_slice_us(pf, vf);
 		share->received = priority_class_of(pf, vf)->now;
-		share->rest = 0;
+		share->remainder = 0;
 	}
 	share->is_competing = true;
 	share->has_negative_lag = false;
 }
 
-/* the VF stops competing: its weight pays for a negative lag, and it forfeits a positive lag */
-static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
+/* the VF stops competing: a negative lag keeps its weight counted; a positive lag is forfeited */
+static void stop_competing(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
 {
 	struct vgpu_vf_share *share = &vf->share;
 	int64_t ahead = vgpu_pf_run_share_ahead(pf, vf);
-	uint64_t owed = (uint64_t)-ahead * share->weight;
+	uint64_t forfeited = (uint64_t)-ahead * share->weight;
 
 	if (!share->is_competing)
 		return;
@@ -210,9 +211,9 @@ static void sleep(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weig
 	if (ahead >= 0)
 		return;
 	if (is_served_by_weight)
-		advance(pf, share->priority_class, owed);
+		advance(pf, share->priority_class, forfeited);
 	else
-		priority_class_of(pf, vf)->forfeited_lag += owed;
+		priority_class_of(pf, vf)->forfeited_lag += forfeited;
 }
 
 static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
@@ -223,13 +224,13 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	if (!share->table_weight || !amount)
 		return;
 	/* a VF that runs has work */
-	wake(pf, vf);
-	share->received += (amount + share->rest) / share->weight;
-	share->rest = (amount + share->rest) % share->weight;
+	begin_competing(pf, vf);
+	share->received += (amount + share->remainder) / share->weight;
+	share->remainder = (amount + share->remainder) % share->weight;
 	advance(pf, share->priority_class, amount);
 }
 
-/* false for an idle-resident VF, and for a VF that its reservation serves */
+/* true unless the VF is idle-resident, or its reservation serves it */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
@@ -259,7 +260,7 @@ static void catch_up(struct vgpu_pf *pf)
 	run->shared_ns = ran;
 }
 
-/* Charge a run that has ended to the share of its VF. */
+/* Charge a run that has ended to the share of its VF, unless it was served from a reservation. */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work)
 {
@@ -271,7 +272,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 		serve(pf, vf, ns - early);
 	}
 	if (!has_work && !vgpu_has_bit(vgpu_pf_run_contract_strict(pf), vf->number))
-		sleep(pf, vf, vf->share.was_by_weight);
+		stop_competing(pf, vf, vf->share.was_by_weight);
 }
 
 /* the VFs that compete by weight; VFs of gangs have slots instead */
@@ -290,7 +291,7 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* whether the run in which the VF ran out of work was served by its weight */
+/* true if the run in which the VF ran out of work was served by its weight */
 static bool is_served_by_weight(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->scheduler.run;
@@ -311,13 +312,13 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	catch_up(pf);
 	vgpu_for_each_vf(pf, vf) {
 		if (vgpu_has_bit(competing, vf->number))
-			wake(pf, vf);
+			begin_competing(pf, vf);
 		else
-			sleep(pf, vf, is_served_by_weight(pf, vf));
+			stop_competing(pf, vf, is_served_by_weight(pf, vf));
 	}
 }
 
-/* End the competition of VFs that were stopped or will leave the engine. */
+/* Let VFs that may no longer use the engine stop competing. */
 void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -326,14 +327,14 @@ void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 		if (!vf->share.is_competing || vgpu_vf_is_runnable(vf))
 			continue;
 		catch_up(pf);
-		sleep(pf, vf, false);
+		stop_competing(pf, vf, false);
 	}
 }
 
 /* ---- between two runs ---- */
 
 /* activates the slice length and weight of the table in force, if all sums stay within the bound */
-static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void activate_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share before = vf->share;
 
@@ -343,13 +344,13 @@ static void take_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	before = vf->share;
 	if (before.table_weight == before.weight)
 		return;
-	put_weight_in_force(pf, vf);
+	activate_weight(pf, vf);
 	if (!vgpu_pf_run_outlook_is_safe(pf, vf))
 		vf->share = before;
 }
 
 /* Before a decision: share out the pools, and put new weights in force. */
-void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
+void vgpu_pf_run_share_apply(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -358,7 +359,7 @@ void vgpu_pf_run_share_settle(struct vgpu_pf *pf)
 		distribute_forfeited_lag(pf, priority_class);
 	vgpu_for_each_vf(pf, vf)
 		if (vf->share.table_weight)
-			take_terms(pf, vf);
+			activate_terms(pf, vf);
 }
 
 /* ---- tables ---- */
@@ -369,17 +370,19 @@ static void change_priority_class(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32
 
 	if (vf->share.priority_class == priority_class)
 		return;
-	sleep(pf, vf, false);
+	stop_competing(pf, vf, false);
 	vf->share.has_negative_lag = false;
 	vf->share.priority_class = priority_class;
 	if (is_competing)
-		wake(pf, vf);
+		begin_competing(pf, vf);
 }
 
-/* Activate weights and priority classes of the table in force; lags stay. */
-void vgpu_pf_run_share_take(struct vgpu_pf *pf)
+/*
+ * Activate weights and classes of the table in force. A VF that stays in its class keeps its lag.
+ */
+void vgpu_pf_run_share_activate(struct vgpu_pf *pf)
 {
-	const struct vgpu_run_slots *table = vgpu_pf_run_tables_active(pf);
+	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
@@ -387,7 +390,7 @@ void vgpu_pf_run_share_take(struct vgpu_pf *pf)
 
 		change_priority_class(pf, vf, vf->contract.terms.priority_class);
 		if (!weight)
-			sleep(pf, vf, false);
+			stop_competing(pf, vf, false);
 		if (!weight && !vf->share.has_negative_lag)
 			vf->share.weight = 0;
 		vf->share.table_weight = weight;

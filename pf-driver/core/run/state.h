@@ -13,7 +13,7 @@
 /* switch.c: the world switch in progress */
 struct vgpu_pf_switch {
 	bool is_busy;
-	bool is_unwritten; /* the command could not be written to the device */
+	bool is_unwritten; /* true if the command could not be written to the device */
 	uint32_t from, to; /* VF numbers; 0: none */
 	uint8_t steps[4];  /* enum gpuiov_command */
 	uint32_t step_count, step;
@@ -23,21 +23,21 @@ struct vgpu_pf_switch {
 };
 
 /* a table, and values that are derived from it */
-struct vgpu_run_slots {
-	struct vgpu_pf_run_table table; /* its weights are not all zero */
+struct vgpu_run_indexed_table {
+	struct vgpu_pf_run_table table; /* with weights, which are derived if the client set none */
 	uint32_t listed;		/* bit per VF that has an entry */
 	uint64_t cycle_ns;		/* sum of the quanta */
 	bool has_contracts;
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: sum of its quanta */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];	  /* by VF number: first quantum; 0: no entry */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: budget in a cycle; 0: none */
-	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* longest quantum of its VFs */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by class: longest quantum */
 };
 
 /* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */
 struct vgpu_run_priority_class {
 	uint64_t now;
-	uint64_t rest;		/* remainder of the last division that advanced now */
+	uint64_t remainder;	/* remainder of the last division that advanced now */
 	uint64_t forfeited_lag; /* pool of forfeited lags, not yet shared out, in 2^-24 ns */
 };
 
@@ -52,29 +52,29 @@ enum vgpu_scheduler_state {
 };
 
 enum vgpu_run_kind {
-	VGPU_RUN_SLICE = 0,	/* its slice in the table, or its share */
-	VGPU_RUN_UNCONTENDED,	/* alone with work: runs until another VF wakes */
+	VGPU_RUN_SLICE = 0,	/* the VF's slice in the table, or by its share */
+	VGPU_RUN_UNCONTENDED,	/* alone with work: long quanta, which a waking VF shortens */
 	VGPU_RUN_IDLE_RESIDENT, /* no VF has work, and the VF stays in the engine */
 	VGPU_RUN_BOOST,		/* starvation boost: a short run after too long a wait */
-	VGPU_RUN_RESERVE,	/* preempted the table, from the table's reserve section */
-	VGPU_RUN_CONTRACT,	/* served by the reservation of its contract */
+	VGPU_RUN_RESERVE,	/* an early run from the table's reserve section */
+	VGPU_RUN_CONTRACT,	/* served from the reservation or gang slot of the contract */
 	VGPU_RUN_KINDS,
 };
 
-/* one stay of a VF in the engine; times are of the platform's clock */
+/* one run: a period of a VF in the engine; times are by the platform's clock */
 struct vgpu_run {
 	uint32_t vf; /* 0: none */
 	enum vgpu_run_kind kind;
-	uint32_t decision;     /* row of decide.c's table, from 1, that chose the run; 0: none */
-	bool is_cut;	       /* preempted: the rest of the slice is resumed */
-	bool is_accounted;     /* the entry of the run log has been read, or there will be none */
-	bool is_advance;       /* from the reserve section, prepaid from the VF's own entries */
-	bool is_capped;	       /* the VF's tokens or slot have limited granted_ns */
-	bool is_overdue;       /* the VF had waited longer than its gap: no reserve preempts it */
-	uint64_t granted_ns;   /* 0: no limit */
+	uint32_t decision;     /* row (from 1) of decide.c's table that chose the run; 0: none */
+	bool is_cut;	       /* true if preempted; the rest of the slice is resumed */
+	bool is_accounted;     /* true if the run's log entry has been read, or will never come */
+	bool is_advance;       /* true if a reserve run is an advance on the VF's own entries */
+	bool is_limited;       /* true if the VF's tokens or slot limit granted_ns */
+	bool is_overdue;       /* true if the VF waited longer than its gap: the reserve waits */
+	uint64_t granted_ns;   /* longest duration; 0: no limit */
 	uint64_t quantum_ns;   /* quantum of the VF's entry */
 	uint64_t started_ns;   /* end of the switch to the run */
-	uint64_t contended_ns; /* start of another VF's wait; 0: none waits */
+	uint64_t contended_ns; /* when another VF began to wait; 0: no VF waits */
 	uint64_t worked_ns; /* time from the start until the VF ran out of work; 0: it has work */
 	uint64_t shared_ns; /* time from the start that share.c has counted already */
 };
@@ -87,16 +87,16 @@ enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
 	VGPU_PREEMPT_FOR_RESERVE, /* for the reserve section of the table, or a reservation */
 	VGPU_PREEMPT_FOR_PRIORITY_CLASS, /* for a VF of a higher priority class */
-	VGPU_PREEMPT_FOR_ANYONE,
+	VGPU_PREEMPT_FOR_ANYONE,	 /* for the VF that the table in decide.c chooses */
 };
 
 /* tables.c: the table in force, the table that takes over next, and the cursors */
 struct vgpu_run_tables {
-	struct vgpu_run_slots slots[2];
-	uint32_t active;    /* index in slots of the table in force */
-	bool is_pending;    /* the other table takes over at the next decision */
-	bool has_contracts; /* the table in force has contracts */
-	/* next position of each priority class: the entries, then the VFs without an entry */
+	struct vgpu_run_indexed_table indexed[2];
+	uint32_t active;    /* index in indexed[] of the table in force */
+	bool is_pending;    /* true if the other table takes over at the next decision */
+	bool has_contracts; /* true if the table in force has contracts */
+	/* next position of each priority class; after the entries come the VFs without an entry */
 	uint32_t cursors[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t cycle_started_ns;
 };
@@ -104,8 +104,8 @@ struct vgpu_run_tables {
 /* the VFs that have work: bit n - 1 for VF n */
 struct vgpu_run_work {
 	uint32_t busy;	    /* as last read from the device */
-	bool is_fresh;	    /* busy was read after the present run began */
-	uint32_t announced; /* as reported by WAKE and IDLE events */
+	bool is_fresh;	    /* true if busy was read after the present run began */
+	uint32_t announced; /* as last reported by WAKE and IDLE events */
 };
 
 /* a slice that was cut and is to be resumed */
@@ -123,7 +123,7 @@ struct vgpu_run_log {
 /* account.c: durations of world switches */
 struct vgpu_run_switches {
 	uint64_t count, max_ns;
-	uint64_t lately_ns; /* moving mean */
+	uint64_t mean_ns; /* moving mean */
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
@@ -131,18 +131,18 @@ struct vgpu_pf_scheduler {
 	enum vgpu_scheduler_state state;
 	struct vgpu_run_tables tables;
 	struct vgpu_run_work work;
-	bool wants_decision; /* decide when the core settles, unless a VF runs */
+	bool is_decision_due; /* ignored while a VF runs */
 	enum vgpu_preemption preemption;
-	bool is_idle;	       /* the VF in the engine has run out of work */
-	uint32_t exclusive_vf; /* VF whose full access stops the table; 0: none */
+	bool is_idle;	       /* true if the VF in the engine has run out of work */
+	uint32_t exclusive_vf; /* VF in exclusive full access; 0: none */
 	struct vgpu_run_cut cut;
-	struct vgpu_run run, next, last; /* in the engine; being switched to; before run */
+	struct vgpu_run run, next, last; /* in the engine; being switched to; previous */
 	struct vgpu_run_priority_class priority_classes[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t decided_ns;	      /* start of the last world switch */
 	uint32_t aborts;	      /* refused commands in succession */
-	uint32_t mismatches;	      /* inputs that the table of machine.c does not have */
+	uint32_t mismatches;	      /* number of inputs without a cell in machine.c's table */
 	uint64_t recover_deadline_ns; /* BROKEN: when the core resets the device */
-	bool is_unknown; /* BROKEN: any VF may be in the engine (vgpu_pf_run_engine_holds()) */
+	bool is_unknown;	      /* BROKEN: true if any VF may be in the engine */
 	struct vgpu_run_log log;
 	struct vgpu_run_switches switches;
 };

@@ -2,6 +2,8 @@
 /*
  * DOC: World switch
  *
+ * Carries out a world switch: writes the commands to the device, and polls until each has ended.
+ *
  *   from, to              CONTEXT_SWITCH            or, stepwise: IDLE SAVE LOAD RUN
  *   from == to            RUN                       (expired: its next quantum)
  *   from only             CONTEXT_SWITCH to the PF  or, stepwise: IDLE SAVE
@@ -14,8 +16,8 @@
  *                +--> other status for longer than the command time-out --> failed, by status
  *
  * The completion interrupt causes a poll of the command; a timer with a growing delay polls, too,
- * so that a lost interrupt costs little. This file decides nothing: it reports the end of a switch
- * to engine.c.
+ * so that a lost interrupt costs little. This file does not choose VFs: it reports the end of a
+ * switch to engine.c and, if the switch failed, also the guilty VF and the reason.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -81,7 +83,7 @@ static void issue(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
 }
 
-/* Begin a world switch between two VFs; 0: none. No other switch is in progress. */
+/* Begin a world switch from one VF to another (0: no VF). No other switch is in progress. */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
 	pf->sw.is_busy = true;
@@ -94,11 +96,11 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 /* the guilty VF and the reason for a status or a command */
 struct guilty_row {
 	uint32_t key;	  /* last status, or the command that failed */
-	bool is_outgoing; /* the VF that leaves the engine; else the VF that comes */
+	bool is_outgoing; /* true: the VF that leaves the engine; false: the VF that comes */
 	enum vgpu_pf_reason reason;
 };
 
-static const struct guilty_row status_culprits[] = {
+static const struct guilty_row guilty_by_status[] = {
 	{GPUIOV_STATUS_IDLING, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 	{GPUIOV_STATUS_SAVING, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_STATUS_LOADING, false, VGPU_PF_REASON_LOAD_TIMEOUT},
@@ -106,7 +108,7 @@ static const struct guilty_row status_culprits[] = {
 	{GPUIOV_STATUS_ENABLING, false, VGPU_PF_REASON_RUN_TIMEOUT},
 };
 
-static const struct guilty_row command_culprits[] = {
+static const struct guilty_row guilty_by_command[] = {
 	{GPUIOV_CMD_IDLE, true, VGPU_PF_REASON_IDLE_TIMEOUT},
 	{GPUIOV_CMD_SAVE, true, VGPU_PF_REASON_SAVE_TIMEOUT},
 	{GPUIOV_CMD_LOAD, false, VGPU_PF_REASON_LOAD_TIMEOUT},
@@ -128,18 +130,18 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct guilty_row *row =
-		find_guilty(status_culprits, VGPU_COUNT_OF(status_culprits), sw->status);
-	/* the client may have reset its function, which aborts the command: no VF is guilty yet */
-	bool is_nobodys = sw->status == GPUIOV_STATUS_ABORTED && pf->scheduler.aborts == 0;
+		find_guilty(guilty_by_status, VGPU_COUNT_OF(guilty_by_status), sw->status);
+	/* the client of a VF may have reset it, which aborts the command: not an error at first */
+	bool is_first_abort = sw->status == GPUIOV_STATUS_ABORTED && pf->scheduler.aborts == 0;
 	uint32_t guilty;
 
 	if (!row)
-		row = find_guilty(command_culprits, VGPU_COUNT_OF(command_culprits),
+		row = find_guilty(guilty_by_command, VGPU_COUNT_OF(guilty_by_command),
 				  sw->steps[sw->step]);
 	/* if only one VF takes part in the switch, that VF is guilty */
 	guilty = (row->is_outgoing && sw->from) || !sw->to ? sw->from : sw->to;
 	if (vgpu_pf_notify_allows(pf, &pf->vfs[guilty]))
-		vgpu_pf_text_log(pf, is_nobodys ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
+		vgpu_pf_text_log(pf, is_first_abort ? VGPU_OS_LOG_INFO : VGPU_OS_LOG_ERROR,
 				 "VF%u: world switch %u -> %u failed, command %u, status 0x%x",
 				 guilty, sw->from, sw->to, sw->steps[sw->step], sw->status);
 	sw->is_busy = false;
@@ -169,7 +171,7 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
 }
 
-static void keep_waiting(struct vgpu_pf *pf, uint32_t status)
+static void poll_later(struct vgpu_pf *pf, uint32_t status)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 	uint64_t now = vgpu_pf_timer_now(pf);
@@ -214,7 +216,7 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 	control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
 	status = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_STATUS) & 0xffu;
 	if (control & GPUIOV_CMD_EXECUTE) {
-		keep_waiting(pf, status);
+		poll_later(pf, status);
 		return;
 	}
 	if (status == GPUIOV_STATUS_DONE) {
@@ -226,10 +228,10 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 		fail(pf, true);
 		return;
 	}
-	keep_waiting(pf, status);
+	poll_later(pf, status);
 }
 
-/* Would the device's scheduler block take a command? Return: true if no command is in execution. */
+/* Return: true if the device takes a command: none is in execution. */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {
 	uint32_t control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);

@@ -13,84 +13,86 @@ static bool has_contracts(const struct vgpu_pf_run_table *table)
 }
 
 /* records the longest quantum of each priority class */
-static void record_longest(struct vgpu_run_slots *slots)
+static void record_longest(struct vgpu_run_indexed_table *indexed)
 {
-	for (uint32_t i = 0; i < slots->table.count; i++) {
+	for (uint32_t i = 0; i < indexed->table.count; i++) {
 		uint32_t priority_class =
-			slots->table.contracts[slots->table.entries[i].vf - 1].priority_class;
+			indexed->table.contracts[indexed->table.entries[i].vf - 1].priority_class;
 
 		if (priority_class < VGPU_PF_PRIORITY_CLASSES &&
-		    slots->longest_us[priority_class] < slots->table.entries[i].quantum_us)
-			slots->longest_us[priority_class] = slots->table.entries[i].quantum_us;
+		    indexed->longest_us[priority_class] < indexed->table.entries[i].quantum_us)
+			indexed->longest_us[priority_class] = indexed->table.entries[i].quantum_us;
 	}
 }
 
-static bool has_weights(const struct vgpu_run_slots *slots)
+static bool has_weights(const struct vgpu_run_indexed_table *indexed)
 {
 	static const uint32_t none[VGPU_PF_MAX_VFS];
 
-	return memcmp(slots->table.weights, none, sizeof(none)) != 0;
+	return memcmp(indexed->table.weights, none, sizeof(none)) != 0;
 }
 
-/* time of a VF's entries in a round of the table; the default quantum if the VF has no entry */
-static uint64_t round_us(const struct vgpu_run_slots *slots, uint32_t vf)
+/* time of a VF's entries in a cycle of the table; the default quantum if the VF has no entry */
+static uint64_t round_us(const struct vgpu_run_indexed_table *indexed, uint32_t vf)
 {
-	return slots->total_us[vf] ? slots->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
+	return indexed->total_us[vf] ? indexed->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
-/* if the table has no weights, derives them from the VFs' parts of a round; gangs get none */
-static void fill_weights(struct vgpu_run_slots *slots, uint32_t vfs)
+/* if the table has no weights, derives them from the VFs' parts of a cycle; gangs get none */
+static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 {
 	uint64_t max_us = 0;
 
-	if (has_weights(slots))
+	if (has_weights(indexed))
 		return;
 	for (uint32_t vf = 1; vf <= vfs; vf++)
-		max_us = vgpu_max_u64(max_us, round_us(slots, vf));
+		max_us = vgpu_max_u64(max_us, round_us(indexed, vf));
 	for (uint32_t vf = 1; vf <= vfs; vf++)
-		if (!(slots->table.contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
-			slots->table.weights[vf - 1] = (uint32_t)vgpu_max_u64(
-				1, round_us(slots, vf) * VGPU_PF_WEIGHT_MAX / max_us);
+		if (!(indexed->table.contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
+			indexed->table.weights[vf - 1] = (uint32_t)vgpu_max_u64(
+				1, round_us(indexed, vf) * VGPU_PF_WEIGHT_MAX / max_us);
 }
 
 /* computes the members that are derived from entries, reserve section, contracts and weights */
-static void index_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+static void index_table(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed)
 {
-	for (uint32_t i = 0; i < slots->table.count; i++) {
-		const struct vgpu_pf_run_entry *entry = &slots->table.entries[i];
+	for (uint32_t i = 0; i < indexed->table.count; i++) {
+		const struct vgpu_pf_run_entry *entry = &indexed->table.entries[i];
 
-		slots->listed |= 1u << (entry->vf - 1);
-		slots->cycle_ns += entry->quantum_us * VGPU_NS_PER_US;
-		slots->total_us[entry->vf] += entry->quantum_us;
-		if (slots->first_us[entry->vf] == 0)
-			slots->first_us[entry->vf] = entry->quantum_us;
+		indexed->listed |= 1u << (entry->vf - 1);
+		indexed->cycle_ns += entry->quantum_us * VGPU_NS_PER_US;
+		indexed->total_us[entry->vf] += entry->quantum_us;
+		if (indexed->first_us[entry->vf] == 0)
+			indexed->first_us[entry->vf] = entry->quantum_us;
 	}
-	for (uint32_t i = 0; i < slots->table.reserve_count; i++)
-		slots->reserve_us[slots->table.reserve[i].vf] = slots->table.reserve[i].quantum_us;
-	fill_weights(slots, pf->device.total_vfs);
-	record_longest(slots);
+	for (uint32_t i = 0; i < indexed->table.reserve_count; i++)
+		indexed->reserve_us[indexed->table.reserve[i].vf] =
+			indexed->table.reserve[i].quantum_us;
+	fill_weights(indexed, pf->device.total_vfs);
+	record_longest(indexed);
 }
 
-static void fill_slots(struct vgpu_pf *pf, struct vgpu_run_slots *slots,
-		       const struct vgpu_pf_run_table *table)
+static void store_table(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed,
+			const struct vgpu_pf_run_table *table)
 {
-	memset(slots, 0, sizeof(*slots));
-	slots->table = *table;
-	memset(slots->table.entries + table->count, 0,
+	memset(indexed, 0, sizeof(*indexed));
+	indexed->table = *table;
+	memset(indexed->table.entries + table->count, 0,
 	       (VGPU_PF_TABLE_ENTRIES - table->count) * sizeof(table->entries[0]));
-	slots->has_contracts = has_contracts(table);
-	index_slots(pf, slots);
+	indexed->has_contracts = has_contracts(table);
+	index_table(pf, indexed);
 }
 
 /* Make the table that is in force until a client sets one: an equal slice for each VF. */
-void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_slots *slots)
+void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed)
 {
-	memset(slots, 0, sizeof(*slots));
+	memset(indexed, 0, sizeof(*indexed));
 	for (uint32_t vf = 1; vf <= pf->device.total_vfs; vf++) {
-		slots->table.entries[slots->table.count].vf = vf;
-		slots->table.entries[slots->table.count++].quantum_us = VGPU_PF_QUANTUM_DEFAULT_US;
+		indexed->table.entries[indexed->table.count].vf = vf;
+		indexed->table.entries[indexed->table.count++].quantum_us =
+			VGPU_PF_QUANTUM_DEFAULT_US;
 	}
-	index_slots(pf, slots);
+	index_table(pf, indexed);
 }
 
 static int check_entry(struct vgpu_pf *pf, const struct vgpu_pf_run_entry *entry, uint32_t index,
@@ -151,9 +153,9 @@ static int check_table(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table
 }
 
 /* Get the table in force. */
-struct vgpu_run_slots *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
+struct vgpu_run_indexed_table *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 {
-	return &pf->scheduler.tables.slots[pf->scheduler.tables.active];
+	return &pf->scheduler.tables.indexed[pf->scheduler.tables.active];
 }
 
 /* Get the quantum of a VF: of its first entry, or the default. Return: ns. */
@@ -165,12 +167,12 @@ uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 }
 
 /* the table that takes over next, or else the table in force */
-static const struct vgpu_run_slots *newest_of(const struct vgpu_pf *pf)
+static const struct vgpu_run_indexed_table *newest_of(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	return &scheduler->tables.slots[scheduler->tables.is_pending ? !scheduler->tables.active
-								     : scheduler->tables.active];
+	return &scheduler->tables.indexed[scheduler->tables.is_pending ? !scheduler->tables.active
+								       : scheduler->tables.active];
 }
 
 /*
@@ -189,17 +191,17 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (table->generation != generation + 1)
 		return vgpu_pf_text_fail(
 			pf, -ESTALE,
-			"run table: generation %llu; %llu is in force, read it and send %llu",
+			"run table: generation %llu; the newest is %llu, read it and send %llu",
 			LLU(table->generation), LLU(generation), LLU(generation) + 1);
-	fill_slots(pf, &scheduler->tables.slots[!scheduler->tables.active], table);
+	store_table(pf, &scheduler->tables.indexed[!scheduler->tables.active], table);
 	scheduler->tables.is_pending = true;
-	/* a run without end is preempted, or the new table would never take over */
+	/* preempt a run without end: otherwise the new table would never take over */
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
 	    vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 	/* decide now: an expired VF without tokens may get no tokens for a long time */
 	if (scheduler->state == VGPU_SCHEDULER_EXPIRED)
-		scheduler->wants_decision = true;
+		scheduler->is_decision_due = true;
 	pf->checkpoint.is_table_dirty = true; /* checkpoint.c writes the table */
 	return 0;
 }
@@ -226,5 +228,5 @@ void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table 
 {
 	if (check_table(pf, table))
 		return;
-	fill_slots(pf, vgpu_pf_run_tables_active(pf), table);
+	store_table(pf, vgpu_pf_run_tables_active(pf), table);
 }

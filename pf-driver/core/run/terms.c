@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Checks the contracts of a table, each by itself and all together. The client must leave time for
- * world switches; these checks do not.
+ * Checks the contracts of a table, each by itself and all together. The checks do not count world
+ * switches: the client must leave time for them.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -11,14 +11,14 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 		if (terms->phase_us == 0)
 			return 0;
 		return vgpu_pf_text_fail(
-			pf, -EINVAL, "run table: VF%u has a phase of %u us but is not of a gang",
+			pf, -EINVAL, "run table: VF%u has a phase of %u us but is not in a gang",
 			vf, terms->phase_us);
 	}
 	if (terms->budget_ns == 0 || terms->ahead || terms->rate_ppm ||
 	    vgpu_pf_run_terms_phase_ns(terms) >= terms->period_ns)
 		return vgpu_pf_text_fail(
 			pf, -EINVAL,
-			"run table: VF%u is of a gang: that requires a budget, a phase (%u us) "
+			"run table: VF%u is in a gang: that requires a budget, a phase (%u us) "
 			"within the period, no budgets ahead and no cap",
 			vf, terms->phase_us);
 	return 0;
@@ -27,16 +27,16 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
-		uint64_t rest = a % b;
+		uint64_t remainder = a % b;
 
 		a = b;
-		b = rest;
+		b = remainder;
 	}
 	return a;
 }
 
-/* whether slots overlap: their offsets to each other repeat modulo the gcd of their periods */
-static bool do_meet(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
+/* true if slots of a and b overlap: their offsets repeat modulo the gcd of both periods */
+static bool do_slots_overlap(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
 {
 	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
 	uint64_t from_a = vgpu_pf_run_terms_phase_ns(a) % common;
@@ -54,7 +54,7 @@ static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contra
 			continue;
 		for (uint32_t a = 0; a < b; a++) {
 			if (!(contracts[a].flags & VGPU_PF_CONTRACT_GANG) ||
-			    !do_meet(&contracts[a], &contracts[b]))
+			    !do_slots_overlap(&contracts[a], &contracts[b]))
 				continue;
 			return vgpu_pf_text_fail(pf, -EINVAL,
 						 "run table: gang slots of VF%u and VF%u overlap",
@@ -134,8 +134,8 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 }
 
 /*
- * Are the contracts of VGPU_PF_MAX_VFS VFs valid, and do they fit into the engine's time? Return: 0
- * or -EINVAL with a message.
+ * Check that the contracts of VGPU_PF_MAX_VFS VFs are valid, and fit into the engine's time
+ * together. Return: 0, or -EINVAL with a message.
  */
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {

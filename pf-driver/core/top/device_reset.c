@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Resets the whole device (pf->device_reset.is_due) when the reset of a VF or the wait for the
- * engine has not helped. Every VF loses its state. When the device is back, the core programs the
- * VFs again.
+ * Resets the whole device (pf->device_reset.is_due) when the FLR of a VF did not end in time, or a
+ * broken engine did not become usable again. Every VF loses its state. When the device is back, the
+ * core programs the VFs again.
  */
 #include "pf-driver/core/top/parts.h"
 
@@ -23,20 +23,21 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_vf_state_abort(pf, -EIO);
-	vgpu_pf_inbox_settle(pf);
-	vgpu_pf_reset_lose_all(pf);
+	vgpu_pf_inbox_process(pf);
+	vgpu_pf_reset_device_lost(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);
 	pf->device_reset.deadline_ns =
 		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, DEVICE_RESET_MS);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_DEVICE_RESET, RESET_POLL_FIRST_NS);
 }
 
+/* Return: true if the device is in its reset, or does not answer. */
 bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 {
 	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_DEVICE;
 }
 
-/* declares the device lost, and drops the answers that guests wait for */
+/* declares the device lost, and drops the answers for which guests wait */
 static void abandon(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -46,7 +47,7 @@ static void abandon(struct vgpu_pf *pf)
 			 DEVICE_RESET_MS);
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_reset_cancel(vf);
-	vgpu_pf_declare_dead(pf);
+	vgpu_pf_declare_lost(pf);
 }
 
 /* Check whether the device is back from its reset, and program it again if so. */

@@ -38,7 +38,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 
 static const char *pending(const struct vgpu_vf *vf)
 {
-	return vgpu_pf_control_event_name(vgpu_vf_weightiest(vf->inbox.events));
+	return vgpu_pf_control_event_name(vgpu_vf_severest(vf->inbox.events));
 }
 
 static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu_vf *vf)
@@ -86,7 +86,7 @@ uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 	return dump.used;
 }
 
-/* adds the text that another function writes */
+/* appends the text that another function writes */
 static void put_part(struct dump_text *dump, struct vgpu_pf *pf,
 		     uint32_t (*describe)(struct vgpu_pf *pf, char *text, uint32_t bytes))
 {
@@ -109,7 +109,10 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 	return dump.used;
 }
 
-/* Write the description to the request's stream; payload->bytes is filled in. */
+/*
+ * Write the description to the request's stream; payload->bytes is filled in at the end. Return:
+ * -EINPROGRESS, or -ENOMEM with a message.
+ */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
 {
 	int error = vgpu_pf_vf_state_begin(pf, VGPU_STREAM_DUMP, 0, payload, token);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the folder core/top for the rest of the core and for unit tests; pf.h declares the
- * functions for the platform. They are grouped by file; each function is documented where it is
- * defined.
+ * Functions that the files of core/top share, and that unit tests call; pf.h declares the functions
+ * for the platform. They are grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_TOP_PARTS_H
 #define VGPU_CORE_TOP_PARTS_H
@@ -20,8 +19,8 @@ int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uin
 
 /* pf.c */
 void vgpu_pf_watchdog(struct vgpu_pf *pf);
-void vgpu_pf_declare_dead(struct vgpu_pf *pf);
-void vgpu_pf_settle(struct vgpu_pf *pf);
+void vgpu_pf_declare_lost(struct vgpu_pf *pf);
+void vgpu_pf_do_pending(struct vgpu_pf *pf);
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf);
 
 VGPU_C_END

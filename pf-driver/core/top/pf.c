@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The life of the PF: start, loss and return of the device, adoption of VFs in service, and the
- * order in which the core settles at the end of a call. pf.h documents the functions for
- * platforms.
+ * The life cycle of the PF: start, loss and return of the device, adoption of VFs in service, and
+ * the order of the pending work at the end of a call. pf.h documents the functions for platforms.
  *
- *   attach, checkpoint valid     adopt: VFs stay in service, nothing is reset (a new core, or a
- *                                connection that was cut while the device kept running)
- *   attach, no valid checkpoint  the device has lost its state: the core programs the VFs that it
- *                                has in memory again, and they start over as PROVISIONED
- *   attach, lost in its reset    the same: the checkpoint is not valid any more
+ *   attach, valid checkpoint      adopt: VFs in the checkpoint stay in service; a reset or scrub
+ *                                 that was in progress begins again
+ *   first attach, no checkpoint   all VFs become ABSENT, and the core clears the device
+ *   later attach, no checkpoint   the device has lost its state: the core programs its VFs into the
+ *                                 device again; VFs that the loss stopped start over as
+ *                                 PROVISIONED, the others keep their state
+ *   attach, lost in its reset     as a later attach, no checkpoint: the checkpoint is not valid
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -35,24 +36,24 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
 }
 
 /* handles events of the engine, then events of VFs, and decides which VF is next */
-static void settle_engine(struct vgpu_pf *pf)
+static void advance_engine(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached) {
-		vgpu_pf_inbox_settle(pf);
+		vgpu_pf_inbox_process(pf);
 		return;
 	}
 	if (pf->device_reset.is_due)
 		vgpu_pf_device_reset_begin(pf);
-	/* a run that has ended may have taken its VF out of the engine */
+	/* the run log first: a VF that its client has reset has left the engine */
 	vgpu_pf_run_engine_poll(pf);
-	vgpu_pf_inbox_settle(pf);
+	vgpu_pf_inbox_process(pf);
 	vgpu_pf_run_engine_decide(pf);
 }
 
-/* Do what is due, write the checkpoint, send replies and notifications. Most calls end here. */
-void vgpu_pf_settle(struct vgpu_pf *pf)
+/* Do what is due, write the checkpoint, send replies and notifications, arm the timer. */
+void vgpu_pf_do_pending(struct vgpu_pf *pf)
 {
-	settle_engine(pf);
+	advance_engine(pf);
 	vgpu_pf_checkpoint_flush(pf);
 	vgpu_pf_reply_flush(pf);
 	if (pf->events.has_new) {
@@ -69,7 +70,7 @@ struct interrupt_row {
 	void (*handle)(struct vgpu_pf *pf);
 };
 
-/* in this order: first what has ended, then what has begun */
+/* in the order of handling: first what has ended, then what has begun */
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_run_switch_poll},
 	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_engine_expired},
@@ -99,20 +100,20 @@ static void service_interrupts(struct vgpu_pf *pf)
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
 	/* the run log is in host memory: start the next run before reading the device */
-	settle_engine(pf);
+	advance_engine(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
 void vgpu_pf_timer(struct vgpu_pf *pf)
 {
 	pf->timers.armed_ns = 0;
 	vgpu_pf_timers_run(pf);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
-/* Look for lost interrupts. */
+/* Check for lost interrupts. */
 void vgpu_pf_watchdog(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -126,13 +127,13 @@ void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy 
 			   uint64_t value)
 {
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_POLICY, vf, policy, value);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
 void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms)
 {
 	pf->params.max_gap_ms = max_gap_ms;
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us)
@@ -142,17 +143,17 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 					 timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	pf->vfs[vf].config.preempt_timeout_us = timeout_us;
 	vgpu_pf_checkpoint_mark(pf);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 	return 0;
 }
 
 void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 {
 	vgpu_pf_vf_state_ready(pf);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
-/* ---- the device goes ---- */
+/* ---- loss of the device ---- */
 
 static void detach_device(struct vgpu_pf *pf)
 {
@@ -169,10 +170,10 @@ static void detach_device(struct vgpu_pf *pf)
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
-	vgpu_pf_inbox_settle(pf);
+	vgpu_pf_inbox_process(pf);
 	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_inbox_lose(pf, vf);
-	vgpu_pf_settle(pf);
+		vgpu_pf_inbox_device_lost(pf, vf);
+	vgpu_pf_do_pending(pf);
 }
 
 void vgpu_pf_surprise_remove(struct vgpu_pf *pf)
@@ -192,10 +193,10 @@ void vgpu_pf_suspend(struct vgpu_pf *pf)
 }
 
 /*
- * The device has not come back from its reset: it is lost. The platform does not know yet, so end
- * the device's DMA here.
+ * Declare the device lost, because it has not come back from its reset. The platform does not know
+ * yet, so end the device's DMA here.
  */
-void vgpu_pf_declare_dead(struct vgpu_pf *pf)
+void vgpu_pf_declare_lost(struct vgpu_pf *pf)
 {
 	vgpu_pf_device_stop_dma(pf);
 	detach_device(pf);
@@ -207,22 +208,22 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 
 	if (!pf->device.is_attached)
 		return;
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_ENABLE, 0);
 	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, 0);
 	vgpu_pf_run_account_stop(pf);
 	pf->device.is_attached = false;
 	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_inbox_leave(pf, vf);
+		vgpu_pf_inbox_abort(pf, vf);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
 	vgpu_pf_vf_state_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }
 
-/* ---- the device comes ---- */
+/* ---- return of the device ---- */
 
 static void enable(struct vgpu_pf *pf)
 {
@@ -240,6 +241,7 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 	memset(&vf->control, 0, sizeof(vf->control));
 	memset(&vf->access, 0, sizeof(vf->access));
+	vgpu_pf_reset_cancel(vf);
 	vf->control.gates = UINT32_MAX;
 	vf->state = VGPU_PF_VF_ABSENT;
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {
@@ -289,11 +291,10 @@ static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 	if (vf->state == VGPU_PF_VF_SCRUBBING)
 		vgpu_pf_scrub_begin(pf, vf);
-	if (vf->state == VGPU_PF_VF_RESETTING)
-		vgpu_pf_reset_begin(pf, vf, vf->last_error);
+	vgpu_pf_reset_adopt(pf, vf);
 	if (vf->access.granted)
 		vf->access.count++;
-	vgpu_pf_guard_resume(pf, vf);
+	vgpu_pf_guard_adopt(pf, vf);
 	vgpu_pf_mailbox_adopt(pf, vf);
 }
 
@@ -307,7 +308,7 @@ static void adopt_all(struct vgpu_pf *pf)
 		adopt_vf(pf, vf);
 	vgpu_for_each_vf(pf, vf)
 		resume_vf(pf, vf);
-	/* messages and resets since the previous core ended */
+	/* handle messages and resets since the previous core ended */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_checkpoint_mark(pf);
@@ -329,7 +330,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				 vf->number, pf->requests.message);
 		return;
 	}
-	/* the device has lost the gates */
+	/* the device has lost the state of the gates */
 	vf->control.gates = UINT32_MAX;
 	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
@@ -338,13 +339,13 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* VRAM may have other contents now */
+/* treats the contents of VRAM as unknown, because they may have changed */
 static void invalidate_vram(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_pf_checkpoint_invalidate(pf);
-	vgpu_pf_range_invalidate(&pf->vram);
+	vgpu_pf_range_set_all_dirty(&pf->vram);
 	vgpu_for_each_vf(pf, vf)
 		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 }
@@ -359,8 +360,8 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	enable(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
-	vgpu_pf_inbox_settle(pf);
-	/* messages and resets that came without an interrupt */
+	vgpu_pf_inbox_process(pf);
+	/* handle messages and resets that came without an interrupt */
 	vgpu_pf_reset_function_event(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_checkpoint_mark(pf);
@@ -368,7 +369,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_start(pf);
 }
 
-/* the VFs in memory fit only the same device */
+/* refuses another device, which the VFs in memory do not fit */
 static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	const struct vgpu_pf_device *before = &pf->device;
@@ -392,7 +393,7 @@ static int check_back(struct vgpu_pf *pf)
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
 
-/* returns false if the device has lost its state, or has never had one */
+/* returns false if no checkpoint is valid: the device has lost its state, or never had one */
 static bool load_checkpoint(struct vgpu_pf *pf)
 {
 	bool was_in_reset = pf->device_reset.is_lost;
@@ -428,6 +429,6 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO, "attached: %u VFs, %llu MiB of VRAM, %u CUs",
 			 pf->device.total_vfs, LLU(pf->device.vram_bytes >> 20),
 			 pf->device.cu_count);
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
+/* how the struct of an operation names a VF */
 enum request_vf {
 	REQUEST_NO_VF = 0,
 	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any */
@@ -77,7 +78,7 @@ static void fill_counters(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct v
 {
 	out->service_ns = vf->service.ns;
 	out->reserved_service_ns = vf->service.reserved_ns;
-	out->capped_ns = vgpu_pf_run_contract_capped_ns(pf, vf);
+	out->throttled_ns = vgpu_pf_run_contract_throttled_ns(pf, vf);
 	out->wave_instructions = vf->service.wave_instructions;
 	out->switches = vf->service.switches;
 	out->overruns = vf->service.overruns;
@@ -125,8 +126,8 @@ static int release(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_vf *vf = request->vf;
 
-	/* the VF was released before, and its scrub was given up: try the scrub again */
-	if (vgpu_pf_scrub_has_given_up(vf)) {
+	/* the VF was released before, and its scrub was abandoned: try the scrub again */
+	if (vgpu_pf_scrub_has_failed(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
 	}
@@ -189,7 +190,7 @@ static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 #define STREAM	  .has_stream = true
 #define LEASE	  .is_leased = true
 #define DEVICE	  .needs_device = true
-#define PLATFORMS .is_platforms = true
+#define PLATFORMS .is_handled_by_platform = true
 #define ROW(name, type, vf, handle, ...)                                                           \
 	{                                                                                          \
 		{.op = VGPU_PF_OP_##name, .bytes = sizeof(struct type), __VA_ARGS__}, vf, handle   \
@@ -211,7 +212,7 @@ static const struct request_row request_table[] = {
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
-	/* for ioctls only: a reply message has the error, and closing the socket cancels */
+	/* for ioctls only: on a socket, the reply has the error, and closing the socket cancels */
 	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, PLATFORMS),
 	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, PLATFORMS),
 };
@@ -252,7 +253,7 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vg
 
 static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
 {
-	if (row->traits.is_platforms)
+	if (row->traits.is_handled_by_platform)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP,
 					 "this platform does not offer operation %u",
 					 row->traits.op);
@@ -288,7 +289,7 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	int error = handle(pf, op, &request);
 
 	memcpy(message, pf->requests.message, sizeof(message));
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 	memcpy(pf->requests.message, message, sizeof(message));
 	return error;
 }
@@ -315,5 +316,5 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 	/* the end of a stream is still reported, because the platform then closes its fd */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.payload = NULL;
-	vgpu_pf_settle(pf);
+	vgpu_pf_do_pending(pf);
 }

@@ -22,16 +22,17 @@ static void (*const vf_handlers[VGPU_VF_TIMERS])(struct vgpu_pf *pf, struct vgpu
 	[VGPU_VF_TIMER_NOTIFY] = vgpu_pf_notify_timer,
 };
 
+/* Call the handler of each deadline that has passed. */
 void vgpu_pf_timers_run(struct vgpu_pf *pf)
 {
 	uint64_t now = vgpu_pf_timer_now(pf);
 	struct vgpu_vf *vf;
 
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
-		if (vgpu_pf_timer_take(&pf->timers.at_ns[id], now))
+		if (vgpu_pf_timer_expire(&pf->timers.at_ns[id], now))
 			pf_handlers[id](pf);
 	vgpu_for_each_vf(pf, vf)
 		for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
-			if (vgpu_pf_timer_take(&vf->timers_ns[id], now))
+			if (vgpu_pf_timer_expire(&vf->timers_ns[id], now))
 				vf_handlers[id](pf, vf);
 }

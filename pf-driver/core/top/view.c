@@ -18,9 +18,9 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 		.is_provisioned = vgpu_vf_is_provisioned(core),
 		.is_attached = core->attached,
 		.has_driver = core->control.driver_loaded,
-		.wants_durable = core->state == VGPU_PF_VF_SCRUBBING &&
-				 core->scrub.stage == VGPU_VF_SCRUB_DONE,
-		.is_capped = core->contract.is_throttled,
+		.awaits_durable = core->state == VGPU_PF_VF_SCRUBBING &&
+				  core->scrub.stage == VGPU_VF_SCRUB_DONE,
+		.is_throttled = core->contract.is_throttled,
 		.weight = core->share.table_weight ? core->share.weight : 0,
 	};
 
@@ -28,7 +28,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf)
 	return view;
 }
 
-bool vgpu_pf_view_was_lost_in_reset(const struct vgpu_pf *pf)
+bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf)
 {
 	return pf->device_reset.is_lost;
 }

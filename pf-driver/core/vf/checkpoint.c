@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The checkpoint in PF VRAM has what a new core must know of the VFs and cannot read from the
+ * The checkpoint in PF VRAM has the state of the VFs that a new core needs and cannot read from the
  * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
- * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses one
- * step, never the record. The terms of the run table follow its last entry. A write skips words
- * that the copy already holds.
+ * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses only
+ * the newest change, never the record. In the record of the run table, contracts, weights and gaps
+ * directly follow the last used entry. A write skips words that the copy already holds.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -20,7 +20,7 @@ struct checkpoint_head {
 	uint32_t crc;	/* CRC-32C of the record, then of seq */
 };
 
-/* one VF; later cores read this: keep the layout */
+/* the record of one VF; later cores read it, so keep the layout */
 struct checkpoint_vf {
 	uint8_t state;
 	uint8_t driver_loaded;
@@ -31,7 +31,9 @@ struct checkpoint_vf {
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
 	uint8_t guard_paused;
 	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
-	uint8_t reserved[54];
+	uint8_t reset_answer;	  /* message that the end of the reset answers; 0: none */
+	uint8_t is_flr_known;
+	uint8_t reserved[52];
 };
 HW_ASSERT_SIZE(struct checkpoint_vf, 128);
 
@@ -45,10 +47,10 @@ HW_STATIC_ASSERT(sizeof(struct checkpoint_head) + sizeof(struct vgpu_pf_run_tabl
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
 HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 
-/* every 64th write of a copy is complete, so that no wrong byte stays for ever */
+/* every 64th write of a copy skips no words, so that no wrong byte stays for ever */
 #define WHOLE_EVERY 64u
 
-/* Mark the record of the VFs: the core writes it when it settles, before it sends replies. */
+/* Mark the record of the VFs dirty: the core writes it at the end of the call, before replies. */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
 {
 	pf->checkpoint.is_dirty = true;
@@ -70,14 +72,14 @@ void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf)
 	}
 }
 
-/* rounded up to words; the bytes behind a record do not matter */
+/* rounds up to words; the bytes after a record do not matter */
 static uint32_t words_end(uint32_t bytes)
 {
 	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
 }
 
-/* writes the record in pf->scratch; returns 0 or an error of the device */
-static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uint64_t seq,
+/* writes the record in pf->scratch to one of its copies; returns 0 or an error of the device */
+static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, uint64_t seq,
 			uint32_t bytes, struct vgpu_pf_record *copies)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
@@ -92,7 +94,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uin
 	head->crc = record_crc(head);
 	if (seq / 2 % WHOLE_EVERY == 0)
 		there->known = 0;
-	error = vgpu_pf_vram_write_words(pf, place + (seq & 1) * stride, pf->scratch, end,
+	error = vgpu_pf_vram_write_words(pf, offset + (seq & 1) * stride, pf->scratch, end,
 					 there->bytes, there->known);
 	if (error) {
 		there->known = 0;
@@ -104,7 +106,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t place, uint64_t stride, uin
 	return 0;
 }
 
-/* the state of the VF for a new core */
+/* returns the state that a new core must find in the checkpoint */
 static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	/* a new core cannot continue the stream */
@@ -125,6 +127,8 @@ static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct
 	out->config = vf->config;
 	out->guard_paused = vf->guard.paused;
 	out->deferred_request = (uint8_t)vf->mailbox.deferred_request;
+	out->reset_answer = (uint8_t)vgpu_pf_reset_answer(vf);
+	out->is_flr_known = vf->reset.is_flr_known;
 	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
 }
 
@@ -138,6 +142,8 @@ static void decode_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
 	vf->config = in->config;
 	vf->guard.paused = in->guard_paused != 0;
 	vf->mailbox.deferred_request = in->deferred_request;
+	vf->reset.answer = in->reset_answer;
+	vf->reset.is_flr_known = in->is_flr_known != 0;
 	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
 }
 
@@ -196,7 +202,7 @@ static void flush_table(struct vgpu_pf *pf)
 	pf->checkpoint.is_table_dirty = false;
 }
 
-/* Write the records that are marked. */
+/* Write the records that are dirty. */
 void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -207,31 +213,31 @@ void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
 		flush_table(pf);
 }
 
-/* reads one copy into pf->scratch; false if it is not valid */
-static bool read_copy(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+/* reads one copy into pf->scratch; returns false if the copy is not valid */
+static bool read_copy(struct vgpu_pf *pf, uint64_t offset, uint32_t stride)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
 
-	if (pf->os->ops->vram_read(pf->os, place, pf->scratch, stride))
+	if (pf->os->ops->vram_read(pf->os, offset, pf->scratch, stride))
 		return false;
 	return head->magic == CHECKPOINT_MAGIC && head->version == CHECKPOINT_VERSION &&
 	       head->bytes <= stride - sizeof(*head) && head->crc == record_crc(head);
 }
 
 /* reads the newer valid copy into pf->scratch; returns its sequence number, 0 if none is valid */
-static uint64_t read_record(struct vgpu_pf *pf, uint64_t place, uint32_t stride)
+static uint64_t read_record(struct vgpu_pf *pf, uint64_t offset, uint32_t stride)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
 	uint64_t seq[2] = {0, 0};
 	uint32_t newer;
 
 	for (uint32_t copy = 0; copy < 2; copy++)
-		if (read_copy(pf, place + copy * (uint64_t)stride, stride))
+		if (read_copy(pf, offset + copy * (uint64_t)stride, stride))
 			seq[copy] = head->seq;
 	if (seq[0] == 0 && seq[1] == 0)
 		return 0;
 	newer = seq[1] > seq[0];
-	return read_copy(pf, place + newer * (uint64_t)stride, stride) ? seq[newer] : 0;
+	return read_copy(pf, offset + newer * (uint64_t)stride, stride) ? seq[newer] : 0;
 }
 
 static void load_table(struct vgpu_pf *pf)
@@ -248,7 +254,7 @@ static void load_table(struct vgpu_pf *pf)
 	vgpu_pf_run_tables_load(pf, table);
 }
 
-/* Fill in VFs and run table of the previous core. Return: false if no checkpoint is valid. */
+/* Load VFs and run table of the previous core. Return: false if no checkpoint is valid. */
 bool vgpu_pf_checkpoint_load(struct vgpu_pf *pf)
 {
 	struct checkpoint_vfs *record = (void *)pf->scratch;

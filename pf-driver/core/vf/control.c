@@ -25,12 +25,14 @@
  *              |
  *              +----- SCRUBBING <--- RELEASE --- every state but ABSENT, RUNNING, SCRUBBING
  *
- *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; others stay
+ *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; other states stay
  *   DEVICE_BACK: STOPPED ---> PROVISIONED, if it was stopped by DEVICE_LOST
  *
- * RUNNING: the VF is in the engine. inbox.c carries out posted events (vgpu_vf_post()) when the
- * core settles. An event without a cell leads to MISMATCH and is logged with the transitions before
- * it; an operator's request without a cell is refused.
+ * RUNNING: the VF is in the engine. HANG leads to RESETTING from READY, too. At the end of each
+ * call into the core, inbox.c carries out the events that were posted (vgpu_vf_post()). An event
+ * without a cell leads to MISMATCH and is logged with the transitions before it; but it is dropped
+ * if an event before it has changed the state. The core refuses an operator's request without a
+ * cell.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -90,14 +92,14 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 static void enter_lost(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	enter_stopped(pf, vf, reason);
-	vgpu_pf_mailbox_lost(pf, vf);
+	vgpu_pf_mailbox_device_lost(pf, vf);
 	vf->control.lost = true;
 }
 
-static void enter_lost_stays(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+static void enter_lost_unchanged(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_mailbox_lost(pf, vf);
+	vgpu_pf_mailbox_device_lost(pf, vf);
 	vf->control.driver_loaded = false;
 	vf->last_error = reason;
 }
@@ -125,7 +127,7 @@ static void enter_reset_done(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_p
 
 static void enter_cleared(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	vgpu_pf_guard_forgive(pf, vf);
+	vgpu_pf_guard_clear(pf, vf);
 	enter_resetting(pf, vf, reason);
 }
 
@@ -185,12 +187,12 @@ static const struct vgpu_control_cell cells[VGPU_PF_VF_STATES][VGPU_VF_EVENTS] =
 	ROW(PAUSED, RESET, RESETTING, enter_resetting),
 	ROW(PAUSED, QUARANTINE, QUARANTINED, enter_quarantined),
 	ROW(PAUSED, RELEASE, SCRUBBING, enter_scrubbing),
-	ROW(PAUSED, DEVICE_LOST, PAUSED, enter_lost_stays),
+	ROW(PAUSED, DEVICE_LOST, PAUSED, enter_lost_unchanged),
 
 	ROW(STOPPED, RESET, RESETTING, enter_resetting),
 	ROW(STOPPED, QUARANTINE, QUARANTINED, enter_quarantined),
 	ROW(STOPPED, RELEASE, SCRUBBING, enter_scrubbing),
-	ROW(STOPPED, DEVICE_LOST, STOPPED, enter_lost_stays),
+	ROW(STOPPED, DEVICE_LOST, STOPPED, enter_lost_unchanged),
 	ROW(STOPPED, DEVICE_BACK, PROVISIONED, enter_provisioned),
 
 	ROW(RESETTING, RESET, RESETTING, enter_unchanged), /* one reset serves all requests */
@@ -202,7 +204,7 @@ static const struct vgpu_control_cell cells[VGPU_PF_VF_STATES][VGPU_VF_EVENTS] =
 
 	ROW(QUARANTINED, CLEAR_QUARANTINE, RESETTING, enter_cleared),
 	ROW(QUARANTINED, RELEASE, SCRUBBING, enter_scrubbing),
-	ROW(QUARANTINED, DEVICE_LOST, QUARANTINED, enter_lost_stays),
+	ROW(QUARANTINED, DEVICE_LOST, QUARANTINED, enter_lost_unchanged),
 
 	ROW(SCRUBBING, SCRUB_DURABLE, ABSENT, enter_absent),
 	ROW(SCRUBBING, DEVICE_LOST, SCRUBBING, enter_unchanged),
@@ -279,7 +281,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* Move a VF to the state that the table has for an event, and carry out the action of the cell. */
+/* Move a VF to the state that the table has for an event, and call the cell's enter function. */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  enum vgpu_pf_reason reason)
 {
@@ -302,7 +304,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		vgpu_pf_run_engine_wake(pf);
 }
 
-/* Find the cell of a state and an event. Return: NULL: the event is impossible in this state. */
+/* Find the cell of a state and an event. Return: NULL if the event is impossible. */
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event)
 {
 	const struct vgpu_control_cell *cell = &cells[state][event];
@@ -320,7 +322,7 @@ const char *vgpu_pf_control_event_name(uint32_t event)
 	return event < VGPU_VF_EVENTS ? event_names[event] : "?";
 }
 
-/* Is the event possible now or, for a RUNNING VF, when the VF has left the engine? */
+/* True if the event is possible now or, for a RUNNING VF, when it has left the engine. */
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
 	uint32_t state = vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state;

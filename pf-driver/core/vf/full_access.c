@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Full ("exclusive") access: a guest's driver loads, unloads or recovers, and may write registers
- * that are read-only at other times. By default only the register write gate of the VF opens, and
- * the other VFs keep running. EXCLUSIVE_FULL_ACCESS stops the run table meanwhile, as silicon
- * without banked registers must. A time limit ends full access; resuming a paused VF restarts the
- * limit.
+ * During full ("exclusive") access, a guest's driver loads, unloads or recovers. The register write
+ * gate of the VF is open, so that the driver may write registers that are read-only at other times.
+ * By default the other VFs keep running. With EXCLUSIVE_FULL_ACCESS the run table stops meanwhile,
+ * as silicon without banked registers requires. A time limit ends full access; when a paused VF is
+ * resumed, the time limit starts again.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -28,7 +28,7 @@ void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t 
 {
 	int error = 0;
 
-	/* a driver that loads must find VBIOS and PF2VF as the PF writes them */
+	/* a driver that loads or recovers must find VBIOS and PF2VF as the PF writes them */
 	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
 		error = vgpu_pf_vbios_write(pf, vf);
 		if (!error)
@@ -54,7 +54,7 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* dword 2: key of a PF2VF v1 checksum; ours is v2 with key 0 */
+	/* dword 2: key of the checksum of PF2VF v1; pf2vf.c writes v2, which has no key */
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
 }
 
@@ -71,7 +71,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
 
-/* The VF is paused: stop its time limit; the run table continues. */
+/* Stop the time limit of a VF that is paused, and let the run table continue. */
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -91,7 +91,7 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }
 
-/* The guest's driver did not release full access in time: reset the VF. */
+/* Reset a VF whose driver did not release full access in time. */
 void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted)

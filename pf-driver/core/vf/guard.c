@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The guard limits the events that a guest causes, counted in sliding windows. The default limits
- * are those of GIM. Beyond a limit the reaction grows: event, throttle, pause, FLR, quarantine, one
- * level for each further eighth of the limit. Actions of operators, attaching, and the guard's own
- * resets do not count. The level returns to none only when no window holds more than half of its
- * limit, so that a guest near a limit is not reported repeatedly. Events of a VF in quarantine do
- * not count.
- * notify.c limits events and log lines.
+ * The guard limits what a guest causes: resets, requests for full access to load, time-outs of full
+ * access, and mailbox messages (kind INTERRUPT). It counts them in sliding windows. The default
+ * limits are those of GIM, AMD's PF driver. Beyond a limit the guard reacts in levels: event,
+ * throttle, pause, FLR, quarantine. Each further 1 + limit / 8 events raise the level by one.
+ * Actions of operators, attaching, and the guard's own resets do not count, nor does anything that
+ * a VF in quarantine causes. The level returns to none when each window holds at most half of its
+ * limit, so that a guest near a limit is not reported repeatedly.
+ *
+ * notify.c limits how many events and log lines a guest causes.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -41,7 +43,7 @@ static const enum vgpu_vf_event level_events[GUARD_LEVELS] = {
 	[GUARD_LEVEL_QUARANTINE] = VGPU_VF_EVENT_QUARANTINE,
 };
 
-/* Check limits of a request; 0: default, UINT32_MAX: none. */
+/* Check limits of a request; 0: default, UINT32_MAX: none. Return: 0 or -EINVAL. */
 int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
@@ -61,7 +63,7 @@ void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KIN
 		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
 }
 
-/* the number of events of a kind in the window */
+/* Count the events of a kind in its window. */
 uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind)
 {
@@ -86,7 +88,7 @@ static uint32_t level_for(const struct vgpu_vf *vf, enum vgpu_guard_kind kind, u
 	return level < GUARD_LEVELS ? level : GUARD_LEVEL_QUARANTINE;
 }
 
-static void react(struct vgpu_vf *vf)
+static void apply_level(struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = level_events[vf->guard.level];
 
@@ -94,13 +96,13 @@ static void react(struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/* Count a limited event that a guest caused, and react if its number exceeds the limit. */
+/* Record an event that a guest caused, and raise the level if the window exceeds its limit. */
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
 {
 	uint32_t slot = vf->guard.used[kind] % VGPU_GUARD_RECORDS;
 	uint32_t level;
 
-	/* no stronger reaction exists */
+	/* no reaction is stronger than quarantine */
 	if (vf->state == VGPU_PF_VF_QUARANTINED)
 		return;
 	vf->guard.used[kind]++;
@@ -113,16 +115,16 @@ void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard
 			 vf->number, kind, level);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, kind, level);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
-	react(vf);
+	apply_level(vf);
 }
 
-/* whether the VF's messages are served late */
+/* True if the VF's messages are served late. */
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
 {
 	return vf->guard.level >= GUARD_LEVEL_THROTTLE;
 }
 
-static bool is_calm(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static bool are_windows_low(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
 		if (vgpu_pf_guard_in_window(pf, vf, kind) > vf->guard.limits[kind] / 2)
@@ -130,12 +132,12 @@ static bool is_calm(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vf->state != VGPU_PF_VF_QUARANTINED;
 }
 
-static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void lift_limits(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
-	/* the VF is half restored: check again later */
+	/* a RESTORE of the VF is in progress: check again later */
 	if (vgpu_pf_vf_state_is_restoring(pf, vf)) {
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 		return;
@@ -149,20 +151,20 @@ static void relax(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/* Check whether the windows of a VF have emptied. */
+/* Lift the guard's reaction if the VF's windows are low enough; otherwise check again later. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* the level of a VF that the previous core paused is NONE */
+	/* the checkpoint has the pause but not the level, so the level may be NONE here */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
-	if (is_calm(pf, vf))
-		relax(pf, vf);
+	if (are_windows_low(pf, vf))
+		lift_limits(pf, vf);
 	else
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
 /* Take over quarantine and pause from the previous core; the windows start empty. */
-void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_QUARANTINED)
 		vf->guard.level = GUARD_LEVEL_QUARANTINE;
@@ -171,8 +173,8 @@ void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* An operator ends the quarantine: empty the windows. */
-void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf)
+void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(vf->guard.used, 0, sizeof(vf->guard.used));
-	relax(pf, vf);
+	lift_limits(pf, vf);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The inbox holds the events of a VF (vgpu_vf_post()) until the core settles. Events that come
- * before PAUSE in enum vgpu_vf_event are carried out first, the most severe first, whether the VF
- * is in the engine or not. When the VF is not in the engine, the most severe of the other events
- * follows. Less severe events are then dropped, except an event that an operator requested; this
- * event is carried out if the new state allows it. LOADED and UNLOADED are not posted: the inbox
- * asks the engine where the VF is.
+ * The inbox holds the events of a VF (vgpu_vf_post()) until this file carries them out: at the end
+ * of each call into the core, and at once after a request of an operator. Events that come before
+ * PAUSE in enum vgpu_vf_event are carried out first, the most severe first, whether the VF is in
+ * the engine or not. When the VF is not in the engine, the most severe of the other events follows.
+ * Less severe events are then dropped, except an event that an operator requested; this event is
+ * carried out if the new state allows it. LOADED and UNLOADED are not posted: the inbox asks the
+ * engine where the VF is.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -16,13 +17,12 @@ static enum vgpu_vf_event next_event(const struct vgpu_pf *pf, const struct vgpu
 	uint32_t events = vf->inbox.events;
 
 	if (events & ~QUEUED_EVENTS)
-		return vgpu_vf_weightiest(events & ~QUEUED_EVENTS);
+		return vgpu_vf_severest(events & ~QUEUED_EVENTS);
 	if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_engine_is_loaded(pf, vf))
 		return VGPU_VF_EVENT_LOADED;
 	if (vgpu_pf_run_engine_holds(pf, vf))
 		return VGPU_VF_EVENT_NONE;
-	return vf->state == VGPU_PF_VF_RUNNING ? VGPU_VF_EVENT_UNLOADED
-					       : vgpu_vf_weightiest(events);
+	return vf->state == VGPU_PF_VF_RUNNING ? VGPU_VF_EVENT_UNLOADED : vgpu_vf_severest(events);
 }
 
 static int refuse(struct vgpu_pf *pf, const struct vgpu_vf *vf, enum vgpu_vf_event event)
@@ -35,11 +35,11 @@ static int refuse(struct vgpu_pf *pf, const struct vgpu_vf *vf, enum vgpu_vf_eve
 static void finish_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error, const char *message)
 {
 	vgpu_pf_reply_add(pf, vf->inbox.token, error, message);
-	vf->inbox.asked = VGPU_VF_EVENT_NONE;
+	vf->inbox.requested = VGPU_VF_EVENT_NONE;
 	vf->inbox.token = 0;
 }
 
-/* has_moved: an earlier event has changed the state, and may have made this event impossible */
+/* has_moved: true if an earlier event has changed the state, which may exclude this event */
 static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 		      bool has_moved)
 {
@@ -48,10 +48,10 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 
 	inbox->events &= ~(1u << event);
 	if (1u << event & QUEUED_EVENTS)
-		inbox->events &= ~QUEUED_EVENTS | 1u << inbox->asked;
+		inbox->events &= ~QUEUED_EVENTS | 1u << inbox->requested;
 	if (is_possible || !has_moved)
 		vgpu_pf_control_step(pf, vf, event, inbox->reasons[event]);
-	if (event != inbox->asked)
+	if (event != inbox->requested)
 		return;
 	/* the same answer as for a request that comes a moment later */
 	if (is_possible)
@@ -60,7 +60,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 		finish_request(pf, vf, refuse(pf, vf, event), pf->requests.message);
 }
 
-static void settle_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = next_event(pf, vf);
 	bool has_moved = false;
@@ -74,15 +74,15 @@ static void settle_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Carry out the events of all VFs, until none is left. One pass is enough: no event moves a VF into
- * the engine or out of it.
+ * Carry out the events of all VFs, except those that wait for the engine. One pass is enough,
+ * because no event moves a VF into the engine or out of it.
  */
-void vgpu_pf_inbox_settle(struct vgpu_pf *pf)
+void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf)
-		settle_vf(pf, vf);
+		process_vf(pf, vf);
 }
 
 /*
@@ -97,25 +97,25 @@ int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		return refuse(pf, vf, event);
 	if (vf->inbox.token)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: %s is still under way", vf->number,
-					 vgpu_pf_control_event_name(vf->inbox.asked));
+					 vgpu_pf_control_event_name(vf->inbox.requested));
 	vgpu_vf_post(vf, event, VGPU_PF_REASON_OPERATOR);
-	vf->inbox.asked = event;
-	settle_vf(pf, vf);
+	vf->inbox.requested = event;
+	process_vf(pf, vf);
 	if (!(vf->inbox.events & 1u << event))
 		return 0;
 	vf->inbox.token = token;
 	return -EINPROGRESS;
 }
 
-/* Drop the events that wait for the engine, and answer the operator's request with -ENODEV. */
-void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* Drop all pending events, and answer the operator's request with -ENODEV. */
+void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->inbox.events = 0;
 	finish_request(pf, vf, -ENODEV, "the device was detached");
 }
 
-/* The VF has lost its state with the device. The engine holds no VF any more. */
-void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* Handle the loss of a VF's state with the device; no VF is in the engine any more. */
+void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_NOTIFY)
@@ -127,5 +127,5 @@ void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		vf->last_error = VGPU_PF_REASON_DEVICE_LOST;
 	vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_LOST, VGPU_PF_REASON_DEVICE_LOST);
-	settle_vf(pf, vf);
+	process_vf(pf, vf);
 }

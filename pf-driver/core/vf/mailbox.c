@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Mailbox between the PF and guests' drivers. Every message is acknowledged and, if the driver
- * waits for an answer, answered. A request for access or reset may have to wait: the VF is paused,
- * in reset or about to be, or the device is lost or in reset. Such a request is deferred, at most
- * for half of the driver's limit; then the answer is FAIL. Unknown messages are acknowledged and
- * counted.
+ * waits for an answer, answered. A request for access or reset is deferred while the VF is paused,
+ * or while the device is lost or in reset; a request for access also while the VF is in reset or
+ * about to be reset. After half of the driver's time limit, the PF answers a deferred request with
+ * FAIL. Unknown messages are acknowledged and counted.
  *
- * A message that drivers acknowledge stays in the box until the driver has acknowledged it, but at
- * most for OUTBOX_LIMIT_NS, and only until the next such message. Drivers do not acknowledge FLR
- * notifications: the next message overwrites them.
+ * A message that drivers acknowledge stays in the box until the driver acknowledges it, until the
+ * PF sends another message that drivers acknowledge, or for OUTBOX_LIMIT_NS. Drivers do not
+ * acknowledge FLR notifications: the next message overwrites them.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -56,12 +56,12 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[2] = dw2;
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
-	/* an answer replaces the message in the box: the driver no longer waits for the latter */
+	/* a message that drivers acknowledge replaces the older one, which is out of date */
 	if (!vf->mailbox.ack_expected || is_acknowledged_kind(event))
 		write_box(pf, vf);
 }
 
-/* The guest did not take the message in its box in time: send the next one. */
+/* Send the next message: the guest has taken the one in its box, or has not taken it in time. */
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->mailbox.ack_expected = false;
@@ -75,24 +75,24 @@ static void set_deferred(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t reques
 	vgpu_pf_checkpoint_mark(pf);
 }
 
-static void hold(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+static void defer(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	set_deferred(pf, vf, request);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
-/* whether an event in progress would revoke the grant, or will soon allow it */
-static bool is_to_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/* True if the state of the VF or the device forbids a grant now, but will change. */
+static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
 	       vf->state == VGPU_PF_VF_RESETTING || pf->device_reset.is_under_way ||
 	       !pf->device.is_attached;
 }
 
-static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
+static void handle_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
-	if (is_to_wait(pf, vf)) {
-		hold(pf, vf, request);
+	if (must_wait(pf, vf)) {
+		defer(pf, vf, request);
 		return;
 	}
 	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_GRANT)) {
@@ -102,34 +102,34 @@ static void take_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-static void take_init(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_init(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_EXCLUSIVE);
-	take_access(pf, vf, message[0]);
+	handle_access(pf, vf, message[0]);
 }
 
-static void take_fini(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_fini(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	take_access(pf, vf, message[0]);
+	handle_access(pf, vf, message[0]);
 }
 
-static void take_init_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_init_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-static void take_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	take_init_release(pf, vf, message);
+	handle_init_release(pf, vf, message);
 	if (vgpu_pf_control_allows(vf, VGPU_VF_EVENT_DRIVER_GONE))
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
 }
 
-static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	if (vf->state == VGPU_PF_VF_PAUSED || vf->control.lost) {
-		hold(pf, vf, message[0]);
+		defer(pf, vf, message[0]);
 		return;
 	}
 	if (vf->state == VGPU_PF_VF_STOPPED || vf->state == VGPU_PF_VF_MISMATCH ||
@@ -137,12 +137,10 @@ static void take_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *m
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 		return;
 	}
-	vf->reset.answer = message[0];
-	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
-	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+	vgpu_pf_reset_request(pf, vf, message[0]);
 }
 
-static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	if (!vgpu_vf_is_provisioned(vf) || vf->state == VGPU_PF_VF_SCRUBBING) {
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
@@ -151,7 +149,7 @@ static void take_init_data(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_REQ_GPU_INIT_DATA_READY, INIT_DATA_VERSION, 0);
 }
 
-static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	if (vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUEST_ERROR, vf->number,
@@ -159,26 +157,26 @@ static void take_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *m
 				     message[3] | (uint64_t)message[0] << 32);
 }
 
-static void take_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	vgpu_pf_reset_guest_ready(pf, vf);
 }
 
 struct message_row {
 	uint32_t number;
-	void (*take)(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message);
+	void (*handle)(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message);
 };
 
 static const struct message_row message_table[] = {
-	{MAILBOX_REQ_GPU_INIT_ACCESS, take_init},
-	{MAILBOX_REL_GPU_INIT_ACCESS, take_init_release},
-	{MAILBOX_REQ_GPU_FINI_ACCESS, take_fini},
-	{MAILBOX_REL_GPU_FINI_ACCESS, take_fini_release},
-	{MAILBOX_REQ_GPU_RESET_ACCESS, take_reset},
-	{MAILBOX_REQ_GPU_INIT_DATA, take_init_data},
-	{MAILBOX_LOG_VF_ERROR, take_error},
-	{MAILBOX_READY_TO_RESET, take_ready_to_reset},
-	{MAILBOX_RAS_POISON, take_error},
+	{MAILBOX_REQ_GPU_INIT_ACCESS, handle_init},
+	{MAILBOX_REL_GPU_INIT_ACCESS, handle_init_release},
+	{MAILBOX_REQ_GPU_FINI_ACCESS, handle_fini},
+	{MAILBOX_REL_GPU_FINI_ACCESS, handle_fini_release},
+	{MAILBOX_REQ_GPU_RESET_ACCESS, handle_reset},
+	{MAILBOX_REQ_GPU_INIT_DATA, handle_init_data},
+	{MAILBOX_LOG_VF_ERROR, handle_error},
+	{MAILBOX_READY_TO_RESET, handle_ready_to_reset},
+	{MAILBOX_RAS_POISON, handle_error},
 };
 
 /* every MAILBOX_TO_PF row has a handler */
@@ -192,13 +190,13 @@ enum mailbox_row_count {
 };
 HW_STATIC_ASSERT(VGPU_COUNT_OF(message_table) == MAILBOX_ROWS);
 
-static void take_message(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_message(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	vf->mailbox.messages++;
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(message_table); i++) {
 		if (message_table[i].number != message[0])
 			continue;
-		message_table[i].take(pf, vf, message);
+		message_table[i].handle(pf, vf, message);
 		return;
 	}
 	vf->mailbox.unknown++;
@@ -217,7 +215,7 @@ static void receive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	for (uint32_t i = 0; i < MAILBOX_DWORDS; i++)
 		message[i] = vgpu_pf_device_read(pf, REG_NBIO_MAILBOX_MSGBUF_RCV_DW0 + i);
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL, HW_FIELD_MASK(MAILBOX_CONTROL, RCV_ACK));
-	take_message(pf, vf, message);
+	handle_message(pf, vf, message);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_INTERRUPT);
 }
 
@@ -267,29 +265,29 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
 }
 
-/* The message of a throttled guest has waited for its time. */
+/* Read the message of a throttled guest, because its delay is over. */
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_mailbox_service(pf);
 }
 
-/* Answer the deferred request, unless it must still wait. Return: true if one was answered. */
+/* Handle the deferred request, unless it must still wait. Return: true if one was handled. */
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
 
-	if (vf->mailbox.deferred_request == 0 || is_to_wait(pf, vf))
+	if (vf->mailbox.deferred_request == 0 || must_wait(pf, vf))
 		return false;
 	set_deferred(pf, vf, 0);
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
 	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
-		take_reset(pf, vf, message);
+		handle_reset(pf, vf, message);
 	else
-		take_access(pf, vf, message[0]);
+		handle_access(pf, vf, message[0]);
 	return true;
 }
 
-/* A deferred request has waited too long: answer FAIL. */
+/* Answer FAIL to a deferred request that has waited too long. */
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.deferred_request == 0)
@@ -298,31 +296,31 @@ void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/* A new core has taken over the VF: its deferred request continues to wait. */
+/* Restart the time limit of the deferred request of a VF that this core has taken over. */
 void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->mailbox.deferred_request)
-		hold(pf, vf, vf->mailbox.deferred_request);
+		defer(pf, vf, vf->mailbox.deferred_request);
 }
 
-/* The VF is quarantined or released: answer its deferred request with FAIL, drop all messages. */
+/* Drop all messages of a quarantined or released VF; answer its deferred request with FAIL. */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool is_throttled = vf->mailbox.deferred_request != 0;
+	bool had_request = vf->mailbox.deferred_request != 0;
 
 	vgpu_pf_mailbox_forget(pf, vf);
-	if (is_throttled)
+	if (had_request)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/* The device lost its messages. The guest's request stays deferred until the device is back. */
-void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* Drop the messages, which the device has lost. The guest's request stays deferred. */
+void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t request = vf->mailbox.deferred_request;
 
 	vgpu_pf_mailbox_forget(pf, vf);
 	if (request)
-		hold(pf, vf, request);
+		defer(pf, vf, request);
 }
 
 /* Drop the deferred request and the messages to the guest. */

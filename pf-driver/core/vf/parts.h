@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Functions for the life of a VF: its states, resets, messages, full access, limits, scrub, stream.
- * Grouped by file; each function is documented where it is defined.
+ * They are grouped by file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_VF_PARTS_H
 #define VGPU_CORE_VF_PARTS_H
@@ -30,11 +30,11 @@ struct vgpu_control_cell {
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event);
 
 /* inbox.c */
-void vgpu_pf_inbox_settle(struct vgpu_pf *pf);
+void vgpu_pf_inbox_process(struct vgpu_pf *pf);
 int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  uint64_t token);
-void vgpu_pf_inbox_leave(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_inbox_lose(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* mailbox.c */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
@@ -42,7 +42,7 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 			  uint32_t dw2);
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_mailbox_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -60,13 +60,16 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* reset.c */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer);
+uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf);
+void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
 void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
-void vgpu_pf_reset_lose_all(struct vgpu_pf *pf);
+void vgpu_pf_reset_device_lost(struct vgpu_pf *pf);
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf);
 
 /* guard.c */
@@ -77,12 +80,12 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind);
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf);
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_guard_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_guard_forgive(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* scrub.c */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
-bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf);
+bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf);
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call);

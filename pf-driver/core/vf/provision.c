@@ -39,7 +39,7 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 }
 
-/* from here on the guest may write: its VRAM is dirty */
+/* the last step: from here on the guest may write to its VRAM, which is therefore dirty */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	int error = vgpu_pf_pf2vf_write(pf, vf);
@@ -77,7 +77,7 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 		if (!error)
 			continue;
 		if (!pf->requests.message[0])
-			vgpu_pf_text_fail(pf, error, "VF%u: the device did not take its %s (%d)",
+			vgpu_pf_text_fail(pf, error, "VF%u: the device did not accept its %s (%d)",
 					  vf->number, steps[i].name, error);
 		/* undoes the step that failed, too */
 		for (uint32_t undo = i + 1; undo > 0; undo--)
@@ -158,8 +158,8 @@ static int check(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 	return 0;
 }
 
-static void take_config(struct vgpu_pf *pf, struct vgpu_vf *vf,
-			const struct vgpu_pf_provision *request)
+static void store_config(struct vgpu_pf *pf, struct vgpu_vf *vf,
+			 const struct vgpu_pf_provision *request)
 {
 	vf->config.vram_bytes = request->vram_bytes;
 	vf->config.cu_mask = request->cu_mask ? request->cu_mask : all_cus(pf);
@@ -179,7 +179,7 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* counters, messages and deadlines start at zero */
-static void begin_life(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void reset_state(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t limits[VGPU_GUARD_KINDS];
 
@@ -203,7 +203,7 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return error;
 	}
 	vf->generation = vf->generation + 1 ? vf->generation + 1 : 1;
-	begin_life(pf, vf);
+	reset_state(pf, vf);
 	vgpu_vf_post(vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
 	return 0;
 }
@@ -242,9 +242,9 @@ static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Give a VF its resources. The payload's vf and generation are filled in; it stays valid until the
- * request is finished. Return: 0, -EINPROGRESS while VRAM is scrubbed first, or an error with a
- * message; then nothing has changed.
+ * Give a VF its resources, and fill in the payload's vf and generation. The payload stays valid
+ * until the request is finished. Return: 0; -EINPROGRESS while VRAM or page tables are scrubbed
+ * first; or an error with a message. After an error nothing has changed.
  */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -262,7 +262,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 		error = vgpu_pf_vram_claim(pf, vf, request->vram_bytes);
 	if (error)
 		return error;
-	take_config(pf, vf, request);
+	store_config(pf, vf, request);
 	request->vf = vf->number;
 	if (is_clean(pf, vf)) {
 		error = finish(pf, vf);
@@ -280,7 +280,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 	return -EINPROGRESS;
 }
 
-/* The device has scrubbed a part for the pending request, or failed: continue. */
+/* Continue the pending request: the device has scrubbed a part for it, or failed. */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
@@ -306,7 +306,7 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->requests.message);
 }
 
-/* The client of the pending request is gone, and the payload with it. Provisioning continues. */
+/* Continue the pending request without its client and payload, which are gone. */
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	if (pf->provision.vf && pf->provision.token == token) {

@@ -2,7 +2,7 @@
 /*
  * DOC: Reset of a VF
  *
- *   operator, guard, full access time-out          hang                    guest or VMM did it
+ *   operator, guard, full access time-out          hang                    FLR by guest or VMM
  *        |                                          |                            |
  *   notify guest (2), WAIT_GUEST                    |                            |
  *        | READY_TO_RESET (201) or time-out         |                            |
@@ -12,18 +12,21 @@
  *        |                    +--> notify all guests, reset of the whole device  |
  *        | after a hang: WAIT_GUEST (the engine is free already)                 |
  *        v                                                                       |
- *     write VBIOS, PF2VF, gates, acknowledge FLR_PENDING <-----------------------+
+ *     write VBIOS, PF2VF; acknowledge FLR_PENDING; set gates <-------------------+
  *        |
- *        +--> FLR_NOTIFICATION_CMPL (3) if the guest was ready; READY if it asked for the reset
+ *        +--> FLR_NOTIFICATION_CMPL (3) if the guest has sent READY_TO_RESET (201);
+ *             READY_TO_ACCESS_GPU (1) if it has sent REQ_GPU_RESET_ACCESS (5)
  *
- * Half way through WAIT_GUEST the PF notifies a silent guest again: amdgpu drops a notification
- * that arrives while it still holds a finished job, and would never learn of the FLR. A guest that
- * did not answer in time finds the notification (2) still in its box. If the guest then sends 201,
- * the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or
- * resets its function.
+ * If the guest requests the reset, or has no driver loaded, the reset begins with the FLR.
  *
- * A reset requested while the whole device is reset begins with the FLR when the device is back;
- * guests have been notified already.
+ * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again: amdgpu drops
+ * a notification that arrives while it still holds a finished job, and would never learn of the
+ * FLR. A guest that did not answer in time finds the notification (2) still in its mailbox. If the
+ * guest then sends 201, the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if the
+ * guest detaches or resets its function.
+ *
+ * A reset that is requested during a reset of the whole device begins with the FLR when the device
+ * is back; the guests have been notified already.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -39,8 +42,8 @@ static bool is_hang(enum vgpu_pf_reason reason)
 	return reason >= VGPU_PF_REASON_IDLE_TIMEOUT && reason <= VGPU_PF_REASON_BAD_STATUS;
 }
 
-/* whether a guest or its VMM can cause the reset */
-static bool is_guests(enum vgpu_pf_reason reason)
+/* True if a guest or its VMM can cause a reset for this reason. */
+static bool can_guest_cause(enum vgpu_pf_reason reason)
 {
 	return reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR ||
 	       reason == VGPU_PF_REASON_DETACH || reason == VGPU_PF_REASON_FULL_ACCESS_TIMEOUT ||
@@ -81,7 +84,7 @@ static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.renotified = true;
-	/* the FLR has disabled the guest's interrupts: it would not see the message */
+	/* the FLR has disabled the guest's interrupts, so the guest would not see the message */
 	if (!vf->reset.flr_done)
 		notify_guest(pf, vf);
 	wait_half(pf, vf);
@@ -94,7 +97,7 @@ static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
 }
 
-/* Begin the FLR, also after a reset of the device, when the resources are programmed again. */
+/* Begin the FLR. After a device reset, the caller has programmed the VF's resources again. */
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
@@ -109,20 +112,19 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 }
 
-/* the answer for which the guest waits until the reset ends */
-static uint32_t owed_answer(const struct vgpu_vf *vf)
+/* programs again what an FLR cleared: the gates and, before the VF runs next, its quantum */
+static void program_after_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+	vf->control.gates = UINT32_MAX;
+	vf->service.quantum_us = UINT32_MAX;
+	vgpu_pf_control_set_gates(pf, vf);
 }
 
 static void acknowledge_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET,
 				  HW_FIELD_MASK(VGPU_RESET, FLR_PENDING));
-	/* the FLR closed the gates and cleared the quantum */
-	vf->control.gates = UINT32_MAX;
-	vf->service.quantum_us = UINT32_MAX;
-	vgpu_pf_control_set_gates(pf, vf);
+	program_after_flr(pf, vf);
 }
 
 static void complete(struct vgpu_vf *vf)
@@ -132,20 +134,21 @@ static void complete(struct vgpu_vf *vf)
 	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
 }
 
-/* The FLR is done, the VF PROVISIONED: write VBIOS and PF2VF, set gates, answer the guest. */
+/* End the reset after the FLR: write VBIOS and PF2VF, set gates, answer the guest. */
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t answer = owed_answer(vf);
+	uint32_t answer = vgpu_pf_reset_answer(vf);
 	struct vgpu_pf_event done = {
 		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.unanswered = vf->reset.guest_notified && !vf->reset.guest_ready;
+	vf->reset.guest_ready = false;
 	vf->reset.answer = 0;
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
-	acknowledge_flr(pf, vf);
-	if (!is_guests(vf->reset.reason) || vgpu_pf_notify_allows(pf, vf))
+	program_after_flr(pf, vf);
+	if (!can_guest_cause(vf->reset.reason) || vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_push(pf, &done);
 	answer_guest(pf, vf, answer);
 }
@@ -208,7 +211,7 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Reset a VF in RESETTING. It is off the engine, except after a hang. */
+/* Reset a VF in RESETTING. The VF has left the engine, except after a hang. */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vf->reset.reason = reason;
@@ -217,13 +220,43 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.guest_notified = pf->device_reset.is_under_way && vf->reset.unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.unanswered = false;
+	/* the device reports the next FLR separately */
+	if (vf->reset.is_flr_known)
+		acknowledge_flr(pf, vf);
 	vf->reset.is_flr_known = false;
 	count_reset(pf, vf, reason);
 	if (!pf->device_reset.is_under_way)
 		begin_stages(pf, vf);
 }
 
-/* READY_TO_RESET: the guest answers a notification, or requests a reset. */
+/* Reset the VF as its guest requests; answer: the message to answer when the reset is done. */
+void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer)
+{
+	vf->reset.answer = answer;
+	vgpu_pf_checkpoint_mark(pf);
+	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+}
+
+/* Get the message that the end of the reset will answer. Return: enum mailbox_to_pf; 0: none. */
+uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf)
+{
+	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+}
+
+/* Continue a reset that was in progress or pending when the previous core ended. */
+void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	if (vf->state == VGPU_PF_VF_RESETTING)
+		vgpu_pf_reset_begin(pf, vf, vf->last_error);
+	else if (vf->reset.is_flr_known)
+		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET,
+			     vf->attached ? VGPU_PF_REASON_GUEST_FLR : VGPU_PF_REASON_DETACH);
+	else if (vf->reset.answer)
+		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
+}
+
+/* Handle READY_TO_RESET: the guest answers a notification, or requests a reset. */
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->device_reset.is_under_way) {
@@ -252,12 +285,10 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 		return;
 	}
-	vf->reset.answer = MAILBOX_READY_TO_RESET;
-	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
-	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
+	vgpu_pf_reset_request(pf, vf, MAILBOX_READY_TO_RESET);
 }
 
-/* Poll the FLR, notify a silent guest again, or end the wait for it. */
+/* Poll the FLR, notify a silent guest again, or end the wait for the guest. */
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING)
@@ -279,10 +310,11 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* A more severe event has overtaken the reset. */
+/* Cancel the reset, because a more severe event has overtaken it. */
 void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_NONE;
+	vf->reset.guest_ready = false;
 	vf->reset.answer = 0;
 	vf->reset.unanswered = false;
 	vf->reset.is_flr_known = false;
@@ -299,17 +331,18 @@ static void stop_waiting(struct vgpu_vf *vf)
 	complete(vf);
 }
 
-/* catches up with an FLR that the VF's client has done */
+/* handles an FLR by the VF's client, or that the client is gone */
 static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* RESET is posted already; messages since then come from the next driver */
+		/* RESET is pending already, and later messages come from the next driver */
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.answer = 0;
 		vgpu_pf_mailbox_forget(pf, vf);
 		vf->reset.is_flr_known = true;
+		vgpu_pf_checkpoint_mark(pf);
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, reason);
 	} else {
 		acknowledge_flr(pf, vf);
@@ -362,24 +395,24 @@ static bool is_notified(const struct vgpu_vf *vf)
 	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_notified;
 }
 
-/* The whole device is reset: notify the loaded drivers, and post DEVICE_LOST to all VFs. */
-void vgpu_pf_reset_lose_all(struct vgpu_pf *pf)
+/* Notify the loaded drivers of a device reset, and post DEVICE_LOST to all VFs. */
+void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
 		bool is_loaded = vf->control.driver_loaded;
-		uint32_t owed = vf->state == VGPU_PF_VF_RESETTING ? owed_answer(vf) : 0;
+		uint32_t pending = vf->state == VGPU_PF_VF_RESETTING ? vgpu_pf_reset_answer(vf) : 0;
 
-		if (is_loaded && !owed && !is_notified(vf))
+		if (is_loaded && !pending && !is_notified(vf))
 			notify_guest(pf, vf);
-		vgpu_pf_inbox_lose(pf, vf);
-		vf->reset.unanswered = is_loaded && !owed;
-		vf->reset.answer = owed;
+		vgpu_pf_inbox_device_lost(pf, vf);
+		vf->reset.unanswered = is_loaded && !pending;
+		vf->reset.answer = pending;
 	}
 }
 
-/* The device is back: answer the guests that wait for it. */
+/* Answer the guests that wait for the device, which is back. */
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -390,6 +423,7 @@ void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 		/* vgpu_pf_reset_end() will answer */
 		if (vf->state == VGPU_PF_VF_RESETTING)
 			continue;
+		vf->reset.guest_ready = false;
 		vf->reset.answer = 0;
 		if (answer)
 			answer_guest(pf, vf, answer);

@@ -77,7 +77,7 @@ static const uint32_t section_ops[] = {
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-/* before the first change: the stream's driver replaces the former one, whose full access ends */
+/* called before the VF changes: driver_loaded becomes that of the saved VF, and full access ends */
 static void record_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
@@ -86,7 +86,7 @@ static void record_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* must be in the checkpoint before the device changes the VF (state_of(), checkpoint.c) */
+	/* until RESTORE ends, the checkpoint has the VF as STOPPED: state_of() in checkpoint.c */
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_checkpoint_flush(pf);
 }
@@ -110,10 +110,10 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (head->kind != SECTION_STATE)
 		pf->stream.vram_offset += head->bytes;
 	record_change(pf, vf);
-	vgpu_pf_stream_ask_device(pf, &op);
+	vgpu_pf_stream_submit(pf, &op);
 }
 
-/* Do the next step of a RESTORE; has_answer: the device has finished its operation. */
+/* Do the next step of a RESTORE; has_answer: true if the device has finished its operation. */
 void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {

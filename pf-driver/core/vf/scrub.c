@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Scrub of a released VF: state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT. The
- * VF keeps its units until the client has recorded the scrub. After a crash before that point, the
- * VF is scrubbed again. Units that are not known to be clean (all units, after a start of core or
- * device) are scrubbed before another VF gets them.
+ * VF keeps its units until the client has recorded the scrub. A new core scrubs the state of such a
+ * VF again, and its units are free. Units that are not known to be clean (all units, after a start
+ * of core or device) are scrubbed before another VF gets them.
  *
- * A scrub that fails three times is given up: the VF stays in SCRUBBING with a last_error, which an
- * event STATE reports. RELEASE or SCRUB_DURABLE begins the scrub again.
+ * A scrub that fails three times is abandoned: the VF stays in SCRUBBING with a last_error, which
+ * an event STATE reports. RELEASE or SCRUB_DURABLE begins the scrub again.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -32,7 +32,7 @@ static void abandon(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
 	if (error == -ENODEV || pf->device_reset.is_under_way) {
-		/* the device is lost, gone or in reset: the scrub begins again when it is back */
+		/* the device is lost or in reset: the scrub begins again when the device is back */
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_INFO,
 				 "VF%u: scrub interrupted; it restarts when the device is back",
 				 vf->number);
@@ -79,7 +79,7 @@ static void submit(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_bul
 		scrub_failed(pf, vf, error);
 }
 
-/* submits the next run of the VF's units; false: this stage is done */
+/* submits the next run of the VF's units; returns false if this stage is done */
 static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 {
 	struct vgpu_range range = {vf->scrub.next_unit, 0};
@@ -157,14 +157,14 @@ void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_scrub_again(pf, vf);
 }
 
-/* Has the scrub failed so often that it was given up? */
-bool vgpu_pf_scrub_has_given_up(const struct vgpu_vf *vf)
+/* True if the scrub was abandoned after SCRUB_ATTEMPTS failures. */
+bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
 	       vf->scrub.failures >= SCRUB_ATTEMPTS;
 }
 
-/* The client has recorded the scrub: free the units. Return: 0, or -EINVAL or -EBUSY. */
+/* Free the VF's units: the client has recorded the scrub. Return: 0, -EINVAL or -EBUSY. */
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	struct vgpu_vf *vf = call->vf;
@@ -172,14 +172,14 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s, not SCRUBBING", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
-	if (vgpu_pf_scrub_has_given_up(vf))
+	if (vgpu_pf_scrub_has_failed(vf))
 		vgpu_pf_scrub_again(pf, vf);
 	if (vf->scrub.stage != VGPU_VF_SCRUB_DONE)
 		return vgpu_pf_text_fail(pf, -EBUSY,
 					 "VF%u: scrub is not finished; wait for event SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-	/* the VRAM that is not checked yet will be free, or belong to another VF */
+	/* from here on, the VRAM that is not checked yet may get another owner */
 	if (pf->verify.vf == vf->number)
 		finish_verify(pf, -ECANCELED, "the VRAM was released while it was checked");
 	vgpu_pf_vram_release(pf, vf);
@@ -200,8 +200,9 @@ static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 }
 
 /*
- * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. Then
- * vgpu_pf_provision_continue() is called. Return: -ENOENT if no unit is dirty.
+ * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. When
+ * the operation ends, vgpu_pf_provision_continue() is called. Return: 0, -ENOENT if no unit is
+ * dirty, or an error of vgpu_pf_bulk_submit().
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {

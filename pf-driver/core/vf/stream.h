@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The format of the stream that SAVE writes and RESTORE reads: head and sections, and their places
- * in the buffer. Also the steps that vf_state.c and restore.c share. Only these two files include
- * this header.
+ * The format of the stream that SAVE writes and RESTORE reads: head and sections, and their offsets
+ * in the buffer; and the steps that vf_state.c and restore.c share. This header is only for these
+ * two files and for a test that makes streams.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
 #define VGPU_CORE_VF_STREAM_H
 
 #include "pf-driver/core/vf/parts.h"
 
+VGPU_C_BEGIN
+
 #define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
 #define STREAM_VERSION 1u
 #define CHUNK_BYTES    0x100000u
-#define PAYLOAD_OFFSET 4096u /* in the buffer: page aligned for the device */
+#define PAYLOAD_OFFSET 4096u /* offset in the buffer; page aligned for the device */
 
 enum section_kind {
 	SECTION_STATE = 1,
@@ -31,13 +33,13 @@ struct stream_head {
 	uint32_t device_cus;
 	uint8_t uuid[16];
 	uint32_t reserved;
-	uint32_t crc; /* CRC-32C of all fields before */
+	uint32_t crc; /* CRC-32C of all fields above */
 };
 HW_ASSERT_SIZE(struct stream_head, 64);
 
 struct section_head {
 	uint32_t kind;
-	uint32_t crc; /* CRC-32C of the payload, then of the fields below */
+	uint32_t crc; /* CRC-32C of payload, kind, offset and bytes */
 	uint64_t offset;
 	uint64_t bytes;
 };
@@ -64,7 +66,7 @@ static inline uint32_t vgpu_pf_stream_room(const struct vgpu_pf *pf)
 
 static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
 {
-	return (void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
+	return (struct section_head *)(void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
 }
 
 /* RESTORE: put the next bytes of the stream into [first, first + bytes) of the buffer */
@@ -78,7 +80,9 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error);
 void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what);
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes);
-void vgpu_pf_stream_ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op);
+void vgpu_pf_stream_submit(struct vgpu_pf *pf, struct vgpu_bulk_op *op);
 void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer);
+
+VGPU_C_END
 
 #endif

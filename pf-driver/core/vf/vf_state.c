@@ -9,14 +9,14 @@
  *
  * Head and sections carry a CRC-32C. A stream is untrusted input: RESTORE checks the order of
  * sections and their ranges. A RESTORE that fails half way stops the VF, which then needs a reset.
- * The data pass through one DMA buffer, in which a section's head and payload are adjacent. The
- * buffer has room for CUs full of waves, and grows when the device reports more state (queues that
- * wait for a CU).
+ * The data pass through one DMA buffer, in which a section's head and payload are adjacent. At
+ * first, the buffer has room for the state of a VF whose CUs are all full of waves. It grows if the
+ * device reports more state: queues that wait for a CU have state, too.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
-/* first size of the buffer, by the number of CUs; small, as contiguous memory may be scarce */
+/* initial size, which depends on the CUs; it is small, as contiguous memory may be scarce */
 static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
 {
 	uint64_t bytes =
@@ -27,7 +27,7 @@ static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kin
 	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
 }
 
-/* the checksum of a section in the buffer */
+/* Compute the checksum of a section in the buffer. */
 uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 {
 	uint32_t bytes = head->kind == SECTION_STATE || head->kind == SECTION_VRAM
@@ -40,8 +40,8 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 }
 
 /*
- * End the stream with 0 or an error whose reason is pf->requests.message. A half restored VF is
- * stopped after an error.
+ * End the stream with 0, or with an error whose text is in pf->requests.message. A half restored VF
+ * is stopped after an error.
  */
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
@@ -76,12 +76,13 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 	struct vgpu_os_dma *buffer = &pf->stream.buffer;
 
 	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
-		vgpu_pf_text_fail(pf, -E2BIG, "VF%u: stream: device state of %llu bytes",
+		vgpu_pf_text_fail(pf, -E2BIG,
+				  "VF%u: stream: device state of %llu bytes is too large",
 				  pf->stream.vf, LLU(bytes));
 		vgpu_pf_stream_finish(pf, -E2BIG);
 		return false;
 	}
-	/* before the allocation: both at once may not fit */
+	/* free the old buffer first: memory may not suffice for both */
 	pf->os->ops->dma_free(pf->os, buffer);
 	if (pf->os->ops->dma_alloc(pf->os, PAYLOAD_OFFSET + (uint32_t)bytes, buffer)) {
 		buffer->cpu = NULL;
@@ -91,12 +92,12 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 	return true;
 }
 
-static void ask_state(struct vgpu_pf *pf);
+static void request_state(struct vgpu_pf *pf);
 
-/* whether SAVE_STATE failed for lack of room; bytes: the size it needs */
+/* True if SAVE_STATE failed for lack of room. bytes: the size that SAVE_STATE needs. */
 static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 {
-	/* no buffer: the device may still execute the operation */
+	/* no buffer: bulk.c keeps it for the abandoned operation, which has not written SIZE */
 	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
 	    !pf->stream.buffer.cpu)
 		return false;
@@ -113,7 +114,7 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	pf->stream.is_waiting_device = false;
 	if (error == -EIO && needs_room(pf, &needed)) {
 		if (vgpu_pf_stream_grow(pf, needed))
-			ask_state(pf);
+			request_state(pf);
 	} else if (error) {
 		vgpu_pf_stream_fail(pf, error, "the operation on the device failed");
 	} else {
@@ -122,7 +123,7 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 }
 
 /* Have the device execute an operation on the buffer; device_done() continues. */
-void vgpu_pf_stream_ask_device(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
+void vgpu_pf_stream_submit(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 {
 	int error;
 
@@ -170,13 +171,13 @@ static void save_head(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	pf->stream.step = STEP_STATE;
 }
 
-static void ask_state(struct vgpu_pf *pf)
+static void request_state(struct vgpu_pf *pf)
 {
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SAVE_STATE, .vf = pf->stream.vf};
 
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
 	op.bytes = vgpu_pf_stream_room(pf);
-	vgpu_pf_stream_ask_device(pf, &op);
+	vgpu_pf_stream_submit(pf, &op);
 }
 
 static void put_state(struct vgpu_pf *pf)
@@ -196,14 +197,14 @@ static uint64_t chunk_bytes(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_min_u64(CHUNK_BYTES, vf->config.vram_bytes - pf->stream.vram_offset);
 }
 
-static void ask_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+static void request_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_DMA_OUT, .vf = vf->number};
 
 	op.src = pf->stream.vram_offset;
 	op.dst = pf->stream.buffer.bus + PAYLOAD_OFFSET;
 	op.bytes = chunk_bytes(pf, vf);
-	vgpu_pf_stream_ask_device(pf, &op);
+	vgpu_pf_stream_submit(pf, &op);
 }
 
 static bool is_zero(const uint8_t *data, uint64_t bytes)
@@ -227,7 +228,7 @@ static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	pf->stream.vram_offset += bytes;
 }
 
-/* asks the device for data; has_answer: puts the device's data into the stream */
+/* does the next step of a SAVE; has_answer: true if the buffer has data of the device */
 static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -238,7 +239,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 		return;
 	case STEP_STATE:
 		if (!has_answer) {
-			ask_state(pf);
+			request_state(pf);
 			return;
 		}
 		job->step = STEP_SECTION;
@@ -251,7 +252,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 		} else if (has_answer) {
 			put_chunk(pf, vf);
 		} else {
-			ask_chunk(pf, vf);
+			request_chunk(pf, vf);
 		}
 		return;
 	default:
@@ -275,7 +276,8 @@ static bool move_data(struct vgpu_pf *pf)
 	if (moved == -EAGAIN)
 		return false;
 	if (moved <= 0 || moved > bytes) {
-		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG, "it ends too early");
+		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG,
+				    "its file failed or ended too early");
 		return false;
 	}
 	job->first += (uint32_t)moved;
@@ -315,7 +317,7 @@ void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 	advance(pf, true);
 }
 
-/* The fd of the stream is ready for more data. */
+/* Continue the stream, because its file can move data again. */
 void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
 {
 	/* only while data is moved; device_done() handles answers of the device */
@@ -356,46 +358,46 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
 	return -EINPROGRESS;
 }
 
-/* Write a paused VF to the request's stream; the payload's bytes are filled in. */
+/* Write a paused VF to the request's stream. The core sets payload->bytes at the end. */
 int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_SAVE, call);
 }
 
-/* Fill a paused VF from the request's stream; the payload's bytes are filled in. */
+/* Fill a paused VF from the request's stream. The core sets payload->bytes at the end. */
 int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_RESTORE, call);
 }
 
-/* whether a RESTORE of this VF is in progress */
+/* True if a RESTORE of this VF is in progress. */
 bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
 }
 
-/* whether a RESTORE has changed the VF, so that the VF must stop if the stream ends now */
+/* True if a RESTORE has changed the VF, so that the VF must stop if the stream ends now. */
 bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
-/* The VF has left its pause: a stream of this VF must fail, even if the VF is paused again. */
+/* Let a stream of this VF fail: the VF has left its pause, though it may be paused again. */
 void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
 		pf->stream.has_left_pause = true;
 }
 
-/* The VF was reset, which undoes the changes of a RESTORE: the VF need not be stopped. */
+/* Forget the changes of a RESTORE: the VF was reset and need not be stopped. */
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (vgpu_pf_vf_state_is_restoring(pf, vf))
 		pf->stream.is_changed = false;
 }
 
-/* The device is gone or reset: end the stream in progress. */
+/* End a SAVE or RESTORE in progress, because the device is gone or reset; a dump continues. */
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)

@@ -62,7 +62,7 @@ constexpr bool bit(std::uint64_t value, unsigned index) {
     return ((value >> index) & 1u) != 0;
 }
 
-/// The 64-bit value of the two dwords of a register or packet pair.
+/// The 64-bit value of two dwords: a pair of registers, or of words in a packet.
 constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
     return (static_cast<std::uint64_t>(high) << 32) | low;
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The interface of every block of the GPU (concept Block), and the streams that carry its state.
+// The interface of the blocks whose state is part of a saved VF (concept Block), and the streams
+// that carry this state.
 //
-// A block has reset() drain() save(Writer&) load(Reader&) and its own work. A block's constants are
-// in `struct Spec` and its state, flat and without pointers, in `struct State`, if the block has
-// these. In true-copy mode a world switch drains and saves every block of the outgoing VF and loads
-// every block of the incoming VF; in pointer mode the blocks stay as they are.
+// A block has reset() drain() save(Writer&) load(Reader&) and functions for its work. A block's
+// constants are in `struct Spec` and its state, trivially copyable and without pointers, in `struct
+// State`, if the block has these. In true-copy mode a world switch drains and saves the blocks of
+// the outgoing VF and loads those of the incoming VF (VfBlocks); in pointer mode the blocks stay as
+// they are.
 //   reset()   back to the state after power-on or FLR
 //   drain()   on return no work is in flight inside the block; idempotent
 //   save()    appends the whole state; allowed only after drain()
-//   load()    the inverse: load(save(x)) == x, bit for bit; a truncated or foreign stream is an
-//             error and leaves the block in its reset state
+//   load()    the inverse: load(save(x)) == x, bit for bit; a stream that is truncated, or that the
+//             block finds invalid, is an error and leaves the block in its reset state
 // tests/contract/block_contract.hpp checks this contract.
 #pragma once
 
@@ -76,14 +78,15 @@ public:
         values.resize(count);
         return bytes(std::as_writable_bytes(std::span<T>(values)));
     }
-    /// Bytes left. If bytes are left after the last block, the stream is foreign.
+    /// Bytes left. If bytes are left after the last block has loaded, the stream is invalid.
     [[nodiscard]] std::size_t remaining() const { return in_.size(); }
 
 private:
     std::span<const std::byte> in_;
 };
 
-/// The functions above. A block that lacks one of them does not compile in the contract suite.
+/// A type with the four functions above. The contract suite does not compile for a type that lacks
+/// one of them.
 template <typename B>
 concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
     block.reset();

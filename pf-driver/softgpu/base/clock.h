@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: the time of the device. Product code takes a Clock&; tests pass a VirtualClock
-// (tests/support/virtual_clock.h) and never sleep.
+// Clock: the time of the device. Code that uses this time takes a Clock&; tests pass a VirtualClock
+// (tests/support/virtual_clock.h), so they need not sleep.
 #pragma once
 
 #include <chrono>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// file_status(): what the kernel knows about an open file, for the blocks that check descriptors of
+// file_status(): fstat() by the system call of that name, for the blocks that check descriptors of
 // clients. libc's fstat() calls newfstatat() with an empty path, so the filter of a process that is
-// locked in (pf-driver/confine) would have to allow newfstatat() of every path.
+// confined (pf-driver/confine) would have to allow newfstatat() of every path.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 
 namespace vgpu::softgpu {
 
-/// False, with errno, if `fd` is not open.
+/// Fills `status`. False, with errno set, if `fd` is not open.
 inline bool file_status(int fd, struct stat& status) {
     return ::syscall(SYS_fstat, fd, &status) == 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Ids of the software GPU. Each id has its own type, so that a VMID cannot be passed where a VF
-// number is required. Values are the hardware's numbers. Function 0 is the PF and is named kPf.
+// number is required. Values are the hardware's numbers, but GPU-IOV counts VFs from 0
+// (iov::vf_bit()). Function 0 is the PF and is named kPf.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace vgpu::softgpu {
 
-/// A PCI function by the GPU's count: 0 is the PF, 1 to 16 are the VFs. A VfId from a register or a
-/// configuration may name no VF: check it against the number of VFs.
+/// Number of a PCI function of the GPU: 0 is the PF, 1 to 16 are the VFs. A VfId from a register or
+/// a configuration may name no VF: check it against the number of VFs.
 enum class VfId : std::uint8_t {};
 inline constexpr VfId kPf{0};
 
@@ -36,7 +37,7 @@ enum class VfOffset : std::uint64_t {};
 /// Offset into the VRAM of the whole device (after the VF page table).
 enum class DeviceOffset : std::uint64_t {};
 
-/// The number behind an identity, for arithmetic at the edge of a block.
+/// The number behind an id, for arithmetic at the edge of a block.
 template <typename Id> constexpr auto raw(Id id) noexcept {
     return static_cast<std::underlying_type_t<Id>>(id);
 }

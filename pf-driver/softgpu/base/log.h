@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // The program's log: {fmt} texts at a level, written to the sink that main.cpp sets up. Any thread
-// logs. Only log.cpp includes the logging library, whose templates cost each file that includes
-// them seconds of compile time.
+// may log. Only log.cpp and main.cpp (with limited_sink.h) include the logging library, whose
+// templates cost each file that includes them seconds of compile time.
 #pragma once
 
 #include <fmt/core.h>
 
 namespace vgpu::softgpu::log {
 
-/// The numbers of the logging library.
+/// The values are the logging library's (spdlog).
 enum class Level { debug = 1, info, warn, error };
 
 /// Writes `format` with `arguments` if the log's level admits `level`.

@@ -36,7 +36,7 @@ struct Budget {
 class PacketSource {
 public:
     virtual ~PacketSource() = default;
-    /// Does at most a Budget of work.
+    /// Does a bounded amount of work: a Budget of packets and bytes, or Doorbells::kMaxRings rings.
     [[nodiscard]] virtual StepResult step() = 0;
     /// True if step() or a work-group could make progress now. Looks at the memory and registers
     /// that waits depend on; changes nothing that the guest can see.

@@ -60,7 +60,7 @@ public:
     template <typename Predicate> void wait(std::unique_lock<PiMutex>& lock, Predicate is_over) {
         while (!is_over()) wait(lock);
     }
-    /// steady_clock is CLOCK_MONOTONIC here, so its time points suit the condition.
+    /// On Linux steady_clock is CLOCK_MONOTONIC, so its time points suit the condition.
     void wait_until(std::unique_lock<PiMutex>& lock, std::chrono::steady_clock::time_point end) {
         constexpr long kSecond = 1'000'000'000;
         const long ns =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Priorities of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
-// thread of the host (docs/decisions/0004), and does not wait for the host to read its pages back.
-// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes and the
-// calls return false.
+// thread of the host (docs/decisions/0004), and the host does not swap out the process's pages.
+// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes, and the
+// call returns false if it has a result.
 #pragma once
 
 #include <pthread.h>
@@ -42,7 +42,7 @@ inline void compute_in_the_background() {
     (void)::setpriority(PRIO_PROCESS, kThisThread, 0);
 }
 
-/// CPU time that the calling thread has used in its life.
+/// CPU time that the calling thread has used since its start.
 inline std::chrono::nanoseconds thread_time() {
     timespec used{};
     (void)::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -50,8 +50,8 @@ inline std::chrono::nanoseconds thread_time() {
 }
 
 /// True if there is no limit (RLIMIT_MEMLOCK) or CAP_IPC_LOCK lifts it. The kernel checks that
-/// capability in the initial user namespace, so a container's root may seem to have it without
-/// effect: a probe finds out.
+/// capability in the initial user namespace, so a container's root may have it without effect. Only
+/// a probe shows that.
 inline bool may_lock_all_memory() {
     constexpr std::size_t kPage = 4096;
     rlimit limit{};
@@ -67,8 +67,8 @@ inline bool may_lock_all_memory() {
 }
 
 /// Keeps pages in memory once this process has touched them; brings no page in early. Locks nothing
-/// under a limit, because every later mapping would count, VRAM and guests' memory included, and
-/// would fail at the limit, as would a stack that grows.
+/// if there is a limit: every later mapping, VRAM and guests' memory included, would count and fail
+/// at the limit, and so would a stack that grows.
 inline bool lock_memory() {
     return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or an error with the failure, its place, and the remedy. For errors of the
-// caller and of the world only: a block answers a guest's mistake as hardware would, never with a
+// Result<T>: a value, or an error with the failure, its place, and the remedy. Only for errors of
+// the caller and of the system: a block answers a guest's mistake as hardware would, never with a
 // Result that leaves the block. TRY() returns early with the callee's error.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace vgpu {
 
-/// The layer that knows the VF and the operation adds context, once.
+/// An errno value and a message. The layer that knows the VF and the operation adds context, once.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
     std::string message;  ///< the failure, its place, and the remedy

@@ -2,8 +2,8 @@
 //
 // RtBudget: the real-time budget of a thread that answers requests. The budget is CPU time that
 // refills with wall time. A mostly idle thread almost always has budget left, a busy one almost
-// never, and no thread can take more of a CPU than 1 / Spec::refill over time. Used by one thread;
-// the caller sets the priority.
+// never, and no thread runs in real time for more than 1 / Spec::refill of a CPU over time. Used by
+// one thread; the caller sets the priority.
 #pragma once
 
 #include <algorithm>
@@ -14,30 +14,32 @@ namespace vgpu::softgpu {
 
 class RtBudget {
 public:
-    /// `budget` and `refill` together bound the CPU time that such a thread can take from the host.
+    /// `budget` and `refill` together bound the real-time CPU time that such a thread takes from
+    /// the host.
     struct Spec {
-        Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time without a pause
+        Nanoseconds budget = std::chrono::milliseconds(1);  ///< full budget: CPU time
         unsigned refill = 20;  ///< wall time that refills one unit of CPU time
 
         /// The budget that must be left for the thread to return to real time.
-        [[nodiscard]] Nanoseconds remainder() const { return budget / 4; }
+        [[nodiscard]] Nanoseconds resume_threshold() const { return budget / 4; }
     };
 
     RtBudget() = default;
     explicit RtBudget(const Spec& spec) : spec_(spec), left_(spec.budget) {}
 
-    /// Call after a sleep; `now` is wall time, `cpu` the CPU time that the thread has used in its
-    /// life. True if the thread may run in real time.
+    /// Call after a sleep; `now` is wall time, `cpu` the CPU time that the thread has used since
+    /// its start. True if the thread may run in real time.
     [[nodiscard]] bool wake(Nanoseconds now, Nanoseconds cpu) {
         left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
         refilled_ = now;
         used_ = cpu;
-        if (left_ >= spec_.remainder()) is_on_ = true;
+        if (left_ >= spec_.resume_threshold()) is_on_ = true;
         return is_on_;
     }
 
-    /// Call after work. False once the budget is spent, until the next wake() that returns true.
-    [[nodiscard]] bool go_on(Nanoseconds cpu) {
+    /// Call after work: subtracts the CPU time used since the last wake() or charge(). False once
+    /// the budget is spent, until the next wake() that returns true.
+    [[nodiscard]] bool charge(Nanoseconds cpu) {
         if (!is_on_) return false;
         left_ -= cpu - used_;
         used_ = cpu;
@@ -45,12 +47,12 @@ public:
         return is_on_;
     }
 
-    /// Whether the thread may run in real time now.
+    /// True if the thread may run in real time now.
     [[nodiscard]] bool is_on() const { return is_on_; }
 
-    /// Wall time from the last wake() until wake() would return true; zero if it would already.
+    /// Only while is_on() is false: wall time from the last wake() until wake() would return true.
     [[nodiscard]] Nanoseconds recovery() const {
-        return std::max(Nanoseconds::zero(), spec_.remainder() - left_) * spec_.refill;
+        return std::max(Nanoseconds::zero(), spec_.resume_threshold() - left_) * spec_.refill;
     }
 
 private:

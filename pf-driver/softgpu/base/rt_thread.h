@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // RtThread: gives the thread that answers guests real-time priority while its RtBudget has budget
-// left. The thread sleeps in real time, so that the host's other work cannot keep it from waking.
-// When its budget is spent, it is a normal thread until the budget has refilled. The thread itself
-// makes the object and is its only user.
+// left. With budget left, the thread keeps that priority while it sleeps, so that the host's other
+// work cannot keep it from waking. When the budget is spent, the thread is a normal one until the
+// budget has refilled. The thread itself makes the object and is its only user.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,10 @@ public:
     /// Call first after a sleep.
     void woke() { follow(rt_budget_.wake(clock_.now(), thread_time())); }
     /// Call last before a sleep, and after each piece of work.
-    void worked() { follow(rt_budget_.go_on(thread_time())); }
-    /// The longest sleep after which the thread is in real time again before new work arrives; no
-    /// limit if it is in real time already or never will be.
+    void worked() { follow(rt_budget_.charge(thread_time())); }
+    /// The sleep after which woke() raises the thread to real time again: a thread that wakes then
+    /// has the priority before new work arrives. nullopt if the thread is in real time already, or
+    /// if the host refuses real time.
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep() const {
         if (is_real_time_ || !is_allowed_) return std::nullopt;
         return rt_budget_.recovery() + Nanoseconds{1};
@@ -44,7 +45,7 @@ private:
     SteadyClock clock_;
     RtBudget rt_budget_{kAnswers};
     bool is_real_time_ = false;
-    bool is_allowed_ = true;  ///< the host has not refused real time
+    bool is_allowed_ = true;  ///< true until the host refuses real-time priority
 };
 
 }  // namespace vgpu::softgpu

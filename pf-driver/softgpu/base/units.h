@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Bytes: a size with its unit. 16_MiB is a Bytes, not an int, so that a count of pages or MiB
-// cannot be passed where bytes are required. Time is std::chrono everywhere; raw numbers (JSON,
-// registers) carry their unit in their name.
+// cannot be passed where bytes are required. Time is std::chrono in interfaces; raw numbers (JSON,
+// registers, saved state) carry their unit in their name or comment.
 #pragma once
 
 #include <compare>

@@ -269,21 +269,21 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
     return static_cast<std::int64_t>(*value);
 }
 
-enum class Met : std::uint8_t { No, Yes, Fault };
+enum class WaitResult : std::uint8_t { No, Yes, Fault };
 
 /// Barrier-AND and barrier-OR. A signal is met at value 0; a handle of 0 means no signal (HSA
 /// Platform System Architecture, Barrier-AND packet). A packet that names no signal is met, too.
-Met is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
+WaitResult is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
     bool has_signal = false;
     for (const std::uint64_t handle : barrier.dep_signal) {
         if (handle == 0) continue;
         has_signal = true;
         const auto value = signal_value(core, queue, handle);
-        if (!value) return Met::Fault;
-        if ((*value == 0) == is_or) return is_or ? Met::Yes : Met::No;
+        if (!value) return WaitResult::Fault;
+        if ((*value == 0) == is_or) return is_or ? WaitResult::Yes : WaitResult::No;
     }
-    return is_or && has_signal ? Met::No : Met::Yes;
+    return is_or && has_signal ? WaitResult::No : WaitResult::Yes;
 }
 
 bool holds(std::uint32_t condition, std::int64_t value, std::int64_t reference) {
@@ -299,28 +299,29 @@ bool holds(std::uint32_t condition, std::int64_t value, std::int64_t reference) 
     }
 }
 
-Met is_value_met(Core& core, const Queue& queue, const aql_barrier_value& barrier) {
-    if (barrier.signal == 0) return Met::Yes;
+WaitResult is_value_met(Core& core, const Queue& queue, const aql_barrier_value& barrier) {
+    if (barrier.signal == 0) return WaitResult::Yes;
     const auto value = signal_value(core, queue, barrier.signal);
-    if (!value) return Met::Fault;
-    return holds(barrier.condition, *value & barrier.mask, barrier.value) ? Met::Yes : Met::No;
+    if (!value) return WaitResult::Fault;
+    return holds(barrier.condition, *value & barrier.mask, barrier.value) ? WaitResult::Yes
+                                                                          : WaitResult::No;
 }
 
-Verdict settle_barrier(Core& core, Queue& queue, Met met, WaitKind kind) {
+Verdict finish_barrier(Core& core, Queue& queue, WaitResult met, WaitKind kind) {
     switch (met) {
-        case Met::Yes:
+        case WaitResult::Yes:
             return Verdict::Finished;
-        case Met::No:
+        case WaitResult::No:
             return wait_for(queue, kind);
-        case Met::Fault:
+        case WaitResult::Fault:
             break;
     }
     return stop_with_fault(core, queue);
 }
 
 Verdict barrier(Core& core, Queue& queue, const Bytes64& bytes) {
-    const Met met = is_met(core, queue, load<aql_barrier>(bytes));
-    return settle_barrier(core, queue, met, WaitKind::Signals);
+    const WaitResult met = is_met(core, queue, load<aql_barrier>(bytes));
+    return finish_barrier(core, queue, met, WaitKind::Signals);
 }
 
 // --- vendor packets -----------------------------------------------------------------------------
@@ -343,14 +344,14 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     return Verdict::Entered;
 }
 
-/// All vendor packets have the format byte in the same place, so loading any of them shows it.
+/// All vendor packets have the format byte at the same offset, so loading any of them shows it.
 Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_barrier_value>(bytes);
     switch (packet.format) {
         case AQL_VENDOR_PM4_IB:
             return pm4_ib(core, queue, bytes);
         case AQL_VENDOR_BARRIER_VALUE:
-            return settle_barrier(core, queue, is_value_met(core, queue, packet),
+            return finish_barrier(core, queue, is_value_met(core, queue, packet),
                                   WaitKind::SignalValue);
         default:
             return stop(core, queue, AQL_QUEUE_ERROR_VENDOR_PACKET);
@@ -496,9 +497,9 @@ StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
             if (!has_ended) break;
         }
         const std::uint64_t before = state.next;
-        const bool goes_on = run_one(core, queue);
-        moved |= goes_on || state.next != before;
-        if (!goes_on) break;
+        const bool continues = run_one(core, queue);
+        moved |= continues || state.next != before;
+        if (!continues) break;
         budget.charge(AQL_PACKET_BYTES);
     }
     if (moved) return StepResult::Progress;
@@ -544,8 +545,8 @@ bool is_barrier_over(Core& core, const Queue& queue) {
     if (!core.memory.read(queue.vmid(), packet_address(queue, queue.state.next), bytes))
         return true;
     if (queue.state.wait.kind == WaitKind::SignalValue)
-        return is_value_met(core, queue, load<aql_barrier_value>(bytes)) != Met::No;
-    return is_met(core, queue, load<aql_barrier>(bytes)) != Met::No;
+        return is_value_met(core, queue, load<aql_barrier_value>(bytes)) != WaitResult::No;
+    return is_met(core, queue, load<aql_barrier>(bytes)) != WaitResult::No;
 }
 
 bool is_header_valid(Core& core, const Queue& queue) {

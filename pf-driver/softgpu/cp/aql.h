@@ -2,17 +2,17 @@
 //
 // Aql: executes the AQL packets of a user queue. Packets are started in order. Kernels run at the
 // same time unless a barrier bit forbids it, and up to kAqlWindow packets may be in flight. A
-// packet ends with its completion signal: timestamps (if the queue is profiled), value - 1, event
-// mailbox, interrupt, in that order. Then its header becomes INVALID and read_dispatch_id moves on,
-// oldest packet first.
+// packet ends with its completion signal: timestamps (if the queue is profiled), decrement of the
+// value, event mailbox, interrupt, in that order. Then its header becomes INVALID and
+// read_dispatch_id moves on, oldest packet first.
 //
 // An error stops the queue and is reported in its queue_inactive_signal (enum aql_queue_error);
-// errors of packets also go to KFD as an interrupt (enum ih_packet_error). A request for missing
-// scratch uses the same signal, and the packet is tried again when the runtime has answered with 0.
-// While a queue is off the hardware, only the signal records the request. So a queue also waits if
-// the signal is not 0 when the queue is mapped.
+// errors of packets also go to amdkfd (KFD) as an interrupt (enum ih_packet_error). A request for
+// missing scratch uses the same signal, and the packet is tried again when the runtime has answered
+// with 0. While a queue is off the hardware, only the signal records the request. So a queue also
+// waits if the signal is not 0 when the queue is mapped.
 //
-// Functions over Core, with the VF's lock held.
+// All functions work on a Core and are called with the VF's lock held.
 #pragma once
 
 #include "pf-driver/softgpu/cp/core.h"
@@ -30,8 +30,8 @@ namespace vgpu::softgpu::cp {
 /// Completes the vendor packet at `next` if its IB has ended. True if it has completed the packet
 /// and the queue is not halted.
 [[nodiscard]] bool end_aql_ib(Core& core, Queue& queue);
-/// Completes a kernel and frees `dispatch`. release() calls it when the kernel's last work-group
-/// has ended. Signals, retires packets in order and, if the kernel gives its scratch back, asks the
+/// Completes a kernel whose last work-group has ended, and frees `dispatch`. For an AQL kernel it
+/// also signals, retires packets in order and, if the kernel gives its scratch back, asks the
 /// runtime to take it.
 void complete_kernel(Core& core, Dispatch& dispatch);
 /// Stops the queue with an error code in its inactive signal: writes `code` to the value of
@@ -41,7 +41,7 @@ void complete_kernel(Core& core, Dispatch& dispatch);
 void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why);
 
 /// Conditions of waits (wait.cpp). True also if memory faults: another execution of the packet then
-/// answers the fault.
+/// reports the fault.
 [[nodiscard]] bool is_barrier_over(Core& core, const Queue& queue);
 [[nodiscard]] bool is_header_valid(Core& core, const Queue& queue);
 /// True if the runtime has answered the request of a halted queue.

@@ -30,7 +30,7 @@ StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
     return queue.is_aql() ? run_aql(core, queue, budget) : run_pm4(core, queue, budget);
 }
 
-bool asks_runtime(const Queue& queue) {
+bool waits_for_runtime(const Queue& queue) {
     return queue.state.halt == Halt::AqlScratch || queue.state.halt == Halt::AqlReclaim;
 }
 
@@ -40,7 +40,7 @@ bool is_runnable(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     if (!queue.is_mapped()) return false;
     if (state.phase != QueuePhase::Running) return can_step_transition(core, queue);
-    if (asks_runtime(queue)) return is_answered(core, queue);
+    if (waits_for_runtime(queue)) return is_answered(core, queue);
     if (state.halt != Halt::None) return false;
     if (state.wait.kind != WaitKind::None) return is_wait_over(core, queue);
     if (state.frame_count != 0) return true;
@@ -55,7 +55,7 @@ constexpr std::array kPolled = {
 
 bool is_polled(const Queue& queue) {
     if (!queue.is_mapped()) return false;
-    return asks_runtime(queue) ||
+    return waits_for_runtime(queue) ||
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
@@ -71,7 +71,7 @@ using Return = Dispatcher::Return;
 
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
-    Return::Again,   // Stopped: quanta may be shorter than the slice of a queue
+    Return::Again,   // Stopped: to the end of `ready`; a quantum may be shorter than a group's run
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: dropped with its kernel
     Return::Again,   // IllegalInstruction: dropped, too
@@ -101,7 +101,7 @@ void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
               raw(core.spec.vf), result.words[0], result.words[1], result.pc, result.wave);
 }
 
-void settle_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {
+void report_wave_error(Core& core, Dispatch& kernel, const isa::RunResult& result) {
     switch (result.reason) {
         case isa::StopReason::Fault:
             if (result.is_handled) {
@@ -260,7 +260,7 @@ void CommandProcessor::release(const GroupLease& lease, const isa::RunResult& re
     if (complete != nullptr)
         complete_kernel(core, *complete);
     else if (!is_dropped && is_wave_error(result))
-        settle_wave_error(core, kernel, result);
+        report_wave_error(core, kernel, result);
     if (core.queue(queue).state.phase == QueuePhase::Stopping) core.wake();
 }
 
@@ -358,7 +358,8 @@ Result<> load_core(Core& core, Reader& in) {
 
 }  // namespace
 
-/// Calls hold() again for queues that were stopping: the stream does not say which queues are held.
+/// Calls suspend() again for queues that were stopping: the stream does not say which are
+/// suspended.
 Result<> CommandProcessor::load(Reader& in) {
     Core& core = *core_;
     reset();
@@ -370,10 +371,10 @@ Result<> CommandProcessor::load(Reader& in) {
     core.first_queue %= kQueues;
     follow_watch_registers(core);
     for (const Queue& queue : core.queues) {
-        const bool is_held =
+        const bool is_suspended =
             queue.state.phase == QueuePhase::Saving ||
             (queue.state.phase == QueuePhase::Stopping && queue.state.is_draining == 0);
-        if (is_held) core.dispatcher.hold(queue.id);
+        if (is_suspended) core.dispatcher.suspend(queue.id);
     }
     core.wake();
     return {};
@@ -388,7 +389,7 @@ void CommandProcessor::poison() {
         queue.stream_position = 0;
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
-    core.watches.clear();  // wrong for waves, if one was set
+    core.watches.clear();  // differs from the saved state if a watch was set
 }
 
 }  // namespace vgpu::softgpu::cp

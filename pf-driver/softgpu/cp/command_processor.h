@@ -8,7 +8,7 @@
 //
 // The VF lock is held for every call. Work-groups run outside the lock, between take_group() and
 // release(). All state of a group is in its Workgroup, so the command processor may stop, save or
-// drop it at any instruction.
+// drop the group at any instruction.
 //
 // A guest's mistake ends in an interrupt vector, an error code in the queue's inactive signal, a
 // halted queue and a counter; a halted queue still obeys UNMAP_QUEUES. No action of a guest can
@@ -29,26 +29,23 @@
 #include "pf-driver/softgpu/base/packet_source.h"
 #include "pf-driver/softgpu/cp/services.h"
 #include "pf-driver/softgpu/isa/execute.h"
+#include "pf-driver/softgpu/isa/translate/code_memory.h"
 #include "pf-driver/softgpu/regs/register_file.h"
-
-namespace vgpu::softgpu::isa {
-class CodeMemory;
-}
 
 namespace vgpu::softgpu::cp {
 
 struct Core;
 struct ResidentGroup;
 
-/// Bytes of a doorbell write.
+/// The size of a doorbell write in bytes.
 enum class DoorbellWidth : std::uint8_t { Dword = 4, Qword = 8 };
 
 /// Counts since the last reset; part of the state.
 struct Counters {
-    /// Retired instructions; one per wave.
+    /// Retired instructions; an instruction of a wave counts once, not once per lane.
     std::uint64_t wave_instructions = 0;
     std::uint64_t illegal_instructions = 0;  ///< waves that met one, handled or not
-    std::uint64_t faults = 0;                ///< memory faults answered to the guest
+    std::uint64_t faults = 0;                ///< memory faults reported to the guest
     std::uint64_t bad_packets = 0;           ///< packets refused
     std::uint64_t packets = 0;
     std::uint64_t dispatches = 0;  ///< kernels completed
@@ -76,7 +73,7 @@ struct Message {
     /// M0 of the wave.
     std::uint32_t payload = 0;
     std::uint32_t hw_id = 0;     ///< HW_ID of the wave
-    bool is_privileged = false;  ///< the wave's trap handler sent it
+    bool is_privileged = false;  ///< true if the wave's trap handler sent it
 
     Message(std::uint32_t data) : payload(data) {}
     Message(const isa::WaveState& sender, std::uint32_t data)
@@ -94,6 +91,8 @@ public:
         std::uint32_t workers = 1;  ///< number of worker indices of take_group()
         /// For translated code; outlives the command processor. nullptr: waves are interpreted.
         isa::CodeMemory* code = nullptr;
+        /// Times that a block is interpreted before it is translated; tests use fewer.
+        std::uint32_t hot_runs = isa::CodeShare::kHotRuns;
     };
 
     /// Claims its registers in `registers`. `registers`, `services` and `clock` outlive the command
@@ -116,12 +115,13 @@ public:
     /// EPROTO if the stream cannot come from save(); the CP is in its reset state then. Checks all
     /// indices, phases and sizes, because the stream may have been in a file.
     [[nodiscard]] Result<> load(Reader& in);
-    /// Overwrites the live state with garbage that is invalid everywhere, after save() in true-copy
-    /// mode. Only load() or reset() may follow.
+    /// Overwrites the state of queues and scheduler with invalid values and drops the kernels,
+    /// after save() in true-copy mode. Only load() or reset() may follow.
     void poison();
 
     // --- packets -----------------------------------------------------------------------------
-    /// A ring of an enabled doorbell of this VF; ignored if no mapped queue listens to it.
+    /// Handles a ring of an enabled doorbell of this VF. Ignores the ring if no mapped queue
+    /// listens to the doorbell.
     void doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width);
     /// True if `index` is a doorbell that a mapped queue listens to.
     [[nodiscard]] bool owns_doorbell(DoorbellIndex index) const;
@@ -142,8 +142,8 @@ public:
     /// True while a group is leased; reset(), save() and load() must not be called then.
     [[nodiscard]] bool has_leased_groups() const;
 
-    /// Bit per VMID: workers drop their decoded code of the VMID before their next block. With the
-    /// VF's lock held; waves may run.
+    /// `vmids` has a bit per VMID: workers drop their decoded code of these VMIDs before their next
+    /// block of code. With the VF's lock held; waves may run.
     void invalidate_code(std::uint16_t vmids);
 
     // --- management --------------------------------------------------------------------------
@@ -153,7 +153,7 @@ public:
     [[nodiscard]] const Counters& counters() const;
 
 private:
-    /// Register claims refer to it, so it lives as long as this object and never moves.
+    /// Register claims refer to the Core, so it lives as long as this object and never moves.
     std::unique_ptr<Core> core_;
 };
 

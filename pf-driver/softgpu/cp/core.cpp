@@ -26,7 +26,7 @@ Core::Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, 
       memory(services_),
       dispatcher(spec_.compute_units, queues),
       contexts(spec_.workers) {
-    if (spec.code != nullptr) code.emplace(*spec.code, isa::CodeShare::kVfChunks);
+    if (spec.code != nullptr) code.emplace(*spec.code, isa::CodeShare::kVfChunks, spec.hot_runs);
     for (unsigned i = 0; i < kQueues; ++i) queues[i].id = QueueId{static_cast<std::uint8_t>(i)};
 }
 

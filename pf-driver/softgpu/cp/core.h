@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Core: the state that the parts of one VF's command processor share, and the few operations that
-// all of them need: to answer a fault or a bad packet, to raise interrupt vectors, to wake the
+// all of them need: to report a fault or a bad packet, to raise interrupt vectors, to wake the
 // engine. The parts (PM4, AQL, scheduler, context save, registers) are functions over Core; outside
 // code uses only command_processor.h.
 #pragma once
@@ -32,7 +32,7 @@ enum class Outcome : std::uint8_t {
     Blocked,             ///< queue.wait has the condition
     BadPacket,           ///< refused: the queue halts
     PrivilegedRegister,  ///< like BadPacket, for a register that the stream may not access
-    Fault,               ///< memory fault, in core.memory
+    Fault,               ///< memory fault; core.memory.fault() has it
 };
 
 /// A port and decoded code per VMID, for one worker that runs waves of the VF. An entry is null
@@ -42,8 +42,8 @@ struct WorkerContext {
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
-/// Guarded by the VF lock, except the members that workers use while they run: code_epoch, watches,
-/// global wave sync, and the worker's own entry of contexts.
+/// Guarded by the VF lock, except the members that workers use while they run: code, code_epoch,
+/// watches, global wave sync, and the worker's own entry of contexts.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -58,15 +58,15 @@ struct Core {
     SchedulerState scheduler;
     /// Round robin over queues; saved, so that a world switch does not favour the first queues.
     std::uint32_t first_queue = 0;  ///< the queue that step() looks at first
-    bool needs_check = true;        ///< events since the last step() that found no work
-    bool has_waits = false;         ///< step() left waits that only polling can end
+    bool needs_check = true;        ///< true if events came since step() last found no work
+    bool has_waits = false;         ///< true if step() left waits that only polling can end
 
     /// The ports of packets; waves have other ports (WorkerContext).
     Memory memory;
     Dispatcher dispatcher;
     std::optional<isa::CodeShare> code;  ///< empty: waves are interpreted
     std::vector<WorkerContext> contexts;
-    /// Decoded code of a VMID is valid while the VMID's number stays.
+    /// Decoded code of a VMID is valid while the number of the VMID here does not change.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
     /// The contents of TCP_WATCHn_*, for running waves.
     isa::AddressWatches watches;
@@ -79,12 +79,12 @@ struct Core {
     [[nodiscard]] std::uint64_t now_ns() const {
         return static_cast<std::uint64_t>(clock.now().count());
     }
-    /// SH_MEM_BASES: bits [63:48] of both windows.
+    /// The LDS and scratch apertures of the VMID: SH_MEM_BASES holds bits [63:48] of both.
     [[nodiscard]] isa::Apertures apertures(Vmid vmid) const;
     /// The handler that MAP_PROCESS gave the VMID, and the doorbell by which the handler names the
-    /// queue to KFD.
+    /// queue to KFD (Linux' amdkfd, the driver of compute queues).
     [[nodiscard]] isa::TrapHandler trap_handler(const Queue& queue, Vmid vmid) const;
-    /// nullptr if the VMID's process has none.
+    /// The global wave sync of the VMID's process; nullptr if the process has none.
     [[nodiscard]] isa::GlobalWaveSync* wave_sync(Vmid vmid);
     Queue& queue(QueueId id) { return queues[raw(id)]; }
 
@@ -104,18 +104,20 @@ struct Core {
     /// halts the queue, drops its kernels.
     void fault(Queue& queue);
     void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
-    /// Reports and counts a fault that the wave's trap handler handles.
+    /// Reports and counts a fault without halting the queue; on its own for a fault that the wave's
+    /// trap handler handles.
     void count_fault(Vmid vmid, const mem::Fault& what);
-    /// Halts the queue; the queue keeps its place and forgets its wait.
+    /// Halts the queue; the queue keeps its position in the stream and forgets its wait.
     void halt(Queue& queue, Halt why);
     /// Refuses a packet: counts it, halts the queue and drops its kernels. The guest gets an
     /// interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and similar).
-    /// On a user queue a bad opcode is a packet error for KFD instead, and a privileged register is
-    /// both.
+    /// On a user queue, a bad opcode is instead reported to KFD as a packet error, and a privileged
+    /// register in both ways.
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
-    /// Bit per VMID: workers drop the VMID's decoded code before their next block.
+    /// `vmids` has a bit per VMID: workers drop the decoded code of these VMIDs before their next
+    /// block of code.
     void invalidate_code(std::uint16_t vmids);
-    /// Makes step() look again, and wakes the engine.
+    /// Makes step() look for work again, and wakes the engine.
     void wake();
 };
 

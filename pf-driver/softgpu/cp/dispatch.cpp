@@ -10,12 +10,12 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// Number of ended groups whose memory is kept. Registers and LDS of a group may be a megabyte, and
-/// to allocate them would cost more than a small kernel.
+/// Number of ended groups whose memory is kept. Registers and LDS of a group may take hundreds of
+/// KiB, and to allocate them would cost more than a small kernel.
 constexpr std::size_t kSpareGroups = 64;
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
-/// Limit of the groups of one kernel in a stream: full CUs of groups of one wave, and one group in
-/// excess.
+/// Limit of the groups of one kernel in a stream: all CUs full of groups of one wave, and one
+/// more group, which start_group() allows on full CUs.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
 /// True if slots with equal numbers are the same memory.
@@ -52,19 +52,19 @@ bool Dispatcher::has_leased_groups() const {
                        [](const Owned& d) { return !d->leased.empty(); });
 }
 
-void Dispatcher::hold(QueueId queue) {
-    is_blocked_[raw(queue)] = true;
+void Dispatcher::suspend(QueueId queue) {
+    is_suspended_[raw(queue)] = true;
     for (const Owned& dispatch : dispatches_) {
         if (dispatch->state.queue != queue) continue;
         for (const auto& group : dispatch->leased) group->stop->store(true);
     }
 }
 
-void Dispatcher::release(QueueId queue) {
-    is_blocked_[raw(queue)] = false;
+void Dispatcher::resume(QueueId queue) {
+    is_suspended_[raw(queue)] = false;
 }
 
-/// Leased groups are discarded when they come back; their flag makes them come back soon.
+/// reclaim() discards groups that workers hold; their stop flag makes the workers return them soon.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.leased) group->stop->store(true);
@@ -101,7 +101,7 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
 /// The conditions of acquire(), without its effects. Every kernel may have one group even on full
 /// CUs, so no kernel can keep another out.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
-    if (dispatch.is_dropped || is_blocked_[raw(dispatch.state.queue)]) return false;
+    if (dispatch.is_dropped || is_suspended_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
     if (!may_start(dispatch)) return false;
     return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint, cu_mask(dispatch));
@@ -126,7 +126,7 @@ bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     return true;
 }
 
-/// First fit of slots in a row, because a wave finds its slot by its number in the group.
+/// First fit of consecutive slots: wave n of the group uses slot (first + n).
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
     if (!may_take_scratch(dispatch)) return std::nullopt;
@@ -202,7 +202,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
 ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(next_ + i) % dispatches_.size()];
-        if (dispatch.is_dropped || is_blocked_[raw(dispatch.state.queue)]) continue;
+        if (dispatch.is_dropped || is_suspended_[raw(dispatch.state.queue)]) continue;
         std::unique_ptr<ResidentGroup> group = start_group(dispatch, debug);
         if (!group && !dispatch.ready.empty()) {
             group = std::move(dispatch.ready.front());
@@ -258,20 +258,20 @@ void Dispatcher::reset() {
     assert(!has_leased_groups());
     dispatches_.clear();
     occupancy_.clear();
-    is_blocked_.fill(false);
+    is_suspended_.fill(false);
     for (std::vector<bool>& used : scratch_used_) used.clear();
     spare_.clear();
     next_ = 0;
 }
 
 void Dispatcher::save(Writer& out, QueueId queue) const {
-    const auto is_of_kind = [&](const Owned& d) {
+    const auto is_included = [&](const Owned& d) {
         return queue == kNoQueue || d->state.queue == queue;
     };
     out.value(static_cast<std::uint64_t>(
-        std::count_if(dispatches_.begin(), dispatches_.end(), is_of_kind)));
+        std::count_if(dispatches_.begin(), dispatches_.end(), is_included)));
     for (const Owned& dispatch : dispatches_) {
-        if (!is_of_kind(dispatch)) continue;
+        if (!is_included(dispatch)) continue;
         assert(dispatch->leased.empty());
         out.value(dispatch->state);
         const auto save_group = [&](const ResidentGroup& group) {
@@ -312,12 +312,12 @@ Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState
         loaded.push_back(std::move(one));
     }
     for (Owned& dispatch : loaded) {
-        const auto retake = [&](const ResidentGroup& group) {
-            occupancy_.retake(group.cu, dispatch->footprint);
+        const auto restore = [&](const ResidentGroup& group) {
+            occupancy_.restore(group.cu, dispatch->footprint);
             mark_scratch(*dispatch, group.scratch_slot, true);
         };
-        for (const auto& group : dispatch->ready) retake(*group);
-        for (const auto& group : dispatch->halted) retake(*group);
+        for (const auto& group : dispatch->ready) restore(*group);
+        for (const auto& group : dispatch->halted) restore(*group);
         dispatches_.push_back(std::move(dispatch));
     }
     return {};

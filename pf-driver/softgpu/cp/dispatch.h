@@ -4,14 +4,15 @@
 // consumed: its description, the position in the grid where the next work-group starts, and its
 // resident groups. Workers lease groups for one run at a time. A new group starts when a compute
 // unit has room (and a scratch slot is free, if the kernel needs one). A group that has used up its
-// run goes to the end of the line, so groups that spin for each other all make progress. Kernels
-// take turns with each other.
+// run goes to the end of `ready`, so groups that spin for each other all make progress. Kernels are
+// served round robin.
 //
 // Dispatches and groups are state of the VF. Every leased group comes back at an instruction
 // boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
 // saved, dropped or loaded.
 //
-// Called with the VF's lock held; the Workgroup of a lease belongs to the worker until it is back.
+// Called with the VF's lock held; the Workgroup of a lease belongs to the worker until the worker
+// returns the lease.
 #pragma once
 
 #include <atomic>
@@ -32,26 +33,26 @@
 
 namespace vgpu::softgpu::cp {
 
-/// The description and progress of a dispatch; flat. State streams and a guest's context save area
-/// carry it, so load_one() checks it.
+/// The description and progress of a dispatch; trivially copyable. It travels in state streams and
+/// in a guest's context save area, so load_one() checks every value.
 struct DispatchState {
     isa::DispatchSpec spec;
     std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
     std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
     std::array<std::uint32_t, 3> next{};   ///< position of the next group
-    /// A slot is the scratch of one wave; a work-group takes one slot per wave, in a row. All
-    /// kernels of a queue share its slots.
+    /// A slot is the scratch of one wave; a work-group takes one slot per wave, consecutive ones.
+    /// All kernels of a queue share its slots.
     std::uint32_t scratch_slots = 0;  ///< slots; 0: the kernel needs no scratch
     std::uint64_t packet = 0;         ///< AQL: index of the packet
     std::uint64_t signal = 0;         ///< AQL: completion signal; 0: none
     std::uint64_t start_ticks = 0;    ///< GPU clock when it was accepted
     QueueId queue = kNoQueue;
     Vmid vmid{};
-    std::uint8_t is_launched = 0;  ///< every group has started
+    std::uint8_t is_launched = 0;  ///< 1 if every group has started
     std::uint8_t is_profiled = 0;
     /// AQL_QUEUE_USE_SCRATCH_ONCE: asks the runtime to take scratch back when the kernel has ended.
     std::uint8_t gives_scratch_back = 0;
-    std::uint8_t is_packet = 0;  ///< AQL packet number `packet`; else a PM4 dispatch
+    std::uint8_t is_packet = 0;  ///< 1: AQL packet number `packet`; 0: PM4 dispatch
     std::array<std::uint8_t, 2> reserved{};
 };
 
@@ -74,12 +75,12 @@ struct Dispatch {
     std::deque<std::unique_ptr<ResidentGroup>> ready;
     std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
     std::vector<std::unique_ptr<ResidentGroup>> leased;
-    bool is_dropped = false;  ///< waits only for its leased groups
+    bool is_dropped = false;  ///< true if it waits only for its leased groups
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + leased.size();
     }
-    /// Every group has started and none is left.
+    /// True if every group has started and ended.
     [[nodiscard]] bool is_complete() const { return state.is_launched != 0 && resident() == 0; }
 };
 
@@ -93,7 +94,7 @@ public:
     /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow.
     void start(const DispatchState& state);
 
-    /// Number of kernels of the queue that are not complete.
+    /// Number of kernels of the queue that are neither complete nor dropped.
     [[nodiscard]] std::uint32_t in_flight(QueueId queue) const;
     /// True if workers have groups of the queue.
     [[nodiscard]] bool has_leased_groups(QueueId queue) const;
@@ -103,13 +104,13 @@ public:
 
     /// For a queue that is preempted: its groups are neither leased nor started, and leased groups
     /// are asked to stop.
-    void hold(QueueId queue);
-    /// Ends hold(); groups may be leased again.
-    void release(QueueId queue);
+    void suspend(QueueId queue);
+    /// Ends suspend(); groups may be leased again.
+    void resume(QueueId queue);
     /// Drops the kernels of the queue, which never complete. Leased groups are discarded when
     /// they come back.
     void drop(QueueId queue);
-    /// Drops one kernel; its queue reports an error.
+    /// Drops one kernel; the caller reports the error of its queue.
     void drop(Dispatch& dispatch);
 
     /// A group to run: a new group if there is room, else a group that waits; nullptr: no group.
@@ -117,7 +118,7 @@ public:
     /// to a new group.
     [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
                                          const isa::LaunchExceptions& debug);
-    /// Takes a group back; `Ended` frees it. Returns the dispatch if this completed it, and the
+    /// Takes a group back; `Ended` frees the group. Returns the dispatch if it is complete now; the
     /// caller then calls remove(). A group of a dropped kernel is discarded.
     enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* reclaim(ResidentGroup* group, Return how);
@@ -161,11 +162,12 @@ private:
 
     const std::span<const Queue> queues_;
     Occupancy occupancy_;
-    /// In the order of their packets.
+    /// The dispatches of one queue are in the order of their packets.
     std::vector<Owned> dispatches_;
     std::size_t next_ = 0;  ///< dispatch that gets the next group
-    /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot leave it.
-    std::array<bool, 256> is_blocked_{};
+    /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot index beyond
+    /// its end.
+    std::array<bool, 256> is_suspended_{};
     /// By QueueId and slot; slots beyond the end are free.
     std::array<std::vector<bool>, kQueues> scratch_used_;
     std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< ended groups, whose memory is reused

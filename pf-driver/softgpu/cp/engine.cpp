@@ -17,7 +17,7 @@ struct Engine::Worker final : isa::MessageSink {
     std::uint32_t index = 0;
     std::atomic<bool> stop{false};
     std::atomic<std::uint64_t> run_sequence{0};
-    bool is_inside = false;  // mutex_; may touch the VF
+    bool is_inside = false;  // mutex_; true if it may touch the VF
     WorkerPriority priority;
     std::chrono::microseconds pause{};
     Messages messages;
@@ -61,24 +61,24 @@ Engine::~Engine() {
 
 Result<std::uint64_t> Engine::run(Context& context, std::optional<Nanoseconds> quantum) {
     const std::lock_guard lock(mutex_);
-    if (stay_.phase() != Stay::Phase::Parked)
+    if (time_slice_.phase() != TimeSlice::Phase::Parked)
         return fail(EBUSY, "the engine is running another VF");
-    stay_.begin(context, clock_.now(), quantum);
+    time_slice_.begin(context, clock_.now(), quantum);
     idle_.begin();
     stopping_.store(false);
     changed_.notify_all();
     quantum_timer_wake_.notify_all();
-    return stay_.number();
+    return time_slice_.number();
 }
 
 /// mutex_ held. The phase changes first, so that no further worker enters.
 void Engine::request_park() {
-    stay_.stop(clock_.now());
+    time_slice_.stop(clock_.now());
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
         // A worker that the host has preempted would see the request only at its next step.
-        if (worker->is_inside) worker->priority.hasten();
+        if (worker->is_inside) worker->priority.raise();
     }
     changed_.notify_all();
 }
@@ -94,41 +94,44 @@ void Engine::leave(Worker& worker) {
     --inside_;
 }
 
-/// Call after request_park(): waits for the last worker and ends the stay.
+/// Call after request_park(): waits for the last worker and ends the time slice.
 RunReport Engine::close_run(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
     const Nanoseconds now = clock_.now();
-    idle_.end_rest(now);
+    idle_.end_idle(now);
     parked_.notify_all();
-    return stay_.end(now, idle_.rested());
+    return time_slice_.end(now, idle_.idle_time());
 }
 
-bool Engine::is_over(std::uint64_t stay) const {
-    return shutdown_ || !stay_.is_running() || stay_.number() != stay;
+bool Engine::is_over(std::uint64_t time_slice) const {
+    return shutdown_ || !time_slice_.is_running() || time_slice_.number() != time_slice;
 }
 
-/// If the quantum timer already parks the stay, the timer's report counts. This call then waits
-/// until the report was given: on return the VF is off in any case, and the listener knows it.
+/// If the quantum timer already parks the time slice, the timer's report counts. This call then
+/// waits until the report was given: on return the VF is off in any case, and the listener knows
+/// it.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
-    if (stay_.is_running()) {
+    if (time_slice_.is_running()) {
         request_park();
         return close_run(lock);
     }
-    const std::uint64_t stay = stay_.number();
+    const std::uint64_t time_slice = time_slice_.number();
     parked_.wait(lock, [&] {
-        return (stay_.phase() != Stay::Phase::Parking && !is_reporting_) || stay_.number() != stay;
+        return (time_slice_.phase() != TimeSlice::Phase::Parking && !is_reporting_) ||
+               time_slice_.number() != time_slice;
     });
     return std::nullopt;
 }
 
 std::optional<VfId> Engine::running() const {
     const std::lock_guard lock(mutex_);
-    return stay_.context() == nullptr ? std::nullopt : std::optional(stay_.context()->vf);
+    return time_slice_.context() == nullptr ? std::nullopt
+                                            : std::optional(time_slice_.context()->vf);
 }
 
-/// Ends stays whose quantum is over. Waits at most kLongest at a time, so that a jump of a virtual
-/// clock is noticed even without tick().
+/// Ends time slices whose quantum is over. Waits at most kLongest at a time, so that a jump of a
+/// virtual clock is noticed even without tick().
 void Engine::run_quantum_timer() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
     // The default timer slack of 50 us would prolong every quantum.
@@ -136,11 +139,11 @@ void Engine::run_quantum_timer() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
     while (!shutdown_) {
-        if (!stay_.is_running() || !stay_.deadline()) {
+        if (!time_slice_.is_running() || !time_slice_.deadline()) {
             quantum_timer_wake_.wait(lock);
             continue;
         }
-        const Nanoseconds left = *stay_.deadline() - clock_.now();
+        const Nanoseconds left = *time_slice_.deadline() - clock_.now();
         if (left > Nanoseconds::zero()) {
             quantum_timer_wake_.wait_for(lock, std::min(left, kLongest));
             continue;
@@ -177,9 +180,9 @@ void Engine::tick() {
 /// number changes; a worker outside holds no pointer of a wave. This covers waves only: a caller
 /// that must exclude packets, too, holds the VF lock.
 ///
-/// No wave of a VF runs while the VF is off the engine, because all workers leave before its stay
-/// ends. The caller has already ended the translations. If the next stay begins after the check, it
-/// begins under mutex_, so its waves see that the translations have ended.
+/// No wave of a VF runs while the VF is off the engine, because all workers leave before its time
+/// slice ends. The caller has already ended the translations. If the next time slice begins after
+/// the check, it begins under mutex_, so its waves see that the translations have ended.
 void Engine::quiesce(VfId vf) {
     if (running() != vf) return;
     for (const auto& worker : workers_) {
@@ -198,11 +201,12 @@ void Engine::work(Worker& worker) {
     worker.priority.attach();
     std::uint64_t served = 0;
     while (true) {
-        changed_.wait(
-            lock, [&] { return shutdown_ || (stay_.is_running() && stay_.number() != served); });
+        changed_.wait(lock, [&] {
+            return shutdown_ || (time_slice_.is_running() && time_slice_.number() != served);
+        });
         if (shutdown_) return;
-        served = stay_.number();
-        Context& context = *stay_.context();
+        served = time_slice_.number();
+        Context& context = *time_slice_.context();
         enter(worker);
         lock.unlock();
         serve(worker, context);
@@ -210,11 +214,13 @@ void Engine::work(Worker& worker) {
     }
 }
 
-/// Makes the worker a normal thread once its budget is spent; during a park it stays in real time.
+/// Gives the worker normal priority once its budget is spent; during a park it keeps real-time
+/// priority.
 void Engine::count_time(Worker& worker) {
-    if (!worker.priority.is_rt() || worker.priority.goes_on()) return;
+    if (!worker.priority.is_rt() || worker.priority.charge()) return;
     const std::lock_guard lock(mutex_);
-    if (stay_.phase() != Stay::Phase::Parking && worker.priority.end()) worker.priority.relax();
+    if (time_slice_.phase() != TimeSlice::Phase::Parking && worker.priority.end())
+        worker.priority.lower();
 }
 
 /// Works for the VF until it is parked; on return the worker is outside.
@@ -241,8 +247,8 @@ Engine::Progress Engine::step_packets(Context& context) {
     return progress;
 }
 
-/// Clears the stop flag for the next group, unless the whole stay is to stop. Reads stopping_ after
-/// the clearing, which could otherwise wipe out a park's request.
+/// Clears the stop flag for the next group, unless the whole time slice is to stop. Reads stopping_
+/// after the clearing, which could otherwise wipe out a park's request.
 void Engine::arm(Worker& worker) const {
     worker.stop.store(false);
     if (stopping_.load()) worker.stop.store(true);
@@ -280,7 +286,7 @@ Engine::Progress Engine::step(Worker& worker, Context& context) {
         arm(worker);
         const std::optional<GroupLease> lease = context.cp.take_group(worker.index, worker.stop);
         if (!lease) break;
-        // No doorbell announces a kernel that waited for an earlier kernel.
+        // Wake other workers: no doorbell announces a kernel that waited for an earlier kernel.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf.unlock();
         const isa::RunResult result = run_group(worker, *lease);
@@ -294,7 +300,8 @@ Engine::Progress Engine::step(Worker& worker, Context& context) {
     return progress;
 }
 
-/// True if no kick would come when the VF can make progress. Only worker 0 polls, for all.
+/// True if the worker must poll, because no kick would come when the VF can make progress. Worker 0
+/// polls for all workers.
 bool Engine::polls(const Worker& worker, Context& context) const {
     if (worker.index != 0 || stopping_.load()) return false;
     const std::lock_guard vf(context.lock);
@@ -306,19 +313,20 @@ bool Engine::polls(const Worker& worker, Context& context) const {
 /// Releases mutex_ for the call, because the listener takes other locks.
 void Engine::report_idle(std::unique_lock<PiMutex>& lock) {
     idle_.report();
-    const VfId vf = stay_.context()->vf;  // a park may end the stay once the lock is free
+    const VfId vf =
+        time_slice_.context()->vf;  // a park may end the time slice once the lock is free
     lock.unlock();
     listener_.out_of_work(vf);
     lock.lock();
 }
 
-/// Waits until there may be work again or the stay is over. The worker that leaves the VF last
-/// starts the idle period and waits for its end.
+/// Waits until there may be work again or the time slice is over. The worker that leaves the VF
+/// last starts the idle period and reports it after the grace.
 void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                        std::uint64_t seen_kicks) {
-    const std::uint64_t stay = stay_.number();
+    const std::uint64_t time_slice = time_slice_.number();
     const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
-    const auto is_awake = [&] { return is_over(stay) || kicks_.load() != seen_kicks; };
+    const auto is_awake = [&] { return is_over(time_slice) || kicks_.load() != seen_kicks; };
     if (inside_ == 0 && !is_awake()) idle_.found_no_work(clock_.now());
     while (!is_awake()) {
         const auto left = inside_ == 0 ? idle_.left(clock_.now()) : std::nullopt;
@@ -337,25 +345,25 @@ void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bo
     }
 }
 
-/// Waits for a kick or, if only polling helps, for a pause. False if the stay is over. Leaves the
-/// VF before the sleep and enters it again afterwards: a parked VF has no sleeper inside.
+/// Waits for a kick or, if only polling helps, for a pause. False if the time slice is over. Leaves
+/// the VF before the sleep and enters it again afterwards: a parked VF has no sleeper inside.
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
     const bool is_polling = polls(worker, context);
     std::unique_lock lock(mutex_);
-    const std::uint64_t stay = stay_.number();
+    const std::uint64_t time_slice = time_slice_.number();
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    if (!worker.priority.goes_on() && worker.priority.end()) {
+    if (!worker.priority.charge() && worker.priority.end()) {
         lock.unlock();
-        worker.priority.relax();
+        worker.priority.lower();
         lock.lock();
     }
-    if (!is_over(stay)) idle_wait(lock, worker, is_polling, seen_kicks);
-    if (!is_over(stay)) idle_.end_rest(clock_.now());
+    if (!is_over(time_slice)) idle_wait(lock, worker, is_polling, seen_kicks);
+    if (!is_over(time_slice)) idle_.end_idle(clock_.now());
     asleep_.fetch_sub(1);
     worker.pause = std::min(worker.pause * 2, spec_.poll_last);
-    if (is_over(stay)) return false;
+    if (is_over(time_slice)) return false;
     enter(worker);
     return true;
 }

@@ -2,22 +2,22 @@
 //
 // Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
 // packets (with the VF's lock held, in bounded steps) and its work-groups (without the lock). run()
-// puts a VF on the engine, park() takes it off (stay.h). Between the two calls the engine changes
-// the VF's state; after park() only the caller touches the VF.
+// puts a VF on the engine, park() takes it off (time_slice.h). Between the two calls the engine
+// changes the VF's state; after park() the engine does not touch the VF.
 //
 // A VF with a quantum is parked by the engine when the quantum ends, and quantum_expired() reports
-// it to the listener. Every stay is reported exactly once: by park(), or by quantum_expired() if
-// the deadline came first. In the second case park() returns nullopt, and only after the report was
-// given, so a caller that parks before each run() never receives a report of an earlier stay. Where
-// the host allows it, the quantum timer thread, which ends quanta, runs in real time, and workers
-// do at times (worker_priority.h).
+// it to the listener. Every time slice is reported exactly once: by park(), or by quantum_expired()
+// if the deadline came first. In the second case park() returns nullopt, and only after the report
+// was given, so a caller that parks before each run() never receives a report of an earlier time
+// slice. If the host allows it, the quantum timer thread, which ends quanta, has real-time
+// priority, and so do workers at times (worker_priority.h).
 //
 // When a VF has run out of work, the last worker that leaves the VF waits until the VF counts as
 // out of work (idle_tracker.h). The worker waits outside the VF, so it delays neither a park nor
 // the end of the quantum.
 //
-// Threads: any thread may call; park() without the VF lock, the others with or without it. The
-// engine's own threads call the listener without any lock held; the listener may call run() and
+// Any thread may call every function: park() without the VF lock, the others with or without it.
+// The engine's own threads call the listener without any lock held; the listener may call run() and
 // kick(), but not park().
 #pragma once
 
@@ -34,7 +34,7 @@
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/cp/idle_tracker.h"
-#include "pf-driver/softgpu/cp/stay.h"
+#include "pf-driver/softgpu/cp/time_slice.h"
 
 namespace vgpu::softgpu::cp {
 
@@ -61,20 +61,20 @@ public:
         virtual ~Listener() = default;
         /// The VF has used up its quantum and is parked.
         virtual void quantum_expired(const RunReport& report) = 0;
-        /// The running VF has had no work for the idle grace, or since its stay began. Once per
-        /// idle period.
+        /// The running VF has had no work for the idle grace, or since its time slice began. Once
+        /// per idle period.
         virtual void out_of_work(VfId vf) = 0;
     };
 
     /// Starts the threads. `clock` and `listener` outlive the engine.
     Engine(const Spec& spec, const Clock& clock, Listener& listener);
-    ~Engine();  ///< parks
+    ~Engine();  ///< parks the VF
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     /// Puts a VF on the parked engine; EBUSY if a VF is on it. The quantum counts from here,
     /// whether or not a worker has started yet; nullopt: no limit. `context` must live until the VF
-    /// is parked. Returns the number of the stay, which its RunReport has.
+    /// is parked. Returns the number of the time slice, which is also in its RunReport.
     [[nodiscard]] Result<std::uint64_t> run(Context& context, std::optional<Nanoseconds> quantum);
     /// Takes the VF off the engine; returns when no worker is inside it. nullopt if no VF was on
     /// the engine, or its quantum ended meanwhile; quantum_expired() has returned then. Never call
@@ -115,8 +115,8 @@ private:
     void leave(Worker& worker);
     void request_park();
     [[nodiscard]] RunReport close_run(std::unique_lock<PiMutex>& lock);
-    /// True if the stay with that number is over. mutex_ held.
-    [[nodiscard]] bool is_over(std::uint64_t stay) const;
+    /// True if the time slice with that number is over. mutex_ held.
+    [[nodiscard]] bool is_over(std::uint64_t time_slice) const;
 
     const Spec spec_;
     const Clock& clock_;
@@ -125,13 +125,13 @@ private:
     mutable PiMutex mutex_;           // leaf: taken with a VF lock held, never the other way round
     PiCondition changed_;             // run, kick, park, shutdown: workers
     PiCondition quantum_timer_wake_;  // deadline, shutdown: quantum timer
-    PiCondition parked_;              // last worker out, stay closed, quantum's end reported
-    Stay stay_;
+    PiCondition parked_;              // last worker out, time slice ended, quantum's end reported
+    TimeSlice time_slice_;
     IdleTracker idle_;
-    bool is_reporting_ = false;  ///< the quantum timer is in quantum_expired()
+    bool is_reporting_ = false;  ///< true while the timer is in quantum_expired()
     std::uint32_t inside_ = 0;   ///< workers that may touch the VF
     bool shutdown_ = false;
-    /// Stops the whole stay; each worker's own flag stops one group.
+    /// Stops the whole time slice; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
     /// Counts kicks. A worker sleeps only if the count has not changed since its search for work.
     std::atomic<std::uint64_t> kicks_{0};

@@ -18,7 +18,7 @@ mem::Port& Memory::clean_port(Vmid vmid) {
 /// Keeps the fault for the caller's report and leaves the port clean for the next access.
 bool Memory::failed(Vmid vmid) {
     fault_ = port(vmid).fault();
-    // a page that is reached by message failed: the guest sees no memory there
+    // a DMA message to the client failed, and the port recorded no fault
     if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
     fault_vmid_ = vmid;
     port(vmid).clear_fault();

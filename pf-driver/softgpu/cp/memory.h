@@ -2,7 +2,7 @@
 //
 // Memory: the packet processor's access to the VF's address spaces: one port per VMID, values of 32
 // and 64 bits that are read and written whole (atomically where the page has a host address,
-// because a guest's CPU and other engines read them), and blocks of bytes. fault() keeps the last
+// because a guest's CPU and other engines read them), and blocks of bytes. fault() returns the last
 // fault. Used with the VF's lock held.
 #pragma once
 
@@ -26,8 +26,8 @@ public:
     /// Ports are made by `services` when a VMID is first used.
     explicit Memory(Services& services) : services_(services) {}
 
-    /// On a fault nullopt, or false for stores; fault() holds the reason. Loads acquire and stores
-    /// release if the value is aligned and has a host address.
+    /// On a fault, loads return nullopt and stores false; fault() then returns the fault. Loads
+    /// acquire and stores release if the value is aligned and has a host address.
     template <typename T> [[nodiscard]] std::optional<T> load(Vmid vmid, GpuVa va) {
         T value{};
         if (mem::load_value(clean_port(vmid), va, value)) return value;
@@ -39,7 +39,7 @@ public:
     }
     [[nodiscard]] bool read(Vmid vmid, GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(Vmid vmid, GpuVa va, std::span<const std::byte> data);
-    /// Like mem::perform_atomic(), but fault() keeps the fault.
+    /// Like mem::perform_atomic(), but this fault() returns the fault.
     [[nodiscard]] mem::AtomicResult atomic(Vmid vmid, const mem::AtomicRequest& request);
 
     /// The fault of the access that failed last.

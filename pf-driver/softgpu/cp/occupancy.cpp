@@ -21,7 +21,7 @@ bool Footprint::fits_a_cu() const {
 }
 
 Occupancy::Occupancy(std::uint32_t compute_units) : units_(std::max(compute_units, 1u)) {
-    deal();
+    assign_places();
 }
 
 void Occupancy::set_mask(std::uint64_t mask) {
@@ -32,11 +32,11 @@ void Occupancy::set_mask(std::uint64_t mask) {
     }
     // a VF without compute units could never finish a kernel, so it keeps the first one
     if (!any) units_.front().is_allowed = true;
-    deal();
+    assign_places();
 }
 
 /// Counts like ShaderArrays: CU n of the VF is in engine n modulo kEngines.
-void Occupancy::deal() {
+void Occupancy::assign_places() {
     std::uint32_t count = 0;
     for (Unit& unit : units_) {
         if (!unit.is_allowed) continue;
@@ -101,7 +101,7 @@ std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
     return best;
 }
 
-void Occupancy::retake(std::uint32_t cu, const Footprint& need) {
+void Occupancy::restore(std::uint32_t cu, const Footprint& need) {
     add(units_[cu % compute_units()], need);
 }
 

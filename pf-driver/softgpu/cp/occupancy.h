@@ -4,8 +4,8 @@
 // 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new
 // groups. CUs are distributed to the shader engines round robin, as ShaderArrays reports them.
 // Queues limit themselves to CUs of these shader engines (COMPUTE_STATIC_THREAD_MGMT_SE0..3). The
-// needs of a group are known before it starts, so the number of CUs bounds the memory of resident
-// groups.
+// needs of a group are known before it starts, so the numbers of CUs and of kernels (force()) bound
+// the memory of resident groups.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ public:
     /// The place of a CU; for a CU outside the mask, its last place.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
     /// Takes room for a group that a stream restores.
-    void retake(std::uint32_t cu, const Footprint& need);
+    void restore(std::uint32_t cu, const Footprint& need);
     void release(std::uint32_t cu, const Footprint& need);
     /// Frees all room; the mask stays.
     void clear();
@@ -81,7 +81,7 @@ private:
     [[nodiscard]] static bool has_room(const Unit& unit, const Footprint& need);
     [[nodiscard]] static bool is_open(const Unit& unit, const CuMask& queue);
     [[nodiscard]] const CuMask& usable(const CuMask& queue) const;
-    void deal();
+    void assign_places();
     static void add(Unit& unit, const Footprint& need);
 
     std::vector<Unit> units_;

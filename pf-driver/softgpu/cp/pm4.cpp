@@ -35,8 +35,8 @@ Position position_of(const Queue& queue) {
     return {Vmid{static_cast<std::uint8_t>(frame.vmid)}, stream_left(queue)};
 }
 
-/// Reads dwords of the innermost stream, which holds them, from `first` dwords ahead. Needs at most
-/// two reads, because a ring wraps once.
+/// Fills `out` from the innermost stream, `first` dwords after its position; the stream must hold
+/// these dwords. Needs at most two reads, because a ring wraps once.
 bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
                  std::span<std::uint32_t> out) {
     const QueueState& state = queue.state;
@@ -101,9 +101,9 @@ void report_rptr(Core& core, Queue& queue) {
         core.fault(queue);
 }
 
-/// Applies an outcome; true if the queue may continue at once. The only place where a handled
-/// packet moves its stream, unless its handler did.
-bool settle(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
+/// Applies an outcome; true if the queue may continue at once. Moves the stream past the packet,
+/// unless the handler has moved it (Redirected).
+bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
     switch (outcome) {
         case Outcome::Done:
             queue.state.progress = 0;
@@ -155,7 +155,7 @@ bool run_one(Core& core, Queue& queue, Budget& budget) {
     const Outcome outcome = packet_row(HW_GET(PM4_HEADER, OPCODE, header)).handler(packet);
     budget.charge(core.packet.size() * 4);
     if (outcome == Outcome::Done || outcome == Outcome::Redirected) ++core.counters.packets;
-    return settle(core, queue, outcome, header);
+    return finish_packet(core, queue, outcome, header);
 }
 
 }  // namespace
@@ -212,12 +212,12 @@ StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
         }
         const bool was_in_ib = !is_in_ring(queue);
         const std::uint32_t before = budget.packets;
-        const bool goes_on = run_one(core, queue, budget);
+        const bool continues = run_one(core, queue, budget);
         moved |= budget.packets != before && state.wait.kind == WaitKind::None;
         // A vendor AQL packet ends with its IB. A queue that is being stopped may only finish the
         // IB.
         const bool is_ib_over = was_in_ib && is_in_ring(queue);
-        if (!goes_on || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
+        if (!continues || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
             break;
     }
     report_rptr(core, queue);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers that it
-// calls. A packet's length is checked against hw/pm4.def and against the rest of the stream before
-// a handler sees its body. Handlers answer with an Outcome. Only the handlers of INDIRECT_BUFFER
-// and COND_EXEC move the stream (Redirected).
+// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers (IBs) that
+// it calls. A packet's length is checked against hw/pm4.def and against the rest of the stream
+// before a handler sees its body. Handlers answer with an Outcome. Only the handlers of
+// INDIRECT_BUFFER and COND_EXEC move the stream (Redirected).
 //
 // A stream is privileged while a kernel queue executes in VMID 0. IBs that a kernel queue runs in
-// another VMID and all streams of user queues are not privileged: they reach neither scheduler
+// another VMID and all streams of user queues are not privileged: they may use neither scheduler
 // packets nor registers outside the SH, context and UCONFIG spaces.
 #pragma once
 
@@ -39,8 +39,8 @@ struct Packet {
     }
 };
 
-/// A handler may be called again for the same packet after Partial or Blocked. Its memory is
-/// queue.state.progress, which is 0 at the first call.
+/// A handler may be called again for the same packet after Partial or Blocked. It keeps its
+/// progress in queue.state.progress, which is 0 at the first call (UNMAP_QUEUES: in is_unmapping).
 using PacketHandler = Outcome (*)(Packet&);
 
 struct PacketRow {
@@ -52,7 +52,7 @@ struct PacketRow {
 /// The row of an opcode (8 bits).
 [[nodiscard]] const PacketRow& packet_row(std::uint32_t opcode);
 
-/// Executes packets until the budget is spent, the queue blocks, halts or runs dry.
+/// Executes packets until the budget is spent or the queue blocks, halts or is empty.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
 /// Executes only the head packet, or a part of a long packet.
@@ -68,7 +68,7 @@ void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
 /// True if the condition of queue.state.wait is met, or memory faults: another execution of the
-/// packet then answers the fault.
+/// packet then reports the fault.
 [[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
 
 // Handlers, one for each action of hw/pm4.def.

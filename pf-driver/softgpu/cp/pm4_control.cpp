@@ -94,8 +94,8 @@ bool waits_for_room(Queue& queue, const Core& core) {
 }
 
 /// Starts a kernel that the queue's registers describe (Linux 6.12, amdgpu/gfx_v9_0.c,
-/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). Refuses a dispatch that no CU could
-/// hold; a dispatch with an empty grid does nothing.
+/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). Refuses a dispatch whose work-group
+/// fits no CU or has too few scratch slots; a dispatch with an empty grid does nothing.
 Outcome dispatch(Packet& packet, const Launch& launch) {
     Queue& queue = packet.queue;
     DispatchState state;
@@ -165,7 +165,7 @@ Outcome handle_ignored(Packet&) {
     return Outcome::Done;
 }
 
-/// Only the base of indirect arguments has a meaning here; it needs an address.
+/// Only the base of indirect arguments has an effect; the packet must then have an address.
 Outcome handle_set_base(Packet& packet) {
     const bool is_indirect = HW_GET(SET_BASE_1, BASE_INDEX, packet.dword(1)) == kBaseOfIndirect;
     if (is_indirect && packet.body.size() < 3) return Outcome::BadPacket;
@@ -174,14 +174,14 @@ Outcome handle_set_base(Packet& packet) {
 }
 
 Outcome handle_event_write(Packet& packet) {
-    // Caches are coherent here, so an event only waits until earlier kernels have finished.
+    // softgpu's memory is coherent, so an event only waits until earlier kernels have finished.
     if (packet.core.dispatcher.in_flight(packet.queue.id) == 0) return Outcome::Done;
     packet.queue.state.wait.kind = WaitKind::Dispatches;
     return Outcome::Blocked;
 }
 
-/// Moves the stream behind the packet before the IB begins; if chained, to the stream's end,
-/// because an IB that chains to another never resumes.
+/// Moves the stream past the packet before the IB begins; if chained, to the stream's end, because
+/// an IB that chains to another never resumes.
 Outcome handle_indirect_buffer(Packet& packet) {
     QueueState& state = packet.queue.state;
     const std::uint32_t control = packet.dword(3);
@@ -227,8 +227,9 @@ Outcome handle_dispatch_direct(Packet& packet) {
     return dispatch(packet, launch);
 }
 
-/// Reads the grid, which has a fixed size, then does the checks of a direct dispatch. Reads it only
-/// once there is room for the kernel.
+/// The packet has an offset from SET_BASE on the gfx ring, an address on other queues; another size
+/// is refused. Waits until there is room for the kernel, then reads the grid from memory and does
+/// what a direct dispatch does.
 Outcome handle_dispatch_indirect(Packet& packet) {
     const bool is_offset = packet.queue.is_gfx();
     if (packet.body.size() != (is_offset ? 2u : 3u)) return Outcome::BadPacket;

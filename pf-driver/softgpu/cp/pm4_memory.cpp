@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that move data, wait for it, and signal others.
+// PM4 packets that move data, wait for a value, and write fences.
 #include <algorithm>
 #include <array>
 
@@ -16,18 +16,20 @@ constexpr std::uint64_t kDwordMask = ~3ull;
 constexpr std::uint64_t kQwordMask = ~7ull;
 constexpr std::uint64_t kAll = ~0ull;
 
-enum class Place : std::uint8_t { Register, Memory, Immediate, Clock, Nowhere };
+/// The kind of a source or destination. A packet with an unsupported operand is refused.
+enum class Operand : std::uint8_t { Register, Memory, Immediate, Clock, Unsupported };
 
 // by selector of COPY_DATA and WRITE_DATA
-constexpr std::array<Place, 16> kCopySource = {
-    Place::Register, Place::Memory,    Place::Memory,  Place::Nowhere,
-    Place::Nowhere,  Place::Immediate, Place::Nowhere, Place::Nowhere,
-    Place::Nowhere,  Place::Clock,     Place::Nowhere, Place::Nowhere,
-    Place::Nowhere,  Place::Nowhere,   Place::Nowhere, Place::Nowhere};
-constexpr std::array<Place, 16> kDestination = {
-    Place::Register, Place::Memory,  Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Memory,
-    Place::Nowhere,  Place::Nowhere, Place::Memory,  Place::Nowhere, Place::Nowhere, Place::Nowhere,
-    Place::Nowhere,  Place::Nowhere, Place::Nowhere, Place::Nowhere};
+constexpr std::array<Operand, 16> kCopySource = {
+    Operand::Register,    Operand::Memory,      Operand::Memory,      Operand::Unsupported,
+    Operand::Unsupported, Operand::Immediate,   Operand::Unsupported, Operand::Unsupported,
+    Operand::Unsupported, Operand::Clock,       Operand::Unsupported, Operand::Unsupported,
+    Operand::Unsupported, Operand::Unsupported, Operand::Unsupported, Operand::Unsupported};
+constexpr std::array<Operand, 16> kDestination = {
+    Operand::Register,    Operand::Memory,      Operand::Memory,      Operand::Unsupported,
+    Operand::Unsupported, Operand::Memory,      Operand::Unsupported, Operand::Unsupported,
+    Operand::Memory,      Operand::Unsupported, Operand::Unsupported, Operand::Unsupported,
+    Operand::Unsupported, Operand::Unsupported, Operand::Unsupported, Operand::Unsupported};
 
 /// The actions of a RELEASE_MEM, by INT_SEL.
 struct ReleaseAction {
@@ -80,7 +82,7 @@ Outcome load_source(Packet& packet, bool is_wide, std::uint64_t& value) {
     const std::uint32_t select = HW_GET(COPY_DATA_1, SRC_SEL, packet.dword(1));
     const std::uint64_t address = packet.pair(2);
     switch (kCopySource[select]) {
-        case Place::Register: {
+        case Operand::Register: {
             std::uint32_t low = 0;
             std::uint32_t high = 0;
             if (!read_register(packet, low32(address), low)) return Outcome::PrivilegedRegister;
@@ -89,7 +91,7 @@ Outcome load_source(Packet& packet, bool is_wide, std::uint64_t& value) {
             value = join(low, high);
             return Outcome::Done;
         }
-        case Place::Memory: {
+        case Operand::Memory: {
             Memory& memory = packet.core.memory;
             const auto wide =
                 is_wide ? memory.load<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask})
@@ -99,13 +101,13 @@ Outcome load_source(Packet& packet, bool is_wide, std::uint64_t& value) {
             value = *wide;
             return Outcome::Done;
         }
-        case Place::Immediate:
+        case Operand::Immediate:
             value = address;
             return Outcome::Done;
-        case Place::Clock:
+        case Operand::Clock:
             value = packet.core.ticks();
             return Outcome::Done;
-        case Place::Nowhere:
+        case Operand::Unsupported:
             break;
     }
     return Outcome::BadPacket;
@@ -116,13 +118,13 @@ Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
     const std::uint64_t address = packet.pair(4);
     Memory& memory = packet.core.memory;
     switch (kDestination[select]) {
-        case Place::Register:
+        case Operand::Register:
             if (!write_register(packet, low32(address), low32(value)))
                 return Outcome::PrivilegedRegister;
             return !is_wide || write_register(packet, low32(address) + 1, high32(value))
                        ? Outcome::Done
                        : Outcome::PrivilegedRegister;
-        case Place::Memory: {
+        case Operand::Memory: {
             const bool is_stored =
                 is_wide
                     ? memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask}, value)
@@ -149,7 +151,8 @@ bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
 }
 
-/// The device has no GDS, and only doorbells move the queue's write pointer.
+/// Refuses data of the global data share (GDS), which the device lacks, and the queue's write
+/// pointer as a destination.
 bool is_release_possible(std::uint32_t select) {
     const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
     return kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)].is_known &&
@@ -182,9 +185,9 @@ bool store_fence(Packet& packet) {
 
 Outcome handle_write_data(Packet& packet) {
     switch (kDestination[HW_GET(WRITE_DATA_1, DST_SEL, packet.dword(1))]) {
-        case Place::Register:
+        case Operand::Register:
             return write_data_registers(packet);
-        case Place::Memory:
+        case Operand::Memory:
             return write_data_memory(packet);
         default:
             return Outcome::BadPacket;
@@ -198,16 +201,16 @@ Outcome handle_copy_data(Packet& packet) {
     return loaded == Outcome::Done ? store_value(packet, is_wide, value) : loaded;
 }
 
-/// Works in parts of the budget; `progress` counts bytes.
+/// Copies as many bytes as the budget allows at each call; `progress` counts the bytes copied.
 Outcome handle_dma_data(Packet& packet) {
     const std::uint32_t command = packet.dword(6);
-    // drivers use register operands only for GDS and registers
+    // drivers set the address spaces SAS and DAS only for GDS and registers
     if (HW_GET(DMA_DATA_6, SAS, command) != 0 || HW_GET(DMA_DATA_6, DAS, command) != 0)
         return Outcome::BadPacket;
     const std::uint32_t from = HW_GET(DMA_DATA_1, SRC_SEL, packet.dword(1));
     const std::uint32_t to = HW_GET(DMA_DATA_1, DST_SEL, packet.dword(1));
     if (from == kDmaGds || to == kDmaGds) return Outcome::BadPacket;  // the device has no GDS
-    if (to == kDmaNowhere) return Outcome::Done;  // a prefetch into L2: no effect here
+    if (to == kDmaNowhere) return Outcome::Done;  // a prefetch into L2: no effect
     const std::uint64_t total = HW_GET(DMA_DATA_6, BYTE_COUNT, command);
     std::uint64_t& done = packet.queue.state.progress;
     const std::uint64_t part = std::min(total - std::min(done, total), packet.budget.bytes);
@@ -285,7 +288,7 @@ Outcome handle_wait_reg_mem(Packet& packet) {
         if (writes_first && packet.queue.state.progress == 0 &&
             !write_register(packet, packet.dword(2), packet.dword(4)))
             return Outcome::PrivilegedRegister;
-        // the reference is the value for register A; only the masked bits are acknowledged
+        // the reference is also the value for register A: compare only its masked bits
         if (writes_first) wait.reference &= wait.mask;
     } else if (!packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;

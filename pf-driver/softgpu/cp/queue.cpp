@@ -63,7 +63,8 @@ DoorbellIndex Queue::doorbell() const {
         HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL))};
 }
 
-/// me 1 and 2 are the MECs. Queues count up by pipe, as GRBM_GFX_CNTL selects them.
+/// ME 1 and 2 are the compute engines (MECs). Ids count the queues of a pipe, then the pipes of an
+/// ME, then the MEs.
 QueuePlace Queue::place() const {
     if (is_gfx()) return {};
     const unsigned index = raw(id);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Queue: one hardware queue descriptor (HQD) with the state by which the packet processor continues
-// it: the banked CP_HQD_* registers as the guest sees them, ring pointers, IB nesting and the wait
-// of the head packet. The gfx ring is the last queue of a VF.
+// it: the banked CP_HQD_* registers as the guest sees them, ring pointers, the indirect buffers
+// (IBs) being executed and the wait of the head packet. The gfx ring is the last queue of a VF.
 //
 //            map                     stop                       nothing in flight
 //   Idle ---------> Running -----------------> Stopping -----------------------------> Idle
@@ -10,8 +10,9 @@
 //            v  |                                  v                                    |
 //         Restoring                              Saving --------------------------------+
 //
-// A halted queue keeps its phase but fetches nothing until it is unmapped or its error is answered.
-// State is flat. Used only with the VF's lock held.
+// A halted queue keeps its phase but fetches nothing until it is unmapped, the driver restarts the
+// gfx ring, or, after a request, the runtime has answered. State is trivially copyable. Used only
+// with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -31,7 +32,7 @@ inline constexpr unsigned kQueues = CP_HQD_COUNT + 1;
 inline constexpr QueueId kGfxQueue{CP_HQD_COUNT};
 inline constexpr QueueId kNoQueue{0xff};
 
-/// Most AQL packets of one queue in flight; each has a bit in QueueState::done.
+/// The maximum number of AQL packets of one queue in flight; each has a bit in QueueState::done.
 inline constexpr std::uint32_t kAqlWindow = 32;
 
 /// Phases of the diagram above.
@@ -44,7 +45,7 @@ enum class Halt : std::uint8_t {
     BadPacket,   ///< the stream is invalid
     AqlError,    ///< reported through queue_inactive_signal
     AqlScratch,  ///< asked the runtime for scratch; continues after the answer
-    AqlReclaim,  ///< asked the runtime to take scratch back, or mapped before the answer
+    AqlReclaim,  ///< asked the runtime to take scratch back, or was mapped before its answer
 };
 
 /// Preempt keeps the work in flight (in the save area, or by running it to its end); Reset drops
@@ -66,12 +67,14 @@ enum class WaitKind : std::uint8_t {
     MoreData,     ///< the rest of a packet is not in the ring yet
 };
 
-/// A wait in full. Flat, so that it survives a world switch and can be checked without the packet.
+/// A wait. Memory, Register, Atomic and MoreData have their operands here; for the other kinds the
+/// queue, the packet and the dispatcher are read again. Trivially copyable, so that state streams
+/// carry it.
 struct Wait {
     WaitKind kind = WaitKind::None;
     std::uint8_t function = 0;
     std::uint8_t vmid = 0;
-    std::uint8_t wide = 0;    ///< 64-bit value
+    std::uint8_t wide = 0;    ///< 1: the value has 64 bits
     std::uint32_t index = 0;  ///< register
     std::uint64_t address = 0;
     std::uint64_t reference = 0;
@@ -105,10 +108,10 @@ struct QueueState {
     std::uint64_t indirect_base = 0;  ///< SET_BASE: base of DISPATCH_INDIRECT
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;
-    std::uint64_t stop_deadline = 0;  ///< scheduler queue: when UNMAP_QUEUES gives up, ns
+    std::uint64_t stop_deadline = 0;  ///< scheduler queue: end of UNMAP_QUEUES' wait, ns
     std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
     std::uint64_t packet_ticks =
-        0;  ///< AQL: when the packet at `next` was first looked at; 0: not yet
+        0;  ///< AQL: time when the packet at `next` was first read; 0: not yet
     std::uint16_t pasid = 0;
     std::uint8_t frame_count = 0;
     QueuePhase phase = QueuePhase::Idle;
@@ -116,10 +119,10 @@ struct QueueState {
     StopMode stop = StopMode::Preempt;
     QueueId mapped_by = kNoQueue;   ///< the scheduler queue that mapped it
     std::uint8_t queue_type = 0;    ///< from MAP_QUEUES
-    std::uint8_t in_aql_ib = 0;     ///< frames belong to the AQL packet at `next`
-    std::uint8_t is_unmapping = 0;  ///< scheduler queue: its UNMAP_QUEUES has begun
+    std::uint8_t in_aql_ib = 0;     ///< 1: frames belong to the AQL packet at `next`
+    std::uint8_t is_unmapping = 0;  ///< scheduler queue: 1 if its UNMAP_QUEUES has begun
     QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
-    std::uint8_t is_draining = 0;   ///< Stopping without save area: kernels run to their end
+    std::uint8_t is_draining = 0;   ///< 1: Stopping without saving, kernels run to their end
     std::uint32_t reserved = 0;
 };
 

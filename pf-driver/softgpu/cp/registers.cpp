@@ -18,7 +18,7 @@ std::uint32_t selection(const Core& core) {
     return core.registers.get(index_of(REG_GC_GRBM_GFX_CNTL));
 }
 
-/// The HQD that GRBM_GFX_CNTL selects; nullptr for me 0.
+/// The HQD that GRBM_GFX_CNTL selects; nullptr if its ME is not a compute engine.
 Queue* selected(Core& core) {
     const std::uint32_t control = selection(core);
     const std::uint32_t me = HW_GET(GRBM_GFX_CNTL, ME, control);
@@ -37,8 +37,9 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     return queue->state.hqd[raw(index) - REG_GC_CP_MQD_BASE_ADDR];
 }
 
-/// 1 drains, 2 resets, 3 saves waves (Linux 6.12, amdgpu/amdgpu_amdkfd_gfx_v9.c,
-/// kgd_gfx_v9_hqd_destroy). All but the reset keep the work in flight.
+/// Values of CP_HQD_DEQUEUE_REQUEST: 1 drains, 2 resets, 3 saves waves (Linux 6.12,
+/// amdgpu/amdgpu_amdkfd_gfx_v9.c, kgd_gfx_v9_hqd_destroy). All but the reset keep the work in
+/// flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
 /// Does one step at once, so that a queue with nothing in flight is off before the register write

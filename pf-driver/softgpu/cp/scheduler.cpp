@@ -14,7 +14,7 @@ constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kLatencyUnitMs = 100;
 
 /// The result of an entry. NoRoom waits until a process leaves; Bad and Fault end the list.
-enum class Fit : std::uint8_t { Mapped, NoRoom, Bad, Fault };
+enum class MapResult : std::uint8_t { Mapped, NoRoom, Bad, Fault };
 
 enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
 
@@ -40,12 +40,12 @@ bool is_given(const SchedulerState& scheduler, unsigned vmid) {
 
 /// True for a VMID in which the scheduler maps processes: one that SET_RESOURCES gave, or the VMID
 /// of a process under a debugger.
-bool is_ours(const SchedulerState& scheduler, unsigned vmid) {
+bool is_process_vmid(const SchedulerState& scheduler, unsigned vmid) {
     return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
 
-/// The VMID of a process: its present VMID, an unused VMID, or the VMID of a process without
-/// queues.
+/// The VMID for a process: the VMID that it has, else an unused VMID, else the VMID of a process
+/// without queues.
 std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     const SchedulerState& scheduler = core.scheduler;
     std::optional<Vmid> unused;
@@ -88,7 +88,8 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
-/// The bank that the process still has, else the bank whose process has been away longest.
+/// The bank that the process still has, else an unused bank, else the bank of the process without
+/// queues that was mapped longest ago.
 WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     SchedulerState& scheduler = core.scheduler;
     const auto is_in_use = [&](const WaveSyncBank& bank) {
@@ -113,8 +114,8 @@ WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     return *oldest;
 }
 
-/// KFD gives a process all of GWS or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). Here each process has all
-/// resources for itself, so processes need not take turns because of them.
+/// KFD gives a process all global wave sync (GWS) or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). In
+/// softgpu each process has a full set to itself, so processes need not take turns for it.
 void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     SchedulerState& scheduler = packet.core.scheduler;
     std::uint8_t& number = scheduler.wave_sync_of[raw(vmid)];
@@ -126,7 +127,7 @@ void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
 }
 
 /// A process keeps its VMID while it has queues. KFD maps it again to change its page table root.
-Fit map_process(Packet& packet) {
+MapResult map_process(Packet& packet) {
     Core& core = packet.core;
     const std::uint32_t control = packet.dword(1);
     const auto pasid = static_cast<std::uint16_t>(HW_GET(MAP_PROCESS_1, PASID, control));
@@ -134,10 +135,10 @@ Fit map_process(Packet& packet) {
     const bool is_debugged = HW_GET(MAP_PROCESS_1, NEW_DEBUG, control) != 0 && debug != 0;
     const std::optional<Vmid> vmid =
         is_debugged ? find_debug_vmid(core, debug, pasid) : find_vmid(core, pasid);
-    if (!vmid) return Fit::NoRoom;
+    if (!vmid) return MapResult::NoRoom;
     SchedulerState& scheduler = core.scheduler;
     ProcessState& process = scheduler.processes[raw(*vmid)];
-    if (process.is_leaving != 0) return Fit::NoRoom;
+    if (process.is_leaving != 0) return MapResult::NoRoom;
     const std::uint64_t quantum = HW_GET(MAP_PROCESS_1, PROCESS_QUANTUM, control);
     process.root = packet.pair(2);
     process.quantum_ns = quantum * kNsPerMs;
@@ -152,7 +153,7 @@ Fit map_process(Packet& packet) {
     scheduler.run_list.vmid = raw(*vmid);
     core.services.set_process(*vmid, process.root, pasid);
     core.invalidate_code(static_cast<std::uint16_t>(1u << raw(*vmid)));
-    return Fit::Mapped;
+    return MapResult::Mapped;
 }
 
 // --- queues -------------------------------------------------------------------------------------
@@ -210,47 +211,47 @@ void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(*wptr));
 }
 
-Fit map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
+MapResult map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
     if (slot.is_mapped()) {
         packet.core.dispatcher.drop(slot.id);
-        packet.core.dispatcher.release(slot.id);
+        packet.core.dispatcher.resume(slot.id);
     }
-    if (!load_mqd(packet, slot, vmid)) return Fit::Fault;
+    if (!load_mqd(packet, slot, vmid)) return MapResult::Fault;
     poll_wptr(packet.core, slot, vmid);
     slot.state.mapped_by = mapped_by;
     slot.state.queue_type =
         static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, QUEUE_TYPE, packet.dword(1)));
     activate(packet.core, slot);
-    return Fit::Mapped;
+    return MapResult::Mapped;
 }
 
 /// A queue that is already mapped counts as mapped, because a list that is read again from the top
 /// names every queue.
-Fit map_sdma(Packet& packet, SdmaEngine engine) {
+MapResult map_sdma(Packet& packet, SdmaEngine engine) {
     Core& core = packet.core;
     SchedulerState& scheduler = core.scheduler;
     const std::uint64_t mqd = raw(mqd_of(packet));
     SdmaSlot* free_slot = nullptr;
     for (SdmaSlot& slot : scheduler.sdma) {
-        if (slot.is_used != 0 && slot.mqd == mqd) return Fit::Mapped;
+        if (slot.is_used != 0 && slot.mqd == mqd) return MapResult::Mapped;
         if (slot.is_used == 0 && free_slot == nullptr) free_slot = &slot;
     }
-    if (free_slot == nullptr) return Fit::NoRoom;
+    if (free_slot == nullptr) return MapResult::NoRoom;
     const std::uint8_t vmid = scheduler.run_list.vmid;
     const sdma::MapRequest queue{
         mqd_of(packet), DoorbellIndex{HW_GET(MAP_QUEUES_2, DOORBELL_OFFSET, packet.dword(2))},
         GpuVa{packet.pair(5)}, Vmid{vmid}, scheduler.processes[vmid].pasid};
-    if (!core.services.map_sdma(engine, queue)) return Fit::NoRoom;
+    if (!core.services.map_sdma(engine, queue)) return MapResult::NoRoom;
     *free_slot = {mqd, raw(queue.doorbell), queue.pasid, static_cast<std::uint8_t>(engine), 1};
-    return Fit::Mapped;
+    return MapResult::Mapped;
 }
 
-/// The form in a run list: the device picks the slot, and the VMID is that of the MAP_PROCESS
-/// before.
-Fit map_listed_queue(Packet& packet) {
+/// MAP_QUEUES in a run list: the device picks the slot, and the VMID is that of the preceding
+/// MAP_PROCESS.
+MapResult map_listed_queue(Packet& packet) {
     Core& core = packet.core;
     const RunListState& list = core.scheduler.run_list;
-    if (!is_ours(core.scheduler, list.vmid)) return Fit::Bad;
+    if (!is_process_vmid(core.scheduler, list.vmid)) return MapResult::Bad;
     switch (HW_GET(MAP_QUEUES_1, ENGINE_SEL, packet.dword(1))) {
         case PM4_ENGINE_SDMA0:
             return map_sdma(packet, SdmaEngine::Sdma0);
@@ -259,24 +260,25 @@ Fit map_listed_queue(Packet& packet) {
         case PM4_ENGINE_COMPUTE:
             break;
         default:
-            return Fit::Bad;
+            return MapResult::Bad;
     }
     if (Queue* mapped = find_mapped(core, mqd_of(packet)))
         return mapped->state.phase == QueuePhase::Stopping ||
                        mapped->state.phase == QueuePhase::Saving
-                   ? Fit::NoRoom
-                   : Fit::Mapped;
-    if (core.scheduler.processes[list.vmid].is_leaving != 0) return Fit::NoRoom;
+                   ? MapResult::NoRoom
+                   : MapResult::Mapped;
+    if (core.scheduler.processes[list.vmid].is_leaving != 0) return MapResult::NoRoom;
     Queue* slot = find_slot(core);
-    if (slot == nullptr) return Fit::NoRoom;
-    const Fit fit = map_compute(packet, *slot, Vmid{list.vmid}, core.scheduler.owner);
-    if (fit == Fit::Mapped) slot->state.pasid = core.scheduler.processes[list.vmid].pasid;
-    return fit;
+    if (slot == nullptr) return MapResult::NoRoom;
+    const MapResult result = map_compute(packet, *slot, Vmid{list.vmid}, core.scheduler.owner);
+    if (result == MapResult::Mapped) slot->state.pasid = core.scheduler.processes[list.vmid].pasid;
+    return result;
 }
 
 // --- run list -----------------------------------------------------------------------------------
 
-/// Ends the list for a bad entry. Returns false, the result of run_entry() and step_starved().
+/// Ends the list for a bad entry. Returns false, which run_entry() and step_starved() return in
+/// turn.
 bool refuse_run_list(Core& core, std::uint32_t header) {
     end_run_list(core);
     ++core.counters.bad_packets;
@@ -292,25 +294,25 @@ bool fault_run_list(Core& core) {
 }
 
 /// Starts again from the top if a process had to leave; otherwise everything is mapped and the list
-/// is done. Clears has_evicted, which the next eviction sets: a round without an eviction has
+/// is done. Clears has_preempted, which the next preemption sets: a round without a preemption has
 /// mapped everything.
-void go_round(Core& core) {
+void finish_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
-    list.is_active = list.has_evicted;
-    list.has_evicted = 0;
+    list.is_active = list.has_preempted;
+    list.has_preempted = 0;
 }
 
-Fit execute_entry(Packet& packet, std::uint32_t opcode) {
+MapResult execute_entry(Packet& packet, std::uint32_t opcode) {
     switch (opcode) {
         case PM4_OP_NOP:
-            return Fit::Mapped;
+            return MapResult::Mapped;
         case PM4_OP_MAP_PROCESS:
             return map_process(packet);
         case PM4_OP_MAP_QUEUES:
             return map_listed_queue(packet);
         default:
-            return Fit::Bad;
+            return MapResult::Bad;
     }
 }
 
@@ -318,7 +320,7 @@ void chain(Core& core, const Packet& packet) {
     RunListState& list = core.scheduler.run_list;
     list.va = packet.pair(1) & ~3ull;
     list.size = HW_GET(RUN_LIST_3, IB_SIZE, packet.dword(3));
-    go_round(core);
+    finish_round(core);
 }
 
 /// Reads and executes the entry at `next`. False if the list does not move. The kernel driver
@@ -346,15 +348,15 @@ bool run_entry(Core& core, Budget& budget) {
         return true;
     }
     switch (execute_entry(packet, opcode)) {
-        case Fit::Mapped:
+        case MapResult::Mapped:
             list.next += body + 1;
             return true;
-        case Fit::NoRoom:
+        case MapResult::NoRoom:
             list.is_starved = 1;
             return false;
-        case Fit::Bad:
+        case MapResult::Bad:
             return refuse_run_list(core, *header);
-        case Fit::Fault:
+        case MapResult::Fault:
             break;
     }
     return fault_run_list(core);
@@ -366,7 +368,8 @@ std::optional<unsigned> find_oldest(const Core& core) {
     const auto& processes = core.scheduler.processes;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
-        if (!is_ours(core.scheduler, i) || processes[i].is_valid == 0 || !has_queues(core, vmid))
+        if (!is_process_vmid(core.scheduler, i) || processes[i].is_valid == 0 ||
+            !has_queues(core, vmid))
             continue;
         if (!found || processes[i].mapped_at < processes[*found].mapped_at) found = i;
     }
@@ -379,11 +382,11 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
 
 /// Leaves mapped_at unchanged: find_oldest() still returns the evicted process, for which
 /// is_quantum_over() is false. So no other process is evicted until the first has left.
-void evict(Core& core, unsigned index) {
+void preempt(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
     process.is_leaving = 1;
-    core.scheduler.run_list.has_evicted = 1;
+    core.scheduler.run_list.has_preempted = 1;
     for (Queue& queue : core.queues) {
         if (queue.is_mapped() && queue.vmid() == vmid &&
             queue.state.mapped_by == core.scheduler.owner)
@@ -401,13 +404,14 @@ bool finish_evictions(Core& core) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
         process.is_leaving = 0;
-        process.mapped_at = core.now_ns();  // its queues that had no slot may be next
+        process.mapped_at = core.now_ns();  // a queue of it that had no slot may be mapped next
         any = true;
     }
     return any;
 }
 
-bool is_anybody_gone(const Core& core) {
+/// True if finish_evictions() would find a process.
+bool is_eviction_done(const Core& core) {
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (core.scheduler.processes[i].is_leaving != 0 && !has_queues(core, vmid)) return true;
@@ -427,7 +431,7 @@ bool step_starved(Core& core) {
     // no process has the VMID or slot that the entry needs: it can never be mapped
     if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
-    evict(core, *victim);
+    preempt(core, *victim);
     return true;
 }
 
@@ -443,13 +447,13 @@ void unmap_sdma_slot(Core& core, SdmaSlot& slot) {
 void end_run_list(Core& core) {
     core.scheduler.run_list.is_active = 0;
     core.scheduler.run_list.is_starved = 0;
-    core.scheduler.run_list.has_evicted = 0;
+    core.scheduler.run_list.has_preempted = 0;
 }
 
 // --- packets ------------------------------------------------------------------------------------
 
-/// Handles KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The one
-/// that amdgpu sends for the KIQ changes nothing.
+/// Handles KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The
+/// packet that amdgpu sends for the KIQ changes nothing.
 Outcome handle_set_resources(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     constexpr std::uint32_t kHiq = 1;
@@ -466,10 +470,10 @@ Outcome handle_set_resources(Packet& packet) {
 
 Outcome handle_map_process(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
-    return map_process(packet) == Fit::Mapped ? Outcome::Done : Outcome::BadPacket;
+    return map_process(packet) == MapResult::Mapped ? Outcome::Done : Outcome::BadPacket;
 }
 
-/// The direct form, which names the slot: KIQ packets of amdgpu/gfx_v9_0.c
+/// MAP_QUEUES outside a run list names the slot: KIQ packets of amdgpu/gfx_v9_0.c
 /// (gfx_v9_0_kiq_map_queues).
 Outcome handle_map_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
@@ -492,9 +496,9 @@ Outcome handle_map_queues(Packet& packet) {
         packet.queue.state.wait.kind = WaitKind::Unmap;
         return Outcome::Blocked;
     }
-    const Fit fit = map_compute(packet, slot, vmid, packet.queue.id);
+    const MapResult result = map_compute(packet, slot, vmid, packet.queue.id);
     slot.state.pasid = raw(vmid) == 0 ? std::uint16_t{0} : core.services.pasid_of(vmid);
-    return fit == Fit::Mapped ? Outcome::Done : Outcome::Fault;
+    return result == MapResult::Mapped ? Outcome::Done : Outcome::Fault;
 }
 
 Outcome handle_query_status(Packet& packet) {
@@ -523,7 +527,7 @@ Outcome handle_run_list(Packet& packet) {
         ProcessState& process = core.scheduler.processes[i];
         if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_leaving = 0;
     }
-    // If the list fits, as KFD's do, a fence behind this packet finds its queues mapped.
+    // If all entries of the list fit, a fence after this packet finds their queues mapped.
     (void)step_run_list(core, packet.budget);
     return Outcome::Done;
 }
@@ -544,7 +548,7 @@ bool step_run_list(Core& core, Budget& budget) {
         if (list.is_starved != 0) {
             if (!step_starved(core)) break;
         } else if (list.next >= list.size) {
-            go_round(core);
+            finish_round(core);
         } else if (!run_entry(core, budget)) {
             break;
         }
@@ -556,7 +560,7 @@ bool step_run_list(Core& core, Budget& budget) {
 bool has_run_list_work(const Core& core) {
     const RunListState& list = core.scheduler.run_list;
     if (list.is_active == 0) return false;
-    if (list.is_starved == 0 || is_anybody_gone(core)) return true;
+    if (list.is_starved == 0 || is_eviction_done(core)) return true;
     const std::optional<unsigned> victim = find_oldest(core);
     return !victim || is_quantum_over(core, core.scheduler.processes[*victim]);
 }

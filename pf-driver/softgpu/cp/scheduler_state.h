@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SchedulerState: the state of one VF's hardware scheduler: the VMIDs and queue slots that it may
-// use, the process of each VMID, and the run list that it reads. Flat; scheduler.h describes its
-// use.
+// use, the process of each VMID, and the run list that it reads. Trivially copyable; scheduler.h
+// describes its use.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@ struct ProcessState {
     std::uint64_t quantum_ns = 0;  ///< 0: may be evicted at once
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
-    std::uint8_t is_leaving = 0;    ///< its quantum is over and its queues are being stopped
-    std::uint32_t is_debugged = 0;  ///< 0 or 1: MAP_PROCESS chose the VMID, for a debugger
+    std::uint8_t is_leaving = 0;    ///< 1 if its quantum is over and its queues are being stopped
+    std::uint32_t is_debugged = 0;  ///< 1 if MAP_PROCESS chose the VMID, for a debugger; else 0
 };
 
 /// An SDMA queue that a run list has mapped.
 struct SdmaSlot {
-    /// Identifies the queue, because KFD maps a queue again by its MQD.
+    /// Identifies the queue, because KFD (Linux' amdkfd) maps a queue again by its MQD.
     std::uint64_t mqd = 0;
     std::uint32_t doorbell = 0;
     std::uint16_t pasid = 0;
@@ -45,10 +45,11 @@ struct RunListState {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
     std::uint32_t next = 0;
-    std::uint8_t is_active = 0;    ///< entries are left, or a process is off the hardware
-    std::uint8_t is_starved = 0;   ///< the entry at `next` waits for a VMID or slot
-    std::uint8_t has_evicted = 0;  ///< a process is off the hardware: read again from the top
-    std::uint8_t vmid = 0;         ///< VMID of the last MAP_PROCESS
+    std::uint8_t is_active = 0;   ///< 1 if entries are left, or a process is off the hardware
+    std::uint8_t is_starved = 0;  ///< 1 if the entry at `next` waits for a VMID or slot
+    std::uint8_t has_preempted =
+        0;                  ///< 1 if a process is off the hardware: read again from the top
+    std::uint8_t vmid = 0;  ///< VMID of the last MAP_PROCESS
     std::uint32_t reserved = 0;
 };
 
@@ -62,7 +63,7 @@ struct WaveSyncBank {
     std::uint32_t reserved = 0;
 };
 
-/// All zero until SET_RESOURCES, which kernel queues do not need.
+/// Run lists require SET_RESOURCES (has_resources); kernel queues do not.
 struct SchedulerState {
     /// VMIDs for user processes; KFD gives 8 to 15 on gfx9.
     std::uint16_t vmid_mask = 0;

@@ -41,8 +41,8 @@ public:
     /// ring.
     virtual void raise(const ih_iv_entry& entry) = 0;
 
-    /// Puts a queue on an SDMA engine; false if all slots of the engine are taken. The CP takes the
-    /// values from the MAP_QUEUES packet and the MAP_PROCESS before it.
+    /// Puts a queue on an SDMA engine; false if all slots of the engine are taken or the MQD is
+    /// unusable. The CP takes the values from the MAP_QUEUES packet and the MAP_PROCESS before it.
     [[nodiscard]] virtual bool map_sdma(SdmaEngine engine, const sdma::MapRequest& queue) = 0;
     /// Takes the queue with that doorbell off the SDMA engine. The engine writes the queue's
     /// pointers back to the MQD.

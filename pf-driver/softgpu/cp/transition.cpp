@@ -3,13 +3,13 @@
 // Transitions of queues onto the hardware and off it, with the context save area.
 //
 // A queue that is preempted with kernels in flight is written to its context save area, if it has
-// one (CWSR): the packets' bookkeeping and every resident work-group with its waves and LDS, as one
-// stream behind the control stack's place. The format is ours. CNTL_STACK_OFFSET and
-// WG_STATE_OFFSET give its size, as after a save by real hardware. The next map of the same MQD
-// reads the stream back. The area belongs to the guest: its contents are checked like any packet,
-// and a user queue's VMID and queue number come from the hardware, not from the area. Without an
-// area, or if it is too small, the kernels in flight first run to their end, as on hardware without
-// CWSR.
+// one (CWSR, compute wave save and restore): the packets' bookkeeping and every resident work-group
+// with its waves and LDS, as one stream after the space of the control stack. The format is vgpu's.
+// CNTL_STACK_OFFSET and WG_STATE_OFFSET give its size, as after a save by real hardware. The next
+// map of the same MQD reads the stream back. The area belongs to the guest: its contents are
+// checked like any packet, and a user queue's VMID and queue number come from the hardware, not
+// from the area. Without an area, or if it is too small, the kernels in flight first run to their
+// end, as on hardware without CWSR.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -53,7 +53,7 @@ struct SaveArea {
 };
 
 /// The queue's save area; `room` is 0 if it has none: QSWITCH_MODE off, no address, or no room
-/// behind the control stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
+/// after the control stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
 SaveArea save_area(const Queue& queue) {
     SaveArea area;
     const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
@@ -114,7 +114,7 @@ void finish_stop(Core& core, Queue& queue) {
     queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
     assert(!core.dispatcher.has_leased_groups(queue.id));
     core.dispatcher.drop(queue.id);
-    core.dispatcher.release(queue.id);
+    core.dispatcher.resume(queue.id);
     if (!write_mqd(core, queue)) {
         ++core.counters.faults;
         core.services.report_fault(core.memory.fault_vmid(), core.memory.fault());
@@ -168,7 +168,7 @@ bool leave(Core& core, Queue& queue) {
     }
     queue.stream.clear();
     state.is_draining = 1;
-    core.dispatcher.release(queue.id);
+    core.dispatcher.resume(queue.id);
     core.wake();
     return true;
 }
@@ -254,14 +254,15 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// True for a kernel queue, whose area is the kernel's memory: kernels that its IBs have launched
-/// for a process stay in the VMID of that process.
+/// True for a queue of the guest's kernel driver: processes cannot write its save area, so
+/// dispatches that its IBs have started for a process keep the VMID of that process.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }
 
-/// Cuts positions to their buffers. A process can write the area of its user queue, so the VMIDs in
-/// the area are replaced: otherwise the process could run kernels or IBs in another process.
+/// Limits the position in each IB to the size of the IB. A process can write the area of its user
+/// queue, so the VMIDs in the area are replaced: otherwise the process could run kernels or IBs in
+/// another process.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
@@ -327,7 +328,8 @@ void activate(Core& core, Queue& queue) {
         queue.stream.resize(bytes);
         queue.state.phase = QueuePhase::Restoring;
     }
-    // E.g. the runtime has yet to take scratch back, which the next kernel must not use.
+    // If the queue's inactive signal is still set, the runtime has not answered the last request.
+    // It may still have to take scratch back, which the next kernel must not use.
     if (queue.is_aql() && is_inactive(core, queue)) queue.state.halt = Halt::AqlReclaim;
     core.wake();
 }
@@ -352,7 +354,7 @@ void begin_stop(Core& core, Queue& queue, StopMode mode) {
     if (mode == StopMode::Reset || !is_inside_packet(state)) state.progress = 0;
     state.wait = {};
     queue.stream.clear();
-    core.dispatcher.hold(queue.id);
+    core.dispatcher.suspend(queue.id);
     if (mode == StopMode::Reset) core.dispatcher.drop(queue.id);
 }
 

@@ -42,7 +42,8 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
                      doorbell) != request.doorbells.begin() + request.doorbell_count;
 }
 
-/// Queues of this type and above stay mapped unless UNMAP_QUEUES names them or all queues.
+/// Queues of this type and above stay mapped unless UNMAP_QUEUES selects them by doorbell or PASID,
+/// or selects all queues.
 constexpr std::uint8_t kStaticQueue = 2;
 
 /// A doorbell can name any queue; the other forms reach only queues in user VMIDs that this
@@ -93,8 +94,8 @@ void begin_unmap(Packet& packet, StopMode mode) {
     }
 }
 
-/// Answers for queues that do not stop, as the firmware does: writes the doorbell of such a queue
-/// to the scheduler queue's MQD; the queue stays mapped.
+/// Ends the wait for queues that do not stop, as the firmware does: writes the doorbell of such a
+/// queue to the scheduler queue's MQD; the queue stays mapped.
 void abandon(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
@@ -105,7 +106,7 @@ void abandon(Core& core, Queue& scheduler_queue) {
         queue.state.stopped_by = kNoQueue;
         queue.state.is_draining = 0;
         queue.state.phase = QueuePhase::Running;
-        core.dispatcher.release(queue.id);
+        core.dispatcher.resume(queue.id);
     }
 }
 

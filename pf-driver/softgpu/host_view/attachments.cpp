@@ -140,7 +140,8 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
     }
 }
 
-/// Maps everything again: changes of translation are rare, and differences are easier to get wrong.
+/// Maps everything again: translations change rarely, and mapping only the differences would be
+/// more error-prone.
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);

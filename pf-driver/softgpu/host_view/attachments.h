@@ -3,7 +3,8 @@
 // Attachments: the functions that the host view has attached, and the VM's memory that they reach:
 // all of it, or the ranges that the IOMMU maps for them. A function that is attached later gets
 // every range mapped before. Descriptors are duplicated, one per file, and closed when the last
-// range of the file goes. Their number is limited, as other VMs need descriptors. Io thread only.
+// range of the file is unmapped. Their number is limited, because other VMs need descriptors. Io
+// thread only.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +24,20 @@ class Attachments final : private Iommu::Listener {
 public:
     /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
     void open(std::shared_ptr<Peer> peer) { peer_ = std::move(peer); }
-    /// The VM has gone; detaches all functions.
+    /// The VM is gone; detaches all functions.
     void close();
 
-    /// EBUSY: the function has another attachment. `routing_id` is in the function's accesses.
+    /// EBUSY if the function has another attachment. The function's DMA carries `routing_id`.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
     /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);
 
-    /// Gives the range to all functions or none; an error refuses DMA_MAP (ENOSPC: too many files).
+    /// Gives the range to all functions of the identity domain or to none of them; an error refuses
+    /// DMA_MAP (ENOSPC: too many files). Functions of other domains get the parts to which their
+    /// mappings lead; an error there is only logged.
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
-    /// Removes the exact range of an earlier map(). Afterwards no function reaches the range.
+    /// Removes every range of an earlier map() that lies in `range`, which must not cut through a
+    /// range. Afterwards no function reaches the range.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 
@@ -46,7 +50,7 @@ private:
     /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
     struct Range {
         vfio_user::DmaRange range;
-        std::shared_ptr<const OwnedFd> fd;  // none: by message
+        std::shared_ptr<const OwnedFd> fd;  // nullptr: the range is accessed by message
     };
     struct Attached {
         pci::Function* function = nullptr;
@@ -65,6 +69,8 @@ private:
     /// Replaces the function's mappings by those of the present tables. Logs errors, because the VM
     /// cannot see them.
     void refill(const Attached& each) const;
+    /// The shared duplicate of `fd`, made when the file is first mapped; nullptr if `fd` is -1.
+    /// ENOSPC: more than kMaxFiles files.
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);
 

@@ -82,7 +82,7 @@ void BusVf::set_bus_master() {
     function_.config().write(PCI_COMMAND, bytes_of(kCommand));
 }
 
-/// Keeps the driver's interrupt setup when bus mastering ends, as hardware does.
+/// Hardware keeps the driver's interrupt setup, too, when bus mastering ends.
 void BusVf::clear_bus_master() {
     if (!function_.is_bus_master()) return;
     const auto msi = function_.config().get<std::array<std::byte, pci::kMsiBytes>>(VGPU_CAP_MSI);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
 // BusVf: a VF as it appears on the PF's bus. Its configuration space is that of SR-IOV VFs: the PF
-// holds ids and BARs, and only Bus Master Enable of the command register can be written.
+// holds ids and BARs, and only Bus Master Enable (BME) of the VF's command register can be written.
+// VFE is VF Enable of the PF's SR-IOV capability.
 //
-//   VFE           the configuration space answers, whoever has the VF
+//   VFE set       the configuration space answers, whoever has the VF
 //   BAR accessed  the host view attaches to the VF; while a vfio-user client has it, the BAR reads
 //                 all ones. Drivers such as amdgpu use a VF long before they need bus mastering
-//   BME set       the same, if no BAR was accessed before; the bit stays 0 while a client has the
-//                 VF
+//   BME set       the host view attaches, if no BAR was accessed before; the bit stays 0 while a
+//                 client has the VF
 //   BME cleared   the host view detaches; it also detaches at FLR, VF disable and bus reset, and
-//                 when the VM goes
+//                 when the VM disconnects
 //
-// While a client has the VF, writes here are lost, and the capabilities look as after power-on.
-// Part of HostView; io thread only.
+// While a client has the VF, writes to the configuration space are lost, and the capabilities look
+// as after power-on. Part of HostView; io thread only.
 #pragma once
 
 #include <cstdint>

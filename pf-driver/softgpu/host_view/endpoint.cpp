@@ -13,7 +13,8 @@ namespace {
 using pci::BarKind;
 
 constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
-/// Room for the register BARs of PF and VFs; as small as possible, because it is below 4 GiB.
+/// Room for the 32-bit BARs of root port, PF and VFs; as small as possible, because it is below 4
+/// GiB.
 constexpr Bytes kLowWindow = 64_MiB;
 constexpr unsigned kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;
@@ -29,7 +30,8 @@ constexpr Id kIds[] = {{VGPU_HOST_VIEW_VENDOR, VGPU_HOST_VIEW_DEVICE},
 
 }  // namespace
 
-/// Has no capability but PCIe, and no interrupts: everything else is in the domain behind it.
+/// PCIe is the only capability, and there are no interrupts: all else is in the domain behind the
+/// endpoint.
 Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
     : bars_{{VGPU_HOST_VIEW_BAR_CONFIG, BarKind::Memory64Prefetchable, kConfigWindow},
             {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain in the shape
-// of a RAID controller, because Intel's VMD is one. Its three BARs are the configuration window
-// (ECAM) of the domain and its two memory windows. Part of HostView; io thread only.
+// Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain, with the
+// class code of a RAID controller, as Intel's VMD (Volume Management Device) has. Its three BARs
+// are the configuration window (ECAM) of the domain and its two memory windows. Part of HostView;
+// io thread only.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Selects the VM's driver that opens the domain. Only the PCI ids of the two differ.
+/// Selects the driver in the VM that opens the domain. The two kinds differ only in their PCI ids.
 enum class EndpointKind : std::uint8_t {
     Bridge,  ///< tests/host/bridge
     Vmd,     ///< Linux' own vmd.ko
@@ -28,7 +29,7 @@ public:
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
     /// Bytes of a BAR, 0 if none.
     [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
-    /// The address that the VM has set; 0 before: windows then decode as if they began at 0.
+    /// The address that the VM has set. 0 until then, so that windows decode as if they began at 0.
     [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;
     void reset() { config_.reset(); }
 

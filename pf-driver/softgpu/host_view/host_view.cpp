@@ -41,7 +41,8 @@ std::size_t in_dword(std::uint64_t offset, std::size_t size) {
     return std::min(size, kDword - offset % kDword);
 }
 
-/// Twice the size of all BARs: the kernel aligns each array of VF BARs and rounds the windows up.
+/// At least twice the size of all BARs: the kernel aligns each array of VF BARs and rounds the
+/// windows up.
 Bytes high_window(const pci::FunctionSpec& pf) {
     constexpr Bytes kMin = 16384_MiB;
     std::uint64_t sum = 0;
@@ -77,7 +78,7 @@ void HostView::attach_pf() {
     if (!attached) log::warn("host view: the VM finds no PF: {}", attached.error().message);
 }
 
-/// The machine is off: the next VM finds PF and ports as after power-on.
+/// The VM is off: the next VM finds PF, root port and endpoint as after power-on.
 void HostView::detach() {
     reset_bus();
     attachments_.close();
@@ -172,7 +173,8 @@ BusVf* HostView::vf_behind(std::optional<std::uint32_t> routing_id) {
     return from_first % sriov_.vf_stride == 0 ? enabled_vf(from_first / sriov_.vf_stride) : nullptr;
 }
 
-/// Goes by dwords: an access across several functions' spaces is several accesses on the bus.
+/// Splits the access into dwords, because an access to several functions' spaces is several
+/// accesses on the bus.
 void HostView::config_read(std::uint64_t offset, std::span<std::byte> out) {
     while (!out.empty()) {
         const auto part = out.first(in_dword(offset, out.size()));
@@ -230,7 +232,7 @@ std::optional<HostView::Target> HostView::decode_pf(std::uint64_t address) {
     return std::nullopt;
 }
 
-/// VF n answers at base + n * size of each BAR of the capability (PCIe 6.0, 9.3.3.14).
+/// VF n answers at base + (n - 1) * size of each BAR of the capability (PCIe 6.0, 9.3.3.14).
 std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
     if (!pf_.sriov().is_memory_enabled) return std::nullopt;
     for (const pci::BarSpec& bar : sriov_.vf_bars) {

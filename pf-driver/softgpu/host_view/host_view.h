@@ -8,12 +8,13 @@
 //
 // The functions are the same ones that have sockets; each is attached to one side at a time
 // (pci::Function). The PF is attached as long as a VM is connected, unless a client of pf.sock came
-// first: then the VM finds no PF until that client has gone and the VM resets the endpoint. For the
-// VFs see BusVf. Interrupts of attached functions are posted writes to the VM. DMA goes to the
-// memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a driver for it.
+// first: then the VM finds no PF until the client has disconnected and the VM has reset the
+// endpoint. For the VFs see BusVf. Interrupts of attached functions are posted writes to the VM.
+// DMA goes to the memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a
+// driver for it.
 //
 // Everything that a VM does is untrusted: an access that decodes to nothing reads all ones or is
-// dropped. The Server calls it on the io thread only.
+// dropped. The Server calls HostView on the io thread only.
 #pragma once
 
 #include <cstdint>
@@ -58,20 +59,20 @@ private:
         std::uint64_t left = 0;  ///< bytes from the address on for which this target answers
     };
 
-    /// Whether the VM sees the PF; false while a client of pf.sock has it.
+    /// True if the VM sees the PF; false while a client of pf.sock has the PF.
     [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
     void attach_pf();
     void detach_vfs();
-    /// A secondary bus reset: detaches VFs and resets the PF.
+    /// Does what a secondary bus reset does: detaches VFs and resets the PF.
     void reset_bus();
 
-    /// Number 0 is VF1; none if it is not enabled.
+    /// Number 0 is VF1; nullptr if the VF is not enabled.
     [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
-    /// By routing id, counted from the PF; none if no enabled VF has it.
+    /// The VF with this routing id, counted from the PF; nullptr if no enabled VF has it.
     [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
     void config_read(std::uint64_t offset, std::span<std::byte> out);
     void config_write(std::uint64_t offset, std::span<const std::byte> data);
-    /// Detaches the VFs that the write has removed before it returns.
+    /// Before it returns, detaches the VFs that the write has removed.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
     /// Decodes like the bus: the root port's own BAR, then its windows to PF and VFs.

@@ -99,7 +99,7 @@ void Iommu::add(Domain domain, const Mapping& mapping) {
     listener_.mapped(domain, mapping);
 }
 
-/// A mapping that is cut is removed as a whole; its remaining part is added again.
+/// A mapping that is cut is removed as a whole; its one or two remaining parts are added again.
 Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t size) {
     const auto found = domains_.find(domain);
     if (found == domains_.end() || !is_well_formed({address, 0, size})) return Outcome::Refused;
@@ -107,6 +107,9 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     const std::uint64_t end = address + size;
     std::vector<Mapping> rests;
     auto next = first_beyond(mappings, address);
+    const bool cuts_middle =
+        next != mappings.end() && next->first < address && next->first + next->second.size > end;
+    if (cuts_middle && mapping_count_ >= kMaxMappings) return Outcome::Refused;
     while (next != mappings.end() && next->first < end) {
         const Mapping old = next->second;
         next = mappings.erase(next);
@@ -121,7 +124,7 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     return Outcome::Done;
 }
 
-/// Functions routed to the domain are blocked until their kernel routes them explicitly.
+/// Functions routed to the domain are blocked until the VM's kernel routes them again.
 Iommu::Outcome Iommu::free(Domain domain) {
     const auto found = domains_.find(domain);
     if (found != domains_.end()) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Iommu: translates the addresses of functions behind the root port, so that the VM can pass a VF
-// to a nested VM (vfio-pci). A function belongs to the identity domain until its kernel routes it
-// to another; a domain maps pages to addresses of the VM. Registers: VGPU_IOMMU_* of hw/pci.h.
+// Iommu: the registers and tables of the IOMMU for the functions behind the root port, so that the
+// VM can pass a VF to a nested VM (vfio-pci). A function belongs to the identity domain until the
+// VM's kernel routes it to another domain. A domain maps pages to addresses of the VM. Registers:
+// VGPU_IOMMU_* of hw/pci.h.
 //
-// It only keeps tables; the owner of the functions learns of every change (Listener) and does the
-// mapping. The tables are limited; a command that exceeds the limit is refused. Io thread only.
+// Iommu only keeps tables. The owner of the functions learns of every change (Listener) and does
+// the mapping. A MAP or UNMAP that would exceed the limits of the tables is refused. Io thread
+// only.
 #pragma once
 
 #include <array>
@@ -38,7 +40,8 @@ public:
     public:
         virtual ~Listener() = default;
         virtual void mapped(Domain domain, const Mapping& mapping) = 0;
-        /// A mapping that mapped() has reported is removed as a whole.
+        /// A mapping that mapped() has reported is removed as a whole. reset() does not call this:
+        /// it only reports the new routes.
         virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
         /// The function has been routed to another domain.
         virtual void routed(std::uint32_t routing_id) = 0;
@@ -47,10 +50,10 @@ public:
     explicit Iommu(Listener& listener) : listener_(listener) {}
 
     [[nodiscard]] Domain domain_of(std::uint32_t routing_id) const;
-    /// For a domain other than Identity.
+    /// `domain` is not Identity.
     [[nodiscard]] const Mappings& mappings_of(Domain domain) const;
 
-    /// The BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
+    /// Accesses to the BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
     /// A write that reaches the command register executes the command; STATUS holds the outcome.
     void write(std::uint64_t offset, std::span<const std::byte> data);
@@ -58,7 +61,8 @@ public:
     void reset();
 
 private:
-    /// For all domains together: limits the memory that a VM can make softgpu use.
+    /// For all domains together. MAP checks the limit, and so does an UNMAP that cuts the middle
+    /// out of a mapping, which adds one mapping.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
     /// The value that STATUS shows.

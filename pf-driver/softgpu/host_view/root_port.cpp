@@ -13,7 +13,7 @@ constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 constexpr unsigned kLinkWidthShift = 4;
 constexpr unsigned kLinkWidth16 = 16;
-// A link of 2.5 GT/s that does not report its state gives the kernel's shortest wait after a reset.
+// After a reset, the kernel waits least for a link of 2.5 GT/s that does not report its state.
 constexpr unsigned kLink = PCI_EXP_LNKCAP_SLS_2_5GB | kLinkWidth16 << kLinkWidthShift;
 constexpr unsigned kPortNumberShift = 24;
 constexpr unsigned kPmVersion3 = 3;
@@ -82,7 +82,7 @@ void add_power_management(pci::ConfigSpace& config) {
                 {PCI_PM_CTRL, 2, PCI_PM_CTRL_NO_SOFT_RESET, PCI_PM_CTRL_STATE_MASK}});
 }
 
-/// Bytes from `address` to the end of the window.
+/// Bytes from `address` to the end of the window; 0 if the address is outside.
 std::uint64_t left_of(std::uint64_t address, std::uint64_t first, std::uint64_t last) {
     return address >= first && address <= last ? last - address + 1 : 0;
 }
@@ -99,7 +99,7 @@ RootPort::RootPort(std::function<void()> secondary_reset)
     config_.seal();
 }
 
-/// The edge resets; the level keeps the bus silent until the driver clears it.
+/// A driver that sets BUS_RESET resets the bus. While the bit is set, the port forwards nothing.
 void RootPort::bridge_control_changed() {
     const auto control = config_.get<std::uint16_t>(PCI_BRIDGE_CONTROL);
     const bool was_in_reset = is_in_reset_;

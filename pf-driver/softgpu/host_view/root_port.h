@@ -21,7 +21,8 @@ public:
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
     /// Routing id of a function behind the port; each bus has 256, the first bus 0 to 255. None if
-    /// the function is not behind the port, or out of reach while ARI forwarding is off.
+    /// the function is not behind the port, while the bus is in reset, and for function 8 and above
+    /// of the first bus while ARI forwarding is off.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
     /// Number of bytes from `address` on that a memory window forwards. 0 if the address is in

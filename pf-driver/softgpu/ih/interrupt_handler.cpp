@@ -126,7 +126,7 @@ void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     if (HW_GET(IH_RB_CNTL, ENABLE_INTR, to.control) != 0 && msi_) msi_();
 }
 
-/// The write pointer has not moved yet: a guest that looks now sees the entry as unused.
+/// Call before the write pointer moves: until then the guest does not read the entry.
 bool InterruptHandler::write_entry(const RingView& ring, std::uint32_t offset,
                                    const ih_iv_entry& entry) {
     ih_iv_entry complete = entry;
@@ -153,7 +153,8 @@ void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// IH rings lie in bus memory or in VMID 0; a fault there is the guest's fault and only counted.
+/// IH rings lie in bus memory or in memory of VMID 0. The caller only counts a fault there, because
+/// the guest chose the address.
 bool InterruptHandler::write_memory(const RingView& ring, std::uint64_t address,
                                     std::span<const std::byte> data) {
     const std::uint32_t space = HW_GET(IH_RB_CNTL, MC_SPACE, ring.control);
@@ -174,7 +175,6 @@ void InterruptHandler::on_control(Ring ring, std::uint32_t value) {
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);
 }
 
-/// A VF's driver cannot write WPTR_OVERFLOW_CLEAR; moving the read pointer has the same effect.
 void InterruptHandler::on_read_pointer(Ring ring) {
     const RegisterIndex pointer{registers_of(ring).write_pointer};
     regs_.set(pointer, regs_.get(pointer) & ~kOverflow);

@@ -2,15 +2,16 @@
 //
 // InterruptHandler: the three IH rings of one function. raise() puts an entry into a ring in guest
 // memory, then publishes the write pointer (register and, if enabled, write-back word), then raises
-// MSI. The order guarantees that a guest that sees the interrupt sees the entry. All ring state is
-// in the IH_* registers, so RPTR reads back at once, also while the VF is off the engine.
+// MSI, if enabled. The order guarantees that a guest that sees the interrupt sees the entry. All
+// ring state is in the IH_* registers, so RPTR reads back at once, also while the VF is off the
+// engine.
 //
 // A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; without it the
 // new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
 // A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths can.
-// WPTR_OVERFLOW_CLEAR clears the overflow bit. A move of the read pointer clears it, too, because a
-// VF cannot write WPTR_OVERFLOW_CLEAR and would otherwise read the whole ring each time. All calls
-// are made with the VF's lock held.
+// WPTR_OVERFLOW_CLEAR clears the overflow bit. A move of the read pointer clears it, too: without
+// full access a VF's driver cannot write WPTR_OVERFLOW_CLEAR and would read the whole ring at every
+// interrupt. All calls are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ public:
         std::uint64_t dropped_disabled = 0;  ///< ring off or too small
         std::uint64_t dropped_full = 0;      ///< no room and overflow disabled
         std::uint64_t overwritten = 0;       ///< old entries lost by overflow
-        std::uint64_t dropped_memory = 0;    ///< ring on memory that is not there
+        /// Entries, and write-backs of the write pointer, to memory that cannot be reached.
+        std::uint64_t dropped_memory = 0;
     };
 
     /// `kernel` is a port of VMID 0 for rings in GPUVM; `msi` raises the function's interrupt.
@@ -46,15 +48,16 @@ public:
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 
-    /// Fills in the time stamp, and the PASID of a graphics VMID if the entry has none. Never
-    /// fails: an entry that cannot be delivered is counted in State and dropped, as on hardware.
+    /// Fills in the time stamp and, if the entry has a VMID other than 0 and no PASID, the PASID of
+    /// IH_VMID_0_LUT. Never fails: an entry that cannot be delivered is counted in State and
+    /// dropped, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
     /// Writes IH_RB_CNTL of ring 0..2 (others: ignored) for PSP's PROG_REG, which VFs' drivers use.
     void program_control(unsigned ring, std::uint32_t value);
 
-    /// A read-pointer doorbell: true if `index` belongs to an enabled IH doorbell.
-    /// `value` is the new read pointer in bytes. Works while the VF is off the engine.
+    /// Takes a read-pointer doorbell: true if `index` belongs to an enabled IH doorbell. `value` is
+    /// the new read pointer in bytes. Works also while the VF is off the engine.
     bool doorbell(DoorbellIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }

@@ -11,9 +11,10 @@ namespace vgpu::softgpu::iov {
 
 namespace {
 
-/// Bytes of one piece; stop() is checked between pieces.
+/// Bytes of one piece of device VRAM; stop() is checked between pieces.
 constexpr std::uint64_t kPieceBytes = 4ull << 20;
-/// Size of the bounce buffer for memory that may be in pieces; it fits the CPU's cache.
+/// Size of the bounce buffer for memory that need not be contiguous, and so of a piece that goes
+/// through the buffer; it fits the CPU's cache.
 constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
@@ -47,7 +48,7 @@ void BulkOps::start(const Request& request) {
     {
         const std::scoped_lock lock(mutex_);
         if (status_ == VGPU_OP_BUSY) {
-            log::warn("PF: operation {} refused: another one is busy", request.opcode);
+            log::warn("PF: operation {} refused: another operation is busy", request.opcode);
             return;
         }
         status_ = VGPU_OP_BUSY;
@@ -126,7 +127,7 @@ Result<> BulkOps::write(const Request& request, std::uint64_t at, std::span<cons
     return {};
 }
 
-/// Copies through a bounce buffer, because VRAM and PF memory may both be in pieces.
+/// Copies through a bounce buffer, because neither VRAM nor PF memory need be contiguous.
 Result<> BulkOps::dma_in(const Request& request) {
     std::vector<std::byte> buffer(kBufferBytes);
     return in_pieces(request.size, kBufferBytes, [&](std::uint64_t at, std::uint64_t count) {

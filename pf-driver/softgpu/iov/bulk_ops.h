@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h): DMA, scrub, verify, save and load of
-// device state. The PF starts an operation by a register write and polls OP_STATUS. The op thread
+// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h): DMA, scrub, verify, save and load of a
+// VF's state. The PF starts an operation by a register write and polls OP_STATUS. The op thread
 // executes it, because moving VRAM takes longer than a register access may. Only one operation runs
-// at a time; a start while one is busy is refused and logged.
+// at a time; a start during another operation is refused and logged.
 //
-// All ranges are checked. SCRUB and VERIFY of device VRAM are refused as a whole before their first
-// byte; an operation on a VF's VRAM ends at the first piece outside the memory that it names.
-// stop() ends an operation on VRAM after the current piece; other operations run to their end.
+// All ranges are checked: those of SCRUB and VERIFY of device VRAM before the first byte is
+// touched, those in a VF's VRAM piece by piece, so that the operation ends at the first piece
+// outside. stop() ends an operation on VRAM after the current piece; other operations run to their
+// end.
 //
 // start(), status(), size(): io thread. run(): op thread. stop(): any thread.
 #pragma once
@@ -30,7 +31,7 @@ public:
     /// The OP_* registers as they stood when OP_COMMAND was written.
     struct Request {
         std::uint32_t opcode = VGPU_OP_NONE;
-        VfId vf = kPf;  ///< its VRAM or state; kPf: device VRAM
+        VfId vf = kPf;  ///< the owner of the VRAM or state; kPf: device VRAM
         /// Source, destination and size are in bytes. Addresses are offsets into the VRAM that `vf`
         /// names. The bus side of DMA_IN, DMA_OUT, SAVE_STATE and LOAD_STATE is an address in the
         /// PF's memory.

@@ -60,18 +60,20 @@ Result<> Doorbells::renew() {
 }
 
 /// Returns no ring for other sizes and for misaligned writes, which no driver sends.
-std::optional<Ring> Doorbells::ring_of(std::uint64_t offset, std::span<const std::byte> data) {
+std::optional<DoorbellRing> Doorbells::ring_of(std::uint64_t offset,
+                                               std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
     const bool is_sized = is_qword || data.size() == sizeof(std::uint32_t);
     if (!is_sized || offset % data.size() != 0 || offset >= DOORBELL_BAR_BYTES) return std::nullopt;
     const DoorbellIndex index{static_cast<std::uint32_t>(offset / sizeof(std::uint32_t))};
-    if (is_qword) return Ring{index, softgpu::load<std::uint64_t>(data), Ring::Width::Qword};
-    return Ring{index, softgpu::load<std::uint32_t>(data), Ring::Width::Dword};
+    if (is_qword)
+        return DoorbellRing{index, softgpu::load<std::uint64_t>(data), DoorbellRing::Width::Qword};
+    return DoorbellRing{index, softgpu::load<std::uint32_t>(data), DoorbellRing::Width::Dword};
 }
 
 void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
-    if (const std::optional<Ring> ring = ring_of(offset, data))
-        take(*ring);
+    if (const std::optional<DoorbellRing> ring = ring_of(offset, data))
+        receive(*ring);
     else
         ++counters_.dropped;
 }
@@ -81,12 +83,13 @@ void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     latched_.read(offset, out);
 }
 
-/// Calls the listener once until step() has taken all rings, however fast an engine rings.
+/// Calls the listener only for the first ring since step() took all rings, however fast an engine
+/// rings.
 void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     {
         const std::scoped_lock lock(posted_mutex_);
-        if (const std::optional<Ring> ring = ring_of(offset, data))
-            posted_.keep(*ring);
+        if (const std::optional<DoorbellRing> ring = ring_of(offset, data))
+            posted_.latch(*ring);
         else
             ++posted_bad_;
         if (has_posted_.exchange(true)) return;
@@ -94,16 +97,17 @@ void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     listener_.work_arrived();
 }
 
-/// Rings after it has released the leaf lock, because a listener may take other locks.
+/// Handles the rings after it has released the leaf lock, because the listener may take other
+/// locks.
 StepResult Doorbells::step() {
     if (!has_posted_) return StepResult::Idle;
     {
         const std::scoped_lock lock(posted_mutex_);
-        posted_.take(kMaxRings, [this](const Ring& ring) { taken_.push_back(ring); });
+        posted_.take(kMaxRings, [this](const DoorbellRing& ring) { taken_.push_back(ring); });
         counters_.dropped += std::exchange(posted_bad_, 0);
         has_posted_ = !posted_.is_empty();
     }
-    for (const Ring& ring : taken_) take(ring);
+    for (const DoorbellRing& ring : taken_) receive(ring);
     taken_.clear();
     return StepResult::Progress;
 }
@@ -117,34 +121,34 @@ bool Doorbells::is_enabled(std::uint64_t page) const {
     return page >= first_page_ && page - first_page_ < page_count_;
 }
 
-void Doorbells::take(const Ring& ring) {
+void Doorbells::receive(const DoorbellRing& ring) {
     const std::uint64_t page = raw(ring.index) / kPageDwords;
     if (gate_ == regs::Gate::Shut || !is_enabled(page)) {
         ++counters_.dropped;
         return;
     }
     ++counters_.rung;
-    if (listener_.ring_interrupts(ring)) return;
+    if (listener_.deliver_to_ih(ring)) return;
     if (is_active_)
-        listener_.ring(ring);
+        listener_.deliver(ring);
     else
         latch(ring);
 }
 
-void Doorbells::latch(const Ring& ring) {
+void Doorbells::latch(const DoorbellRing& ring) {
     const bool is_first = latched_.is_empty();
-    latched_.keep(ring);
+    latched_.latch(ring);
     ++counters_.latched;
     if (is_first) listener_.work_arrived();
 }
 
 void Doorbells::activate() {
     is_active_ = true;
-    latched_.take(RingLatch::kAll, [this](const Ring& ring) { listener_.ring(ring); });
+    latched_.take(RingLatch::kAll, [this](const DoorbellRing& ring) { listener_.deliver(ring); });
 }
 
-/// No engine runs any more. The rings of the last packets and waves still count as rings of an
-/// active VF.
+/// The engine is parked, so nothing posts rings any more. The rings of the last packets and waves
+/// still count as rings of an active VF.
 void Doorbells::deactivate() {
     while (step() == StepResult::Progress) {
     }
@@ -180,11 +184,11 @@ void Doorbells::scan_page(std::size_t page, std::size_t& left) {
         --left;
         const auto low = static_cast<std::uint32_t>(2 * qword);
         if (low32(value) == kNothingRungHalf)
-            take({DoorbellIndex{low + 1}, high32(value), Ring::Width::Dword});
+            receive({DoorbellIndex{low + 1}, high32(value), DoorbellRing::Width::Dword});
         else if (high32(value) == kNothingRungHalf)
-            take({DoorbellIndex{low}, low32(value), Ring::Width::Dword});
+            receive({DoorbellIndex{low}, low32(value), DoorbellRing::Width::Dword});
         else
-            take({DoorbellIndex{low}, value, Ring::Width::Qword});
+            receive({DoorbellIndex{low}, value, DoorbellRing::Width::Qword});
     }
 }
 
@@ -210,9 +214,9 @@ struct Doorbells::SavedRing {
 
 void Doorbells::save(Writer& out) const {
     std::uint64_t count = 0;
-    latched_.for_each([&](const Ring&) { ++count; });
+    latched_.for_each([&](const DoorbellRing&) { ++count; });
     out.value(count);
-    latched_.for_each([&](const Ring& ring) {
+    latched_.for_each([&](const DoorbellRing& ring) {
         out.value(SavedRing{raw(ring.index), static_cast<std::uint32_t>(ring.width), ring.value});
     });
 }
@@ -227,14 +231,14 @@ Result<> Doorbells::load(Reader& in) {
     for (std::uint64_t i = 0; i < count; ++i) {
         SavedRing saved;
         const Result<> read = in.value(saved);
-        const bool is_wide = saved.width == static_cast<std::uint32_t>(Ring::Width::Qword);
+        const bool is_wide = saved.width == static_cast<std::uint32_t>(DoorbellRing::Width::Qword);
         if (!read || (is_wide && saved.index % 2 != 0) ||
             saved.index >= DOORBELL_PAGES * kPageDwords) {
             reset();
             return fail(EPROTO, "state stream holds a doorbell outside the BAR");
         }
-        latched_.keep({DoorbellIndex{saved.index}, saved.value,
-                       is_wide ? Ring::Width::Qword : Ring::Width::Dword});
+        latched_.latch({DoorbellIndex{saved.index}, saved.value,
+                        is_wide ? DoorbellRing::Width::Qword : DoorbellRing::Width::Dword});
     }
     return {};
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Doorbells: the doorbell BAR (BAR2) of one VF. While the VF is on the engine, a ring goes straight
-// to its listener. While the VF is off, RingLatch keeps the rings, and activate() replays them.
-// Read pointer doorbells of the IH always take effect at once. A ring is dropped if the gate is
-// shut or the PF did not enable its page. Everything is counted.
+// Doorbells: the doorbell BAR (BAR2) of one VF. In this file a ring is one write of a doorbell, not
+// a ring buffer. While the VF is on the engine, a ring goes straight to the listener. While the VF
+// is off, RingLatch keeps the rings, and activate() replays them. Read pointer doorbells of the IH
+// are never latched: they take effect at once. A ring is dropped and counted if the gate is shut or
+// the PF did not enable its page.
 //
 // There are two modes. In Trap mode each ring is a BAR write. In Poll mode the BAR is a memfd that
 // the client maps, and scan() takes the rings from its enabled pages. All ones marks an empty cell
 // of a page, any other value is a ring, and scan() takes a ring with one atomic exchange, so no
-// ring is lost or seen twice. A 32-bit ring leaves the other half of its cell all ones. A doorbell
-// write of all ones is ignored: no pointer has that value. A client's mapping cannot be revoked:
-// after renew() the former client keeps the old memfd, which nothing reads any more.
+// ring is seen twice, and none is lost unless a later ring of its cell overwrites it. A 32-bit ring
+// leaves the other half of its cell all ones. A ring of all ones is lost in this mode, but no
+// pointer has that value. A client's mapping cannot be revoked: after renew() the former client
+// keeps the old memfd, which nothing reads any more.
 //
 // The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
 // threads that may or may not hold the VF's lock. post() keeps such rings until step(), so a wave
@@ -46,10 +48,10 @@ class DoorbellListener {
 public:
     virtual ~DoorbellListener() = default;
     /// True if the IH took the ring as a read pointer; no other block gets it then.
-    [[nodiscard]] virtual bool ring_interrupts(const Ring& ring) = 0;
+    [[nodiscard]] virtual bool deliver_to_ih(const DoorbellRing& ring) = 0;
     /// A ring of an active VF, or a ring that activate() replays. A doorbell without a listening
     /// queue is ignored.
-    virtual void ring(const Ring& ring) = 0;
+    virtual void deliver(const DoorbellRing& ring) = 0;
     /// Called when an inactive VF has latched a ring in an empty latch, or when an engine has rung
     /// for the first time since step() took all rings. Any thread, with or without the VF's lock.
     virtual void work_arrived() = 0;
@@ -57,7 +59,7 @@ public:
 
 class Doorbells final : public PacketSource {
 public:
-    /// Since the device started; not part of a saved state.
+    /// Counts since the device started; not part of a saved state.
     struct Counters {
         /// Rings that passed gate and pages, latched or not.
         std::uint64_t rung = 0;
@@ -85,8 +87,9 @@ public:
 
     /// A shut gate drops new rings; latched rings stay and are still replayed.
     void set_gate(regs::Gate gate) { gate_ = gate; }
-    /// Sets the pages that the PF enables, counted in 4 KiB from the start of the BAR. Both numbers
-    /// are cut to the BAR; a count of 0 enables none. All pages are enabled at the start.
+    /// Sets the pages that the PF enables, in units of 4 KiB from the start of the BAR. Both
+    /// numbers are limited to the BAR; a count of 0 enables none. All pages are enabled at the
+    /// start.
     void set_pages(std::uint32_t first, std::uint32_t count);
 
     /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, with any lock
@@ -105,9 +108,9 @@ public:
     void deactivate();
     [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
-    /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` at the
-    /// enabled pages of the kernel and those that have been rung before. Takes at most kMaxRings
-    /// per call, so that a client that rings without end does not keep the VF lock. The next scan
+    /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` only at
+    /// those of the guest's kernel and those rung since the last reset. Takes at most kMaxRings per
+    /// call, so that a client that rings without end does not keep the VF lock. The next scan
     /// takes the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
@@ -129,13 +132,13 @@ public:
 private:
     static constexpr std::size_t kPageDwords = RingLatch::kPageDwords;
 
-    [[nodiscard]] static std::optional<Ring> ring_of(std::uint64_t offset,
-                                                     std::span<const std::byte> data);
+    [[nodiscard]] static std::optional<DoorbellRing> ring_of(std::uint64_t offset,
+                                                             std::span<const std::byte> data);
     [[nodiscard]] bool is_enabled(std::uint64_t page) const;
-    /// Every ring passes here: checks gate and page, offers the ring to the IH, then rings or
-    /// latches.
-    void take(const Ring& ring);
-    void latch(const Ring& ring);
+    /// Every ring passes here: checks gate and page, offers the ring to the IH, then delivers or
+    /// latches the ring.
+    void receive(const DoorbellRing& ring);
+    void latch(const DoorbellRing& ring);
     struct SavedRing;
     /// Takes at most `left` rings and counts `left` down.
     void scan_page(std::size_t page, std::size_t& left);
@@ -152,17 +155,17 @@ private:
 
     PiMutex posted_mutex_;          // leaf
     RingLatch posted_;              // posted_mutex_
-    std::uint64_t posted_bad_ = 0;  // posted_mutex_; malformed, not counted yet
+    std::uint64_t posted_bad_ = 0;  // posted_mutex_; malformed rings, not counted yet
     std::atomic<bool> has_posted_{false};
-    std::vector<Ring> taken_;  // a member, so that step() reuses its memory
+    std::vector<DoorbellRing> taken_;  // a member, so that step() reuses its memory
 
     OwnedFd memfd_;
     std::span<std::uint64_t> bar_;  // Poll: the BAR, as the client maps it
     /// Poll: pages that were rung since the last reset.
     std::bitset<DOORBELL_PAGES> is_hot_;
-    /// The last scan reached its bound: the next one is thorough and begins at next_page_.
+    /// True if the last scan reached kMaxRings: the next scan is then thorough.
     bool is_cut_short_ = false;
-    std::size_t next_page_ = 0;
+    std::size_t next_page_ = 0;  ///< the page at which the next scan begins
 };
 
 }  // namespace vgpu::softgpu::iov

@@ -15,7 +15,7 @@ struct PointRow {
     std::string_view name;
     bool can_be_late;
     bool can_be_wrong;
-    bool is_lasting;  ///< lasts until clear(); PF only
+    bool is_lasting;  ///< true if it lasts until clear(); PF only
 };
 
 /// Indexed by FaultPoint.
@@ -49,11 +49,12 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
                                         name(fault.point), name(fault.effect)));
     if (fault.count == 0) return fail(EINVAL, "count of a fault must be at least 1");
     if (row(fault.point).is_lasting && fault.vf != kPf)
-        return fail(EINVAL, fmt::format("fault point \"{}\" is of the PF; leave out \"vf\"",
+        return fail(EINVAL, fmt::format("fault point \"{}\" applies to the PF; leave out \"vf\"",
                                         name(fault.point)));
     const std::scoped_lock lock(mutex_);
     if (rows_.size() >= kMaxRows)
-        return fail(ENOSPC, "the fault plan is full; wait until its faults have happened");
+        return fail(ENOSPC,
+                    "the fault plan is full; clear it, or wait until its faults have happened");
     rows_.push_back(fault);
     planned_ = rows_.size();
     if (!row(fault.point).is_lasting) return {};

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// FaultPlan: failures that a test orders from the device. They exist because a device that always
+// FaultPlan: failures of the device that a test requests. They exist because a device that always
 // stops in time cannot show how software handles a hang. A row says: the next `count` times that
-// `vf` reaches `point`, `effect` happens. Rows come through the control socket; each use is logged
-// with the word "injected". Without rows the only cost is a load of one atomic.
+// `vf` reaches `point`, `effect` happens. Rows come through the control socket; each fault that
+// happens is logged with the word "injected". Without rows the only cost is a load of one atomic.
 //
 //   Idle Save Load Run   a world switch step. Lost: it never completes, until a reset. Late: it
 //                        completes after `delay`. Wrong: its command ends ABORTED and the VF is
 //                        stalled until a reset
 //   Sdma                 Lost: the VF's copy engines stop making progress and cannot idle
-//   Interrupt            Lost: one interrupt to that function (0: the PF) is not delivered
+//   Interrupt            Lost: one interrupt of the function `vf` (0: the PF) is not delivered
 //   Flr                  Lost: an FLR that the PF ordered does not happen; only another FLR or a
-//                        reset of the whole device helps
-//   Device               Lost, PF only: the link is down and no register answers until the plan is
-//                        cleared; then the device is as after a reset of its bus
+//                        device reset helps
+//   Device               Lost, PF only, at once and whatever `count` is: the PF's link is down, and
+//                        reads give all ones until the plan is cleared; then the PF is as after a
+//                        function reset
 //
 // Any thread.
 #pragma once
@@ -54,14 +55,15 @@ public:
     /// EINVAL if the point cannot have the effect, `count` is 0, or a row of Device names a VF;
     /// ENOSPC if the plan is full.
     [[nodiscard]] Result<> add(const PlannedFault& fault);
-    /// The planned fault that happens now, if any; uses the row up by one and logs it.
+    /// The planned fault that happens now, if any; counts the row down and logs the fault.
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
-    /// True if a row of this VF and point exists; uses nothing up. For Device, which lasts until
-    /// clear().
+    /// True if a row of this VF and point exists; does not count it down. For Device, which lasts
+    /// until clear().
     [[nodiscard]] bool holds(VfId vf, FaultPoint point);
     /// Removes all rows, so holds() is false. A step that is already lost stays lost until a reset.
     void clear();
-    /// Faults that have happened. If it is not 0, a test run shows nothing about the device itself.
+    /// The number of faults that have happened. If it is not 0, a test run proves nothing about the
+    /// device itself.
     [[nodiscard]] std::uint64_t injected() const { return injected_.load(); }
 
     /// The message of EINVAL lists the valid words.

@@ -12,12 +12,12 @@
 //   PF: TRN_VALID = 1       all four dwords appear in the VF's RCV at once; interrupt 135 to the VF
 //                           if enabled
 //   VF: RCV_ACK             RCV_VALID and RCV_DW0 are cleared; the device interrupts the PF
-//   PF: neither bit         RCV_VALID is cleared; the dwords stay
+//   PF: neither bit         the VF's RCV_VALID is cleared; the dwords stay
 //
-// A write that acknowledges does not change the sender's bits, so a dword write of RCV_ACK
-// withdraws no message. The mailbox also works while the VF is off the engine. It survives an FLR,
-// because the register bank keeps its MAILBOX_* values; reset() is for a new owner. All calls are
-// made with the VF's lock held.
+// A write of RCV_ACK leaves the writer's own TRN_VALID as it is, so a dword write of RCV_ACK
+// withdraws no message. The mailbox also works while the VF is off the engine. It survives an FLR
+// by the PF, because the register bank then keeps the MAILBOX_* values. reset() is for resets by
+// the VF's client and for a new owner. All calls are made with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -47,10 +47,10 @@ public:
     };
     /// Both directions, except the dwords that are in the VF's registers.
     struct State {
-        Message to_pf{};               ///< copied when the VF set TRN_VALID
-        Message staged{};              ///< written by the PF, not yet sent
-        std::uint32_t control = 0;     ///< as the VF reads it; MAILBOX_CONTROL's storage follows
-        std::uint32_t pf_has_ack = 0;  ///< the VF acknowledged the PF's last message
+        Message to_pf{};            ///< copied when the VF set TRN_VALID
+        Message staged{};           ///< written by the PF, not yet sent
+        std::uint32_t control = 0;  ///< MAILBOX_CONTROL as the VF reads it; its register has a copy
+        std::uint32_t pf_has_ack = 0;  ///< 1 if the VF acknowledged the PF's last message
         /// The PF's MAILBOX_INT_CNTL. It is only stored: the capability (Vsec) enables the PF's
         /// interrupts.
         std::uint32_t pf_int_cntl = 0;

@@ -24,7 +24,7 @@ constexpr RegisterIndex bank_reg(VfId vf, hw_reg first) {
 
 }  // namespace
 
-/// The behaviour of one register of every VF's bank; nullptr: plain storage.
+/// The behaviour of one register of every VF's bank; nullptr: that direction is plain storage.
 struct PfRegisters::BankRow {
     hw_reg first;
     BankRead read;
@@ -36,11 +36,12 @@ const PfRegisters::BankRow PfRegisters::kBank[] = {
     {REG_VGPU_VF0_DOORBELLS, nullptr, &PfRegisters::write_doorbells},
     {REG_VGPU_VF0_CU_MASK_LO, nullptr, &PfRegisters::write_cu_mask},
     {REG_VGPU_VF0_CU_MASK_HI, nullptr, &PfRegisters::write_cu_mask},
-    {REG_VGPU_VF0_GATES, &PfRegisters::ask<&VfControl::gates>,
+    {REG_VGPU_VF0_GATES, &PfRegisters::read_live<&VfControl::gates>,
      &PfRegisters::write_setting<&VfControl::set_gates>},
     {REG_VGPU_VF0_QUANTUM_US, nullptr, &PfRegisters::write_setting<&VfControl::set_quantum>},
-    {REG_VGPU_VF0_RESET, &PfRegisters::ask<&VfControl::reset_flags>, &PfRegisters::write_reset},
-    {REG_VGPU_VF0_STATUS, &PfRegisters::ask<&VfControl::status>, nullptr},
+    {REG_VGPU_VF0_RESET, &PfRegisters::read_live<&VfControl::reset_flags>,
+     &PfRegisters::write_reset},
+    {REG_VGPU_VF0_STATUS, &PfRegisters::read_live<&VfControl::status>, nullptr},
     {REG_VGPU_VF0_RUN_NS_LO, &PfRegisters::read_wide<&VfStatistics::run_ns, REG_VGPU_VF0_RUN_NS_HI>,
      nullptr},
     {REG_VGPU_VF0_SWITCHES, &PfRegisters::read_counter<&VfStatistics::switches>, nullptr},
@@ -73,7 +74,7 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfCont
     write_constants();
 }
 
-/// Writes the constants of the device, which a PF reads at its probe before it writes anything.
+/// Writes the values that a PF reads at its probe before it writes anything.
 void PfRegisters::write_constants() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
     registers_.set(reg(REG_VGPU_TOTAL_VFS), static_cast<std::uint32_t>(vfs_.count()));
@@ -112,8 +113,8 @@ std::uint32_t PfRegisters::latch_time() {
     return low32(now);
 }
 
-/// A write of OP_COMMAND starts an operation; its operands are plain storage that the PF writes
-/// before.
+/// A write of OP_COMMAND starts an operation; its operands are plain storage, which the PF writes
+/// first.
 void PfRegisters::claim_operations() {
     on_write(REG_VGPU_OP_COMMAND, [this](std::uint32_t value) { start_operation(value); });
     registers_.claim(reg(REG_VGPU_OP_STATUS), 1,
@@ -160,7 +161,6 @@ void PfRegisters::claim_mailbox() {
         [this, shown](RegisterIndex index, std::uint32_t value) {
             const VfId vf = selected_vf();
             if (vf != kPf) vfs_[vf].mailbox_write(index, value);
-            // Keep the stored value current for a later write of single bytes.
             registers_.set(index, shown(index));
         });
     on_write(REG_NBIO_MAILBOX_INDEX, [this, shown](std::uint32_t) {
@@ -224,7 +224,7 @@ template <auto Set> void PfRegisters::write_setting(VfId vf, std::uint32_t value
     (vfs_[vf].*Set)(value);
 }
 
-template <auto Get> std::uint32_t PfRegisters::ask(VfId vf, std::uint32_t) {
+template <auto Get> std::uint32_t PfRegisters::read_live(VfId vf, std::uint32_t) {
     return (vfs_[vf].*Get)();
 }
 

@@ -47,7 +47,7 @@ private:
     /// `stored` is the value in the register file; the result is the value that the PF reads.
     using BankRead = std::uint32_t (PfRegisters::*)(VfId vf, std::uint32_t stored);
     using BankWrite = void (PfRegisters::*)(VfId vf, std::uint32_t value);
-    /// One row per register of every VF's bank; the table is in pf_registers.cpp.
+    /// One row per register of a VF's bank that has a behaviour (pf_registers.cpp).
     struct BankRow;
     static const BankRow kBank[];
 
@@ -66,14 +66,14 @@ private:
     [[nodiscard]] std::uint32_t latch_time();
 
     // bank rows
-    /// A write of ROOT_HI commits; the PF writes FB_SIZE_MB and ROOT_LO before. Without the VALID
-    /// bit the VF loses its VRAM.
+    /// A write of ROOT_HI commits the VF page table; the PF writes FB_SIZE_MB and ROOT_LO before
+    /// it. Without the VALID bit the VF loses its VRAM.
     void commit_table(VfId vf, std::uint32_t high);
     void write_doorbells(VfId vf, std::uint32_t value);
     void write_cu_mask(VfId vf, std::uint32_t value);
     void write_reset(VfId vf, std::uint32_t value);
     template <auto Set> void write_setting(VfId vf, std::uint32_t value);
-    template <auto Get> std::uint32_t ask(VfId vf, std::uint32_t stored);
+    template <auto Get> std::uint32_t read_live(VfId vf, std::uint32_t stored);
     /// A 64-bit counter: a read of the low half latches the high half, as for the time.
     template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);
     /// A 32-bit counter: the low half of the count; a PF takes differences.

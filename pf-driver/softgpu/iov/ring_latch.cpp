@@ -15,24 +15,24 @@ std::uint64_t get(const Values& values, std::size_t dword, bool is_wide) {
 }
 
 /// A 64-bit ring is aligned, so its high half lies in the same page.
-template <typename Values> void put(Values& values, std::size_t dword, const Ring& ring) {
+template <typename Values> void put(Values& values, std::size_t dword, const DoorbellRing& ring) {
     values[dword] = low32(ring.value);
-    if (ring.width == Ring::Width::Qword) values[dword + 1] = high32(ring.value);
+    if (ring.width == DoorbellRing::Width::Qword) values[dword + 1] = high32(ring.value);
 }
 
 /// Write pointers wrap: a is larger if 0 < a - b < half the range.
-bool is_larger(std::uint64_t a, std::uint64_t b, Ring::Width width) {
-    if (width == Ring::Width::Qword) return static_cast<std::int64_t>(a - b) > 0;
+bool is_larger(std::uint64_t a, std::uint64_t b, DoorbellRing::Width width) {
+    if (width == DoorbellRing::Width::Qword) return static_cast<std::int64_t>(a - b) > 0;
     return static_cast<std::int32_t>(low32(a) - low32(b)) > 0;
 }
 
 }  // namespace
 
-void RingLatch::keep(const Ring& ring) {
+void RingLatch::latch(const DoorbellRing& ring) {
     auto& page = pages_[raw(ring.index) / kPageDwords];
     if (!page) page = std::make_unique<Page>();
     const std::size_t dword = raw(ring.index) % kPageDwords;
-    const bool is_wide = ring.width == Ring::Width::Qword;
+    const bool is_wide = ring.width == DoorbellRing::Width::Qword;
     const bool is_known = page->is_kept[dword] && page->is_wide[dword] == is_wide;
     if (!page->is_kept[dword]) ++count_;
     page->is_kept[dword] = true;
@@ -43,18 +43,19 @@ void RingLatch::keep(const Ring& ring) {
 }
 
 void RingLatch::deliver(std::size_t page, std::size_t dword,
-                        const std::function<void(const Ring&)>& ring) const {
+                        const std::function<void(const DoorbellRing&)>& ring) const {
     const Page& from = *pages_[page];
     const bool is_wide = from.is_wide[dword];
-    Ring out{DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
-             get(from.largest, dword, is_wide), is_wide ? Ring::Width::Qword : Ring::Width::Dword};
+    DoorbellRing out{DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
+                     get(from.largest, dword, is_wide),
+                     is_wide ? DoorbellRing::Width::Qword : DoorbellRing::Width::Dword};
     const std::uint64_t latest = get(from.latest, dword, is_wide);
     if (out.value != latest) ring(out);
     out.value = latest;
     ring(out);
 }
 
-void RingLatch::take(std::size_t max, const std::function<void(const Ring&)>& ring) {
+void RingLatch::take(std::size_t max, const std::function<void(const DoorbellRing&)>& ring) {
     while (count_ != 0 && max != 0) {
         auto& page = pages_[next_page_];
         for (std::size_t i = 0; page && i < kPageDwords && max != 0; ++i) {
@@ -70,7 +71,7 @@ void RingLatch::take(std::size_t max, const std::function<void(const Ring&)>& ri
     if (count_ == 0) next_page_ = 0;
 }
 
-void RingLatch::for_each(const std::function<void(const Ring&)>& ring) const {
+void RingLatch::for_each(const std::function<void(const DoorbellRing&)>& ring) const {
     for (std::size_t page = 0; page < pages_.size(); ++page)
         for (std::size_t i = 0; pages_[page] && i < kPageDwords; ++i)
             if (pages_[page]->is_kept[i]) deliver(page, i, ring);

@@ -24,7 +24,7 @@
 namespace vgpu::softgpu::iov {
 
 /// One doorbell write. A 64-bit ring belongs to the doorbell of its first dword.
-struct Ring {
+struct DoorbellRing {
     enum class Width : std::uint8_t { Dword = 4, Qword = 8 };
     DoorbellIndex index{};
     std::uint64_t value = 0;
@@ -36,12 +36,12 @@ public:
     static constexpr std::size_t kPageDwords = DOORBELL_PAGE_BYTES / sizeof(std::uint32_t);
     static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-    void keep(const Ring& ring);
+    void latch(const DoorbellRing& ring);
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
-    /// Hands out the rings of at most `max` doorbells and forgets them, lowest doorbell first.
-    /// After a call that leaves some, the next call begins at the page behind.
-    void take(std::size_t max, const std::function<void(const Ring&)>& ring);
-    void for_each(const std::function<void(const Ring&)>& ring) const;
+    /// Hands out the rings of at most `max` doorbells and forgets them, lowest doorbell first. If
+    /// rings are left, the next call begins at the page after the last one that this call visited.
+    void take(std::size_t max, const std::function<void(const DoorbellRing&)>& ring);
+    void for_each(const std::function<void(const DoorbellRing&)>& ring) const;
     /// The latest values as bytes of the BAR; 0 on a page where no ring waits.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
     void clear();
@@ -57,7 +57,7 @@ private:
     };
 
     void deliver(std::size_t page, std::size_t dword,
-                 const std::function<void(const Ring&)>& ring) const;
+                 const std::function<void(const DoorbellRing&)>& ring) const;
 
     std::uint64_t count_ = 0;  ///< doorbells with a ring
     std::size_t next_page_ = 0;

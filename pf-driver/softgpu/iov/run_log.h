@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLog: writes one vgpu_hw_run_log_entry per stay of a VF on the engine into a ring in the PF's
-// memory. An entry's sequence number is written last, so the PF never reads half an entry. If the
-// ring's memory is missing, entries are lost and counted, with no other effect.
+// RunLog: writes one vgpu_hw_run_log_entry per time slice of a VF on the engine into a ring in the
+// PF's memory. An entry's sequence number is written last, so the PF never reads half an entry. If
+// the ring's memory is missing, entries are lost and counted, with no other effect.
 //
 // append(): a thread with the action lock of the world switch. configure(), write_pointer(): io
 // thread. lost(): any thread.

@@ -19,14 +19,14 @@ namespace vgpu::softgpu::iov {
 /// The counters of a VF in the PF's registers. They count since the device started; an FLR does not
 /// clear them.
 struct VfStatistics {
-    /// Time on the engine of all stays that have ended, each from run() until the last worker is
-    /// out.
+    /// Time on the engine of all time slices that have ended, each from run() until the last worker
+    /// is out.
     std::uint64_t run_ns = 0;
     /// Completed LOADs and INITs.
     std::uint64_t switches = 0;
-    /// Retired instructions; one per wave, not per lane.
+    /// Retired instructions; an instruction of a wave counts once, not once per lane.
     std::uint64_t wave_instructions = 0;
-    /// Rings that came while the VF was off the engine.
+    /// Doorbells that were latched because they rang while the VF was off the engine.
     std::uint64_t doorbells_latched = 0;
     /// GPUVM faults reported to the guest, both hubs.
     std::uint64_t faults = 0;
@@ -35,7 +35,8 @@ struct VfStatistics {
     /// BAR0 accesses outside VRAM or behind a shut gate, refused registers (MMIO and RLCG), dropped
     /// doorbells.
     std::uint64_t bad_accesses = 0;
-    /// Each ends a kernel, unless the guest's trap handler handles it.
+    /// Waves that met an illegal instruction. Each ends its kernel, unless the guest's trap handler
+    /// handles it.
     std::uint64_t illegal_instructions = 0;
 };
 
@@ -55,12 +56,12 @@ public:
     virtual void release_vram() = 0;
 
     // registers of the VF's bank; io thread
-    /// Both count 4 KiB pages from the start of BAR2.
+    /// Enables `count` pages of 4 KiB; `first` counts them from the start of BAR2.
     virtual void set_doorbell_pages(std::uint32_t first, std::uint32_t count) = 0;
     /// Bit per CU of the device. 0 leaves the VF one CU, because its kernels could never end
     /// without a CU.
     virtual void set_cu_mask(std::uint64_t mask) = 0;
-    /// Length of a stay on the engine, from the next RUN on; 0: no limit.
+    /// Length of a time slice on the engine, from the next RUN on; 0: no limit.
     virtual void set_quantum(std::uint32_t quantum_us) = 0;
     /// `gates` has the fields of VGPU_GATES, in force on return. While reset_flags() shows
     /// FLR_PENDING, DOORBELL_EN and REGWR_EN stay shut.
@@ -85,7 +86,7 @@ public:
     /// Takes the VF off the engine and returns it to the state after power-on, for a new owner.
     /// VRAM and the values that the PF programmed stay.
     virtual Result<> scrub_state() = 0;
-    /// EBUSY while the VF is on the engine or in a step of its switch.
+    /// EBUSY while the VF runs, is in a step of a world switch, or is stalled.
     [[nodiscard]] virtual Result<std::vector<std::byte>> save_state() = 0;
     [[nodiscard]] virtual Result<> load_state(std::span<const std::byte> stream) = 0;
 };

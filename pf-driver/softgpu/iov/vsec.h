@@ -36,9 +36,10 @@ constexpr std::uint32_t vf_bit(VfId vf) {
 /// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks as "ours".
 class Vsec {
 public:
-    /// Called on the thread that causes the event, with any lock held.
+    /// Called on the io thread without any lock, except raise.
     struct Hooks {
-        /// There is one MSI-X vector for world switches, one for mailboxes and resets.
+        /// Any thread, any lock held. There is one MSI-X vector for world switches, and one for
+        /// mailboxes and resets.
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
         std::function<void()> reset_device;       ///< GPUIOV_RESET_DEVICE was written
@@ -49,19 +50,19 @@ public:
     Vsec(const Vsec&) = delete;
     Vsec& operator=(const Vsec&) = delete;
 
-    /// `offset` counts bytes from the capability's start; bytes beyond it read 0. Any size and
+    /// `offset` counts bytes from the capability's start; bytes beyond its end read 0. Any size and
     /// alignment; each dword is read once.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     /// Bytes that are not written keep their value, because registers of 8 and 16 bits share
     /// dwords. A command executes when its EXECUTE bit is among the bytes written.
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// `bits` are GPUIOV_INTR_*. Raises the vector for every event, even if the bit is still
-    /// pending.
+    /// `bits` are GPUIOV_INTR_*. Raises the vector of an enabled bit for every event, even if the
+    /// bit is still pending.
     void interrupt(std::uint32_t bits);
-    void mailbox_valid(VfId vf);      ///< also raises its interrupt
-    void mailbox_withdrawn(VfId vf);  ///< the PF acknowledged it, or the VF withdrew it
-    void mailbox_acknowledged(VfId vf);
+    void mailbox_valid(VfId vf);         ///< also raises HVVM_MBOX_VALID
+    void mailbox_withdrawn(VfId vf);     ///< the PF acknowledged the message, or the VF withdrew it
+    void mailbox_acknowledged(VfId vf);  ///< also raises HVVM_MBOX_ACK
 
     /// Called when the PF's client leaves or resets the PF: no driver listens any more. Pending
     /// bits stay pending.

@@ -8,7 +8,7 @@
 //     +---Done-- Saving <------Save--------+  |                               |
 //                                             +----Done-- Idling <---Idle-----+
 //
-//   Every arrow, one per line of kRows; a test compares this list with the table:
+//   Every arrow, one per line of kRows, and Reset; a test compares this list with the table:
 //     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
 //     Loading --Done--> Loaded         Loading --Lost--> Stalled
 //     Loaded --Run--> Starting         Loaded --Save--> Saving        Loaded --Idle--> Loaded
@@ -21,7 +21,7 @@
 //
 // Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
 // (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after a command has
-// stopped the VF changes no state; its stay is still recorded.
+// stopped the VF changes no state; its time slice is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -159,7 +159,7 @@ void WorldSwitch::exit_loading() {
     });
 }
 
-/// RUN of the function that already runs ends its stay and begins a new quantum.
+/// RUN of the function that already runs ends its time slice and begins a new quantum.
 void WorldSwitch::exit_starting() {
     end_run(VGPU_RUN_END_COMMAND);
     timed([this] { open_run_ = port_.run(function_); });
@@ -192,21 +192,21 @@ template <typename Work> void WorldSwitch::timed(Work work) {
     switching_ += clock_.now() - before;
 }
 
-/// Call before the park: afterwards a VF whose last wave ended by the stop would look idle.
+/// Call before the park: afterwards a VF whose last wave ended during the park would look idle.
 vgpu_hw_run_end WorldSwitch::command_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
 }
 
-/// Also records a stay that has ended by itself since the command began: its report would be
-/// dropped once the next stay begins.
+/// Also records a time slice that has ended by itself since the command began: its report would be
+/// dropped once the next time slice begins.
 void WorldSwitch::end_run(vgpu_hw_run_end reason) {
     if (const auto run = port_.park()) close_run(*run, reason);
-    take_quantum_ends();
+    process_quantum_ends();
 }
 
-/// Quantum end and command may both report a stay; the first report records it.
+/// Quantum end and command may both report a time slice; the first report records it.
 void WorldSwitch::close_run(const cp::RunReport& run, vgpu_hw_run_end reason) {
-    if (open_run_ != run.stay) return;  // recorded already
+    if (open_run_ != run.time_slice) return;  // recorded already
     open_run_.reset();
     vgpu_hw_run_log_entry entry{};
     entry.run_start_ns = static_cast<std::uint64_t>(run.start.count());
@@ -237,7 +237,8 @@ SwitchState WorldSwitch::state() const {
 
 // --- commands ------------------------------------------------------------------------------------
 
-/// The steps of a command, for the function that it names or, in a switch, for both.
+/// How a command becomes steps: the one step `event` of the function that it names or, in a switch,
+/// IDLE and SAVE of that function, then LOAD and RUN of the next function.
 struct WorldSwitch::CommandRow {
     bool is_known = false;
     SwitchEvent event = SwitchEvent::Idle;
@@ -293,7 +294,7 @@ void WorldSwitch::command(std::uint32_t dword) {
 /// A VF that has used up its quantum is parked already: the next VF need not wait until the device
 /// thread wakes up.
 bool WorldSwitch::may_execute_at_once() {
-    take_quantum_ends();
+    process_quantum_ends();
     const std::uint32_t command = view().command & GPUIOV_CMD_MASK;
     const bool is_copy = command == GPUIOV_CMD_INIT || kCommands[command].event == E::Clear;
     return (state_ == S::Loaded || state_ == S::Empty) && !is_executing_ && !is_copy &&
@@ -312,7 +313,7 @@ void WorldSwitch::quantum_expired(const cp::RunReport& run) {
     }
     const std::unique_lock lock(action_, std::try_to_lock);
     if (!lock.owns_lock()) return notify_();
-    take_quantum_ends();
+    process_quantum_ends();
 }
 
 std::optional<Nanoseconds> WorldSwitch::next_due() const {
@@ -323,20 +324,21 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
 /// Handles quantum ends first: a RUN that the PF sends in answer to one must find the VF Loaded.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
-    take_quantum_ends();
+    process_quantum_ends();
     if (!is_executing_) begin_command();
     if (is_executing_) run_script();
 }
 
-/// Only the end of the current stay steps the machine; an end of an older stay is a late report.
-void WorldSwitch::take_quantum_ends() {
+/// Only the end of the current time slice steps the machine; an end of an older time slice is a
+/// late report.
+void WorldSwitch::process_quantum_ends() {
     std::deque<cp::RunReport> ends;
     {
         const std::scoped_lock lock(mutex_);
         ends.swap(quantum_ends_);
     }
     for (const cp::RunReport& run : ends) {
-        const bool is_current = open_run_ == run.stay;
+        const bool is_current = open_run_ == run.time_slice;
         const bool was_running = state_ == S::Running;
         close_run(run, VGPU_RUN_END_QUANTUM);
         if (!is_current) continue;
@@ -361,7 +363,7 @@ void WorldSwitch::begin_command() {
     const VfId function = function_of(byte_of(dword, 1));
     if (!row.is_known) return finish(GPUIOV_STATUS_UNSUPPORTED);
     if (!row.is_switch) return script_.push_back({row.event, function});
-    // The PF as outgoing function means that no VF is in the engine; as next one, that none
+    // The PF as outgoing function means that no VF is in the engine; as next function, that no VF
     // follows.
     if (function != kPf) script_ = {{E::Idle, function}, {E::Save, function}};
     const VfId next = function_of(byte_of(dword, 2));
@@ -444,7 +446,7 @@ void WorldSwitch::finish(gpuiov_status status) {
 /// the engine and before its reset.
 void WorldSwitch::reset(VfId vf, const std::function<void()>& reset_blocks) {
     const std::scoped_lock lock(action_);
-    take_quantum_ends();
+    process_quantum_ends();
     if (vf == function_) step(E::Reset);
     reset_blocks();
 }

@@ -2,16 +2,17 @@
 //
 // WorldSwitch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (IDLE SAVE LOAD
 // RUN, or all four in one with CONTEXT_SWITCH). This machine checks their order, drives the engine
-// and the VF's blocks through SwitchPort, reports status, and records each stay of a VF on the
-// engine (run log, service time). Diagram and table are in world_switch.cpp.
+// and the VF's blocks through SwitchPort, reports status, and records each time slice of a VF on
+// the engine (run log, service time). Diagram and table are in world_switch.cpp.
 //
-// A command with the wrong order or function ends with status ABORTED and changes nothing further.
-// A command that a planned fault loses never ends: its function is stalled until it is reset.
+// A command that is out of order or names the wrong function ends with status ABORTED and changes
+// nothing further. A command that a planned fault loses never ends: its function is stalled until
+// the function is reset.
 //
-// Threads: any thread may call command(), view(), quantum_expired(), state() and next_due(), which
-// are cheap: command() and quantum_expired() act at once if nothing makes them wait, and otherwise
-// leave the work to process() on the device thread. Any thread that may wait for a park may call
-// reset() and with_parked(). The action lock is held while the machine acts, and during reset() and
+// Threads: any thread may call command(), view(), quantum_expired(), state() and next_due(). These
+// never wait for a park: command() and quantum_expired() act at once if they can, and otherwise
+// leave the work to process() on the device thread. A caller of reset() or with_parked() may have
+// to wait for a park. The action lock is held while the machine acts, and during reset() and
 // with_parked(). It comes before every VF lock.
 #pragma once
 
@@ -27,7 +28,7 @@
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
-#include "pf-driver/softgpu/cp/stay.h"
+#include "pf-driver/softgpu/cp/time_slice.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 
 namespace vgpu::softgpu::iov {
@@ -39,10 +40,10 @@ public:
     virtual ~SwitchPort() = default;
     /// Takes the VF off the engine and returns when the VF is off. This takes as long as the waves
     /// need to reach a stop point. The result is nullopt if no VF is on the engine, or if the VF
-    /// parked itself at the end of its quantum; then quantum_expired() has reported the stay.
+    /// parked itself at the end of its quantum; then quantum_expired() has reported the time slice.
     virtual std::optional<cp::RunReport> park() = 0;
-    /// Puts the VF on the engine for its quantum; returns the number of the new stay. Numbers count
-    /// up and are never reused.
+    /// Puts the VF on the engine for its quantum; returns the number of the new time slice. Numbers
+    /// count up and are never reused.
     virtual std::uint64_t run(VfId vf) = 0;
     /// Saves a parked VF; its blocks may be unusable until load().
     virtual void save(VfId vf) = 0;
@@ -53,11 +54,11 @@ public:
     [[nodiscard]] virtual bool has_work(VfId vf) = 0;
     /// True if a planned fault keeps an engine of the VF from idling.
     [[nodiscard]] virtual bool is_stuck(VfId vf) = 0;
-    /// True if save() and load() take no longer than an access to a register.
+    /// True if save() and load() take no longer than a register access.
     [[nodiscard]] virtual bool is_switch_short() const = 0;
     /// Raises GPUIOV_INTR_* bits at the PF.
     virtual void interrupt(std::uint32_t bits) = 0;
-    /// Records a stay that is over.
+    /// Records a time slice that is over.
     virtual void record(const vgpu_hw_run_log_entry& entry) = 0;
 };
 
@@ -115,19 +116,19 @@ public:
     WorldSwitch& operator=(const WorldSwitch&) = delete;
 
     /// The PF wrote the command dword (GPUIOV_SCH_CMD_CONTROL): command and EXECUTE in byte 0,
-    /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored; with
-    /// it, the command executes on return or has ended. Ignored while a command executes, as on
-    /// hardware.
+    /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored. With
+    /// EXECUTE, the command is executing on return or has already ended. Ignored while a command
+    /// executes, as on hardware.
     void command(std::uint32_t dword);
     /// A consistent view; status DONE means that everything that the command asked for is in force.
     [[nodiscard]] View view() const;
     /// The engine reports that the running VF has used up its quantum and is parked. Called once
-    /// per stay that ended by itself, before or after a command parks the same VF.
+    /// per time slice that ended by itself, before or after a command parks the same VF.
     void quantum_expired(const cp::RunReport& run);
 
     /// Executes everything that is due. Device thread.
     void process();
-    /// The latest time for the next call of process(), for a step that is late; on the device's
+    /// The time by which process() must be called again, because a step is late; on the device's
     /// clock. nullopt if no step waits for time.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
@@ -136,10 +137,11 @@ public:
     /// `vf` is not in the engine, no command can load it during the reset.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
     /// Runs `work` under the action lock, so that no command acts meanwhile; false if `vf` is in
-    /// the engine. A VF in state Loaded counts as parked.
+    /// the engine and not in state Loaded.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
-    /// Every pair of state and event has a cell; it is Mismatch where the event is impossible.
+    /// Every pair of state and event has a cell. Where the event is impossible, the cell leads to
+    /// Mismatch.
     [[nodiscard]] static const Cell& cell(SwitchState state, SwitchEvent event);
     [[nodiscard]] static std::string_view name(SwitchState state);
     [[nodiscard]] static std::string_view name(SwitchEvent event);
@@ -159,8 +161,8 @@ private:
     /// Action lock held. True if the new command needs neither a park nor a long copy, so that the
     /// thread of a client may execute it.
     [[nodiscard]] bool may_execute_at_once();
-    /// Action lock held. Records the stays that no command has closed before.
-    void take_quantum_ends();
+    /// Action lock held. Records the time slices that no command has closed before.
+    void process_quantum_ends();
     void begin_command();
     void run_script();
     [[nodiscard]] const Step& current() const { return script_[position_]; }
@@ -202,9 +204,9 @@ private:
     std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
     bool is_lost_ = false;
-    bool is_step_open_ = false;  // begun, not ended
+    bool is_step_open_ = false;  // true if the current step has begun and not ended
     std::optional<Nanoseconds> due_;
-    std::optional<std::uint64_t> open_run_;  // the stay that is not recorded yet
+    std::optional<std::uint64_t> open_run_;  // the time slice that is not recorded yet
     Nanoseconds switching_{};                // time in SAVE, LOAD, RUN since the last record
 
     mutable std::mutex mutex_;  // leaf; guards the state that other threads see

@@ -54,7 +54,7 @@ bool AddressWatches::Slot::is_for(Vmid wave, WatchedAccess access) const {
     return is_valid && vmid.load() == wave && counts(mode, access);
 }
 
-/// An access has at most 16 bytes, so it touches at most two units.
+/// An access has at most 16 bytes, so it overlaps at most two units.
 std::uint32_t AddressWatches::hits(Vmid vmid, WatchedAccess access, std::uint64_t va,
                                    std::uint32_t size) const {
     std::uint32_t bits = 0;

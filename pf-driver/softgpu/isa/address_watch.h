@@ -4,9 +4,11 @@
 // accesses of the waves of one VMID with an address, in units of 64 bytes. A hit sets a bit of the
 // wave's TRAPSTS, and is an exception if MODE.EXCP_EN says so.
 //
-// One thread sets them under the VF's lock. Waves read them without the lock, so a change takes
-// effect at a wave's next block of instructions. A driver that clears VALID before it changes a
-// watch's address, as Linux does, never gets a hit from a mixture of both addresses.
+// Register writes set them with the VF's lock held. Waves read them without the lock, so a change
+// takes effect at a wave's next block of instructions or, in translated code, at its next slice at
+// the latest. A driver that clears VALID before it changes a watch's address, as Linux does, gets
+// no hit from a mixture of both addresses, except from an access that a wave compares at that
+// moment.
 #pragma once
 
 #include <array>
@@ -41,8 +43,8 @@ public:
     void set(unsigned which, const AddressWatch& watch);
     void clear();
 
-    /// Whether a wave of the VMID must call hits() at all.
-    [[nodiscard]] bool concern(Vmid vmid) const {
+    /// True if a wave of the VMID must call hits() at all.
+    [[nodiscard]] bool is_watched(Vmid vmid) const {
         return ((vmids_.load(std::memory_order_relaxed) >> raw(vmid)) & 1) != 0;
     }
     /// The bits to set in TRAPSTS for an access of `size` bytes (at least one) at `va`.

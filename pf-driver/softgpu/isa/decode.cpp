@@ -32,7 +32,7 @@ uint8_t width(Type type) {
     return is_64(type) ? 2 : 1;
 }
 
-/// Operations that round to nearest whatever MODE says.
+/// True for operations that round to nearest whatever MODE says.
 bool always_nearest(Op op) {
     static constexpr std::array kOps{
         Op::v_rndne_f16,          Op::v_rndne_f32,          Op::v_rndne_f64,
@@ -50,14 +50,14 @@ FloatClass float_class(Op op) {
     return shown == Type::f64 || shown == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
 }
 
-/// Operations that have neither an SDWA nor a DPP form.
+/// True for operations that have neither an SDWA nor a DPP form.
 bool has_one_form(const OpInfo& row) {
     const bool is_wide =
         is_64(row.src[0]) || is_64(row.src[1]) || (is_64(row.dst) && row.dst != Type::mask);
     return is_wide || row.dst == Type::sgpr || row.trait == Trait::Constant;
 }
 
-/// One instruction being decoded. A member that finds nonsense makes the result illegal.
+/// Decodes one instruction. A function that finds an invalid field makes the result illegal.
 class Decoder {
 public:
     explicit Decoder(std::span<const uint32_t> words) : words_(words) {}
@@ -107,7 +107,7 @@ private:
     bool has_literal_ = false;
 };
 
-/// False: no such operation; the result is illegal.
+/// False if there is no such operation; the result is then illegal.
 bool Decoder::start(Encoding encoding, uint32_t code) {
     out_.op = find_op(encoding, code);
     if (is_illegal()) return false;
@@ -115,7 +115,7 @@ bool Decoder::start(Encoding encoding, uint32_t code) {
     return true;
 }
 
-/// Takes the word behind the first one as part of the instruction.
+/// Adds the word after the first one to the instruction. False if there is none.
 bool Decoder::second_word() {
     if (words_.size() < 2) {
         illegal();
@@ -129,16 +129,17 @@ bool Decoder::second_word() {
 
 Operand Decoder::vgpr(uint32_t first, uint32_t count) {
     if (first + count > enc::kVgprs) illegal();
-    const uint32_t place = count == 0 ? 0 : first;  // a place that is not read is 0
+    const uint32_t place = count == 0 ? 0 : first;  // an operand that is not read names v0
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
 
-/// Pairs of scalar registers begin at even places, longer groups at multiples of four.
+/// Rounds down: pairs of scalar registers begin at even numbers, longer groups at multiples of
+/// four.
 uint32_t aligned(uint32_t first, uint32_t count) {
     return first & ~(count > 2 ? 3u : (count == 2 ? 1u : 0u));
 }
 
-/// Groups of scalar registers do not run over the end of the file. EXEC is the last pair.
+/// A group of scalar registers must end inside the scalar file, whose last pair is EXEC.
 Operand Decoder::scalar(uint32_t first, uint32_t count) {
     first = aligned(first, count);
     if (first + count > enc::kScalars) illegal();
@@ -201,14 +202,15 @@ Operand Decoder::source(uint32_t code, Type type) {
     return {OperandKind::Special, 0, false, false, code};
 }
 
-/// SOP2, SOP1, SOPC: the row says which operands there are.
+/// SOP2, SOP1, SOPC. The row determines which operands the instruction has.
 template <Encoding E, enc::Field Code> void Decoder::scalar_alu() {
     if (!start(E, field(w0_, Code))) return;
     const OpInfo& row = info(out_.op);
     out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
     out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
     if (E != Encoding::Sopc) return scalar_result(field(w0_, enc::kSdst), width(row.dst));
-    out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));  // s_set_gpr_idx_on: which
+    // s_set_gpr_idx_on: which operands are indexed
+    out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));
 }
 
 void Decoder::sopk() {
@@ -227,7 +229,7 @@ void Decoder::sopp() {
 void Decoder::smem() {
     if (!second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
     const OpInfo& row = info(out_.op);
-    const bool is_buffer = row.trait == Trait::ReadsVcc;
+    const bool is_buffer = row.trait == Trait::BufferBase;
     const bool has_address = row.trait != Trait::Constant;
     out_.returns = field(w0_, enc::kSmemGlc) != 0;
     const uint32_t data = field(w0_, enc::kSmemData);
@@ -243,7 +245,8 @@ void Decoder::smem() {
     if (out_.size != 8 || (out_.src[1].kind == OperandKind::Constant)) illegal();
 }
 
-/// Source 0 of a short encoding, which may announce another word.
+/// Decodes source 0 of a short encoding. Its operand number may mean that a second word with SDWA
+/// or DPP fields follows.
 void Decoder::short_sources(uint32_t src0, Type type0) {
     const OpInfo& row = info(out_.op);
     if (src0 == enc::kSdwa)
@@ -349,7 +352,7 @@ void Decoder::vopc() {
     if (out_.sdst + 2u > enc::kScalars) illegal();
 }
 
-/// Halves of 16-bit operands: the same as parts of registers in SDWA.
+/// OP_SEL chooses the register halves that hold 16-bit operands. They are executed like SDWA parts.
 void Decoder::op_select(const OpInfo& row, uint32_t selected) {
     if (selected == 0) return;
     out_.modifier = Modifier::Sdwa;
@@ -515,7 +518,7 @@ bool is_branch(Op op) {
     }
 }
 
-/// An illegal instruction keeps nothing but its words: no handler may see operands half decoded.
+/// An illegal instruction keeps only its size and words: no handler may see half-decoded operands.
 void Decoder::finish() {
     if (is_illegal()) {
         Instruction nothing;
@@ -526,7 +529,7 @@ void Decoder::finish() {
     out_.ends_block = is_illegal() || is_branch(out_.op);
 }
 
-/// Words that are no instruction still have a size, so that a disassembly can continue behind them.
+/// Words that form no instruction have a size, too, so that a disassembly can continue after them.
 Instruction Decoder::run() {
     if (!words_.empty()) {
         w0_ = words_[0];
@@ -537,7 +540,7 @@ Instruction Decoder::run() {
             uint32_t value;
             Part part;
         };
-        // The first that fits: longer prefixes come first.
+        // The first prefix that matches counts; of two that overlap, the longer one comes first.
         static constexpr std::array<Prefix, 15> kPrefixes{{
             {enc::kVop1Mask, enc::kVop1, &call<&Decoder::vop1>},
             {enc::kVopcMask, enc::kVopc, &call<&Decoder::vopc>},

@@ -3,13 +3,13 @@
 // Turns gfx900 machine words into Instructions, and caches decoded code.
 //
 // decode() is pure: words in, Instruction out, `Op::Illegal` for everything that this GPU does not
-// have. DecodeCache keeps runs of decoded instructions ("blocks", at most 32, ended by a branch) by
-// GPU address. It behaves like an instruction cache: code that changes in memory runs stale until
-// invalidate() or until the watched epoch moves (ACQUIRE_MEM with the instruction-cache bit, TLB
-// invalidation). Its size is bounded; a full cache is emptied.
+// have. DecodeCache keeps "blocks" by GPU address: up to 32 consecutive instructions, of which only
+// the last may branch. It behaves like an instruction cache: if code changes in memory, its old
+// form runs until invalidate() or until the watched epoch changes (ACQUIRE_MEM with the
+// instruction-cache bit, TLB invalidation). Its size is bounded; a full cache is emptied.
 //
-// A DecodeCache belongs to one engine thread and to one address space: the packet processor of a VF
-// owns one per worker and VMID.
+// A DecodeCache belongs to one engine thread and to one address space: the command processor of a
+// VF owns one per worker and VMID.
 #pragma once
 
 #include <array>
@@ -38,14 +38,15 @@ enum class Variant : std::uint8_t { Baseline, Avx2 };
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
-/// one may be a branch. `pc` to `code` are immutable once built; belongs to its cache.
+/// one may be a branch. The members from `pc` to `code` do not change once the block is built. A
+/// block belongs to its cache.
 struct Block {
     std::uint64_t pc = 0;
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
     std::vector<Instruction> code;
-    std::uint32_t runs = 0;      ///< calls of DecodeCache::heat()
+    std::uint32_t runs = 0;      ///< calls of DecodeCache::heat(); 0 after a stopped translation
     const void* head = nullptr;  ///< translated code; nullptr: none
-    /// Addresses at which translated code continues: behind the block; at the target of its branch.
+    /// Addresses at which translated code continues: after the block; at the target of its branch.
     std::array<const void*, 2> links{};
 };
 
@@ -61,7 +62,7 @@ public:
     DecodeCache& operator=(const DecodeCache&) = delete;
 
     /// The block that starts at `pc`; nullptr if the first word cannot be fetched (then
-    /// port.fault() says why). Valid until the next call of any member.
+    /// port.fault() says why). Valid until the next find() or invalidate().
     [[nodiscard]] Block* find(std::uint64_t pc, mem::Port& port) {
         if (epoch_.load(std::memory_order_acquire) != valid_epoch_) invalidate();
         Block* block = recent_[pc / 4 % kRecent];
@@ -73,14 +74,15 @@ public:
     void invalidate();
     /// Forgets all code before the next lookup; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
-    /// nullptr: the interpreter runs everything.
+    /// nullptr if the interpreter runs everything.
     [[nodiscard]] Translator* translator() { return translator_.get(); }
-    /// Counts a run of a block without translated code, and translates the block once it is hot.
-    /// If code memory is full, the cache forgets all blocks before the next lookup. Call this
-    /// before each run for which translated code would be allowed.
-    void heat(Block& block, std::uint32_t mode);
+    /// Counts a run of a block without translated code, and translates the block once it is hot. If
+    /// `stop` is set meanwhile, the translation is abandoned and the block must become hot again.
+    /// If code memory is full and this cache has a part of it, the cache forgets all blocks before
+    /// the next lookup. Call this before each run for which translated code would be allowed.
+    void heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop);
     /// Records that translated code left through `link` and that the wave continues at `pc`;
-    /// nullptr: the code left in another way.
+    /// nullptr: the code left at the head of a block or in a handler.
     void left_at(const void** link, std::uint64_t pc) {
         link_ = link;
         link_pc_ = pc;
@@ -100,11 +102,11 @@ public:
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
-    /// Direct mapped by pc, in front of the map.
+    /// Size of the table in front of the map; the table is direct-mapped by pc.
     static constexpr std::size_t kRecent = 512;
     /// Searches the map; decodes if the map has no block.
     Block* find_slow(std::uint64_t pc, mem::Port& port);
-    /// Empty if the first word cannot be fetched.
+    /// The block has no code if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;
 
     const std::atomic<std::uint64_t>& epoch_;

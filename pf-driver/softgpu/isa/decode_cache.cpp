@@ -10,7 +10,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// One word of code; false if it cannot be executed.
+/// Fetches one word of code; false if that fails.
 bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     if (const std::byte* host = port.at(GpuVa{va}, mem::Access::Execute)) {
         std::memcpy(&word, host, sizeof word);
@@ -19,7 +19,8 @@ bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
 }
 
-/// Fetches as many words as the longest encoding has; a fetch past the last page is not a fault.
+/// Fetches up to two words, the length of the longest encoding. Returns the number fetched; a
+/// failed fetch of the second word is not a fault.
 std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
     if (!fetch(va, port, words[0])) return 0;
     if (fetch(va + 4, port, words[1])) return 2;
@@ -27,7 +28,8 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
-/// For is_usual() in execute.cpp, which checks once per block that all named registers exist.
+/// One past the highest VGPR that the instruction names. is_usual() in execute.cpp checks once per
+/// block that all of them exist.
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)
@@ -36,6 +38,7 @@ std::uint32_t vgprs_needed(const Instruction& instruction) {
     return needed;
 }
 
+/// Sets the handlers of the instruction.
 void resolve(Instruction& instruction, const HandlerTable& table) {
     const Handler operation = table[static_cast<std::size_t>(instruction.op)];
     instruction.inner = operation;
@@ -56,7 +59,8 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant varian
 
 DecodeCache::~DecodeCache() = default;
 
-/// Reads the epoch last: nothing is decoded meanwhile, so later entries are newer than the epoch.
+/// Reads the epoch last. Nothing is decoded before that, so every later entry is newer than the
+/// epoch.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -66,7 +70,7 @@ void DecodeCache::invalidate() {
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
-/// Empties a full cache: most kernels are small against kMaxInstructions.
+/// Empties a full cache: most kernels are much smaller than kMaxInstructions.
 Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {
@@ -80,9 +84,14 @@ Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     return known->second.get();
 }
 
-void DecodeCache::heat(Block& block, std::uint32_t mode) {
+/// After a stopped translation, the block must run as often as before the first one. So
+/// translations cost at most a fixed share of the block's runs, however short the VF's quanta are.
+void DecodeCache::heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop) {
     if (block.runs++ != translator_->hot_runs()) return;
-    if (!translator_->translate(block, mode) && translator_->has_code()) invalidate_later();
+    const auto must_stop = [&stop] { return stop.load(std::memory_order_relaxed); };
+    const Translation result = translator_->translate(block, mode, must_stop);
+    if (result == Translation::Stopped) block.runs = 0;
+    if (result == Translation::Full && translator_->has_code()) invalidate_later();
 }
 
 std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) const {
@@ -103,7 +112,7 @@ std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) con
         va += instruction.size;
         if (instruction.ends_block) break;
     }
-    // A fault behind the first instruction counts only when execution reaches it.
+    // A fault after the first instruction counts only when execution reaches it.
     if (!block->code.empty()) port.clear_fault();
     return block;
 }

@@ -51,6 +51,7 @@ uint32_t waves_for(uint64_t work_items) {
     return static_cast<uint32_t>((work_items + kLanes - 1) / kLanes);
 }
 
+/// Writes consecutive registers of a wave's scalar file.
 class SgprWriter {
 public:
     explicit SgprWriter(WaveState& state) : state_(state) {}
@@ -59,7 +60,7 @@ public:
         word(low32(value));
         word(high32(value));
     }
-    void seek(uint32_t place) { next_ = place; }
+    void seek(uint32_t sgpr) { next_ = sgpr; }
 
 private:
     WaveState& state_;
@@ -85,7 +86,7 @@ void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
         out.word(spec.private_bytes);
 }
 
-/// TG_SIZE: the first wave of the group, number of waves.
+/// TG_SIZE: bit 31 marks the first wave of the group; the low bits hold the number of waves.
 uint32_t group_info(uint32_t wave, uint32_t waves) {
     return (wave == 0 ? 1u << 31 : 0) | (waves & 0x3f);
 }
@@ -117,7 +118,8 @@ uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
            (HW_GET(COMPUTE_PGM_RSRC1, FP16_OVFL, rsrc1) ? mode::kHalfOverflow : 0);
 }
 
-/// Local ids in v0, v1, v2, and EXEC. A partial group is packed: only its last wave is not full.
+/// Writes the local ids to v0, v1 and v2; returns EXEC. A partial group is packed: only its last
+/// wave is not full.
 uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
     const auto active = static_cast<uint32_t>(std::min<uint64_t>(items(size) - first, kLanes));
     std::array<uint32_t, 3> id{first % size[0], first / size[0] % size[1],
@@ -134,7 +136,7 @@ uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32
 }
 
 /// The values that the hardware leaves in the trap temporaries for debuggers: the packet, the
-/// group's place in the grid, the wave's place in the group (ROCr trap handler; ROCdbgapi,
+/// position of the group in the grid and of the wave in the group (ROCr trap handler; ROCdbgapi,
 /// architecture gfx9).
 void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                             uint32_t wave) {
@@ -147,7 +149,7 @@ void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Pla
     out.word(wave | (HW_GET(COMPUTE_PGM_RSRC2, SCRATCH_EN, spec.pgm_rsrc2) ? 0 : kNoScratch));
 }
 
-/// Work-items of this group: fewer than group_size at the far end of the grid.
+/// Work-items of this group in each dimension: fewer than group_size at the end of the grid.
 std::array<uint32_t, 3> actual_size(const DispatchSpec& spec, const Placement& placement) {
     std::array<uint32_t, 3> size{};
     for (unsigned d = 0; d < 3; ++d) {
@@ -217,7 +219,7 @@ void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement
         write_trap_temporaries(sgprs, spec, placement, i);
         wave.state.is_trap_enabled =
             HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, spec.pgm_rsrc2) != 0 ? 1 : 0;
-        // counted in halves of a block (2 * n - 2)
+        // the field is 2 * n - 2 for n blocks of 16 SGPRs
         wave.state.sgpr_blocks =
             static_cast<std::uint8_t>(HW_GET(COMPUTE_PGM_RSRC1, SGPRS, spec.pgm_rsrc1) / 2);
         wave.state.set_pair(ScalarReg::Exec, write_local_ids(wave, size, i * kLanes));

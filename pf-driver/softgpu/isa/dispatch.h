@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Turns the fields of a kernel descriptor and of a dispatch packet into the first state of a
+// Turns the fields of a kernel descriptor and of a dispatch packet into the initial state of a
 // work-group: user SGPRs in the order of the code properties, system SGPRs, local ids, EXEC of
 // partial groups, scratch offsets, float mode. Sources: LLVM AMDGPUUsage "Initial Kernel Execution
 // State" and the Vega ISA manual.
 //
-// Nothing here touches memory: the packet processor reads packet, descriptor and queue, fills a
+// Nothing here accesses memory: the command processor reads packet, descriptor and queue, fills a
 // DispatchSpec, and calls check() once per dispatch and start_workgroup() once per group. All
-// values come from a guest; check() makes them safe.
+// values come from a guest; check() refuses those that the other functions cannot handle.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@
 
 namespace vgpu::softgpu::isa {
 
-/// Flat, because it is a part of DispatchState and so of state streams.
+/// The inputs of a dispatch, from kernel descriptor, packet and queue. Trivially copyable, because
+/// it is a part of DispatchState and so of state streams.
 struct DispatchSpec {
     // kernel descriptor
     std::uint64_t entry = 0;  ///< address of the first instruction
@@ -25,13 +26,14 @@ struct DispatchSpec {
     std::uint32_t pgm_rsrc1 = 0;
     std::uint32_t pgm_rsrc2 = 0;
     std::uint16_t code_properties = 0;
-    /// PM4: COMPUTE_USER_DATA instead of code_properties. 0 or 1: a saved bool may be damaged.
+    /// 1 for PM4: user SGPRs come from COMPUTE_USER_DATA, not from code_properties; else 0. Not a
+    /// bool, because a saved state may be damaged.
     std::uint8_t has_user_data = 0;
     std::uint8_t reserved = 0;
     // dispatch
     std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
     std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
-    /// Per work-group; rounded up to 512.
+    /// Bytes per work-group; rounded up to a multiple of 512.
     std::uint32_t lds_bytes = 0;
     std::uint32_t private_bytes = 0;       ///< per work-item
     std::uint32_t scratch_wave_bytes = 0;  ///< scratch of one wave (WAVESIZE)
@@ -45,7 +47,7 @@ struct DispatchSpec {
     std::array<std::uint32_t, 16> user_data{};
 };
 
-/// The reason why a dispatch cannot run; the packet processor maps it to the queue's error code.
+/// The reason why a dispatch cannot run; the command processor maps it to the queue's error code.
 enum class DispatchError : std::uint8_t {
     None,
     Dimensions,    ///< a group or grid size is 0
@@ -55,7 +57,7 @@ enum class DispatchError : std::uint8_t {
     EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
 };
 
-/// The first error of the spec; reads no memory.
+/// The first error of the spec; None if the dispatch can run. Reads no guest memory.
 [[nodiscard]] DispatchError check(const DispatchSpec& spec);
 
 /// Work-groups in each dimension, partial ones included. This function and the functions below
@@ -71,10 +73,10 @@ enum class DispatchError : std::uint8_t {
 /// The MODE.EXCP_EN bits that a debugger requests.
 struct LaunchExceptions {
     std::uint32_t enabled = 0;
-    bool replace = false;  ///< true: instead of the kernel's bits; false: in addition
+    bool replace = false;  ///< true: replaces the kernel's bits; false: adds to them
 };
 
-/// The place where one group runs.
+/// The group to start, its scratch and its hardware id.
 struct Placement {
     std::array<std::uint32_t, 3> group_id{};
     /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
@@ -84,7 +86,8 @@ struct Placement {
 };
 
 /// Fills `group` for a spec that check() accepted and a group id inside the grid. Reuses the memory
-/// of an earlier group; registers and LDS start as zero, so nothing leaks between kernels.
+/// of an earlier group. LDS and registers without an initial value are zero, so nothing leaks
+/// between kernels.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement);
 
 }  // namespace vgpu::softgpu::isa

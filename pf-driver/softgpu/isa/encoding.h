@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fields of gfx900 machine words (Vega ISA manual, chapter "Microcode Formats") and the meaning of
-// operand numbers, for isa/decode and its tests. Opcode numbers are in ops/*.def.
+// operand numbers, for all of isa/ and its tests. Opcode numbers are in ops/*.def.
 #pragma once
 
 #include <array>
@@ -75,17 +75,19 @@ inline constexpr std::uint32_t kFirstFloat = 240, kInverseTwoPi = 248;
 inline constexpr std::uint32_t kSdwa = 249, kDpp = 250, kVccZero = 251, kExecZero = 252, kScc = 253,
                                kLdsDirect = 254, kLiteral = 255;
 
+/// True for operand numbers that are neither a register nor a constant.
 constexpr bool is_special(std::uint32_t code) {
     return (code >= kSharedBase && code <= kPrivateLimit) ||
            (code >= kVccZero && code <= kLdsDirect);
 }
 
-/// 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi)
+/// An inline constant in each float format; `double_high` is the high word of the f64.
 struct FloatConstant {
     std::uint16_t half;
     std::uint32_t single;
     std::uint32_t double_high;
 };
+/// 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi), in the order of operand numbers from kFirstFloat on.
 inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
     {0x3800, 0x3f000000, 0x3fe00000},
     {0xb800, 0xbf000000, 0xbfe00000},
@@ -99,7 +101,7 @@ inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
 }};
 inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
 
-// DPP controls: the lane that a lane reads
+// DPP controls: each selects the lane from which a lane reads
 inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
                                kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
                                kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
@@ -120,7 +122,7 @@ constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
     return static_cast<std::int32_t>(value << shift) >> shift;
 }
 
-/// Program control after which the next instruction may be elsewhere.
+/// True for program control (SOPP) after which the next instruction may be elsewhere.
 constexpr bool ends_block_sopp(Op op) {
     return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
            op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&

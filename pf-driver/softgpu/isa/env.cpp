@@ -12,14 +12,14 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// One value of LDS for all lanes; M0 holds its place and its type.
+/// One value of LDS for all lanes; M0 holds its LDS address in bytes and its type.
 u32 lds_direct(const Env& env) {
-    constexpr u32 type_shift = 16, type_bits = 7, place_bits = 0xffff;
+    constexpr u32 type_shift = 16, type_bits = 7, address_bits = 0xffff;
     enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };
-    const u32 place = env.m0() & place_bits;
+    const u32 address = env.m0() & address_bits;
     u32 word = 0;
-    if (place < env.lds_bytes)
-        std::memcpy(&word, env.lds + place, std::min(env.lds_bytes - place, 4u));
+    if (address < env.lds_bytes)
+        std::memcpy(&word, env.lds + address, std::min(env.lds_bytes - address, 4u));
     switch ((env.m0() >> type_shift) & type_bits) {
         case kUnsignedByte:
             return word & 0xff;

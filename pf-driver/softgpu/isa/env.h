@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Env: the view of a handler: the wave that runs and the world around the wave. run() builds it for
-// each run; nothing here outlives the run. Scalar operands are read and written here, so that
+// Env: the data that a handler works on: the running wave, its group, and the context of the run.
+// run() builds an Env for each slice of a wave. Scalar operands are read and written here, so that
 // every unit does it the same way.
 //
-// Internal to isa/: included by the run loop and by the execute units.
+// Internal to isa/, where the run loop, the execute units and the translator use it.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@
 namespace vgpu::softgpu::isa {
 
 #define VGPU_INLINE [[gnu::always_inline]] inline
-/// A parameter that the rows of ops/*.def may use.
+/// Marks a parameter that not every row of ops/*.def uses.
 #define VGPU_ANY [[maybe_unused]]
 
 using u8 = std::uint8_t;
@@ -33,13 +33,13 @@ using f64 = double;
 
 /// Fields of the MODE register (Vega ISA manual, "Program State").
 namespace mode {
-/// SKIP_VECTOR is the documents' VSKIP; the fork stack pointer above it is their CSP.
+/// In the manual, kSkipVector is VSKIP, and the field at kForkShift is CSP (fork stack pointer).
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
                      kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
-                     kAddressWatch = 1u << 19;  // bit of EXCP_EN, for all four
+                     kAddressWatch = 1u << 19;  // EXCP_EN bit of all four watches
 /// kUnusual: bits for which handlers need checks if they differ from kFloatDefault. kTranslated:
 /// bits whose values translated code assumes.
 inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector,
@@ -59,19 +59,20 @@ struct Env {
     WaveState& wave;
     u32* s;      ///< scalar file
     VgprRow* v;  ///< vector registers, then scratch rows
-    u32 vgprs;   ///< registers of the kernel
+    u32 vgprs;   ///< number of VGPRs of the kernel
     std::byte* lds;
     u32 lds_bytes;
     /// For barriers and for the group's fields of STATUS.
     Workgroup& group;
-    /// The world outside the group: memory, clock, messages, stop flag.
+    /// The objects outside the group that handlers use: memory, clock, messages, decode cache.
     const RunContext& context;
     /// A handler puts the details of a Fault or Trap here.
     RunResult& result;
-    /// The wave stopped its run only to wait, so run() may give the thread back.
+    /// True if the wave ended its slice only to wait, so that run() may return early.
     bool slept = false;
-    bool changed_phase = false;  ///< the group must check its barrier
-    /// Address watches of the wave's VMID, read again for each block; nullptr if none is valid.
+    bool changed_phase = false;  ///< true if the group must check its barrier
+    /// Address watches of the wave's VMID, as Runner::run_next() read them last; nullptr if none is
+    /// valid.
     const AddressWatches* watches = nullptr;
 
     VGPU_INLINE u64 exec() const { return pair(static_cast<u32>(ScalarReg::Exec)); }
@@ -85,10 +86,10 @@ struct Env {
     }
     VGPU_INLINE bool ieee() const { return (wave.mode & mode::kIeee) != 0; }
 
-    /// Operands that are neither registers nor numbers.
+    /// The value of an operand that is neither a register nor a constant.
     u64 special(u32 code) const;
 
-    /// The 32-bit value of a number is its `value`, whatever its 64-bit value would be.
+    /// The 32-bit value of a constant is its `value`, whatever its 64-bit value would be.
     VGPU_INLINE u32 scalar32(const Operand& operand) const {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
@@ -119,13 +120,13 @@ struct Env {
 /// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
-/// Execute units turn a row of ops/*.def into a struct with its handler and what that needs. This
-/// is the struct of a row that needs nothing else.
+/// Execute units turn each row of ops/*.def into a struct with the row's handler and the handler's
+/// parameters. VGPU_HANDLER makes the struct of a row whose handler has no parameters.
 #define VGPU_HANDLER(n, ...)                              \
     struct n {                                            \
         static constexpr Handler kHandler = &__VA_ARGS__; \
     };
-/// ROW() once the structs are there: puts the row's handler into `table`.
+/// The definition of ROW() after the structs exist: puts the row's handler into `table`.
 #define VGPU_SET(kind, n, ...) table[static_cast<std::size_t>(Op::n)] = n::kHandler;
 
 /// Each unit writes its handlers into `table`; several units make up a variant.
@@ -147,13 +148,13 @@ void fill_lds(HandlerTable& table);
 void fill_scalar_memory(HandlerTable& table);
 }  // namespace avx2
 
-/// Handlers around an operation: SDWA selects parts of registers, DPP values of other lanes.
+/// Handlers that wrap an operation: SDWA selects parts of registers, DPP the values of other lanes.
 Outcome run_sdwa(Env& env, const Instruction& instruction);
 Outcome run_dpp(Env& env, const Instruction& instruction);
-/// Runs the same instruction under an unusual MODE, or with registers out of range.
-Outcome run_with_care(Env& env, const Instruction& instruction);
+/// Runs an instruction under an unusual MODE, or with registers that the kernel does not have.
+Outcome run_checked(Env& env, const Instruction& instruction);
 
-/// Built once; every entry is set. Any thread.
+/// The handlers of a variant. Built once; every entry is set. Any thread may call this.
 [[nodiscard]] const HandlerTable& handlers(Variant which);
 
 }  // namespace vgpu::softgpu::isa

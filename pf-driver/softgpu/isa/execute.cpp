@@ -14,18 +14,19 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Instructions of one slice of a wave: enough to hide the change of waves, few enough that a
-/// spinning wave costs its group little.
+/// Instructions of one slice of a wave: enough to hide the cost of changing waves, few enough that
+/// a spinning wave costs its group little.
 constexpr u64 kSlice = 256;
-/// Rounds in which every wave only sleeps before run() gives the thread back: such a group waits
-/// for another group or for the host, and the thread can do other work meanwhile.
+/// Rounds in which every wave only sleeps before run() returns: such a group waits for another
+/// group or for the host, and the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
 
+/// MXCSR after a reset: rounds to nearest, masks all exceptions.
 constexpr u32 kHostDefault = 0x1f80;
 /// The windows of flat addresses have 4 GiB each (Apertures).
 constexpr u32 kWindowShift = 32;
 
-/// Sets the host's default float mode for the time of run(), whatever mode the caller has.
+/// Sets the host's default float mode during run(), and restores the caller's afterwards.
 class DefaultFloatMode {
 public:
     DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(kHostDefault); }
@@ -40,14 +41,15 @@ private:
 /// The reason why a slice ended.
 enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
 
-/// Whether handlers need no checks: MODE has the default in every bit of mode::kUnusual, and the
+/// True if handlers need no checks: MODE has the default in every bit of mode::kUnusual, and the
 /// kernel has all registers of the block.
 bool is_usual(const WaveState& wave, const Block& block) {
     return (wave.mode & mode::kUnusual) == mode::kFloatDefault &&
            block.vgprs_needed <= wave.vgpr_count;
 }
 
-/// Whether the instruction has had no effect.
+/// True if the instruction does not count as executed and the pc stays at it. It has changed no
+/// register, but a store or an atomic may have written some lanes.
 bool has_failed(Outcome outcome) {
     return outcome == Outcome::Fault || outcome == Outcome::Illegal;
 }
@@ -79,7 +81,7 @@ private:
     }
     [[nodiscard]] const AddressWatches* watches() const {
         const AddressWatches* const all = context_.watches;
-        return all != nullptr && all->concern(context_.vmid) ? all : nullptr;
+        return all != nullptr && all->is_watched(context_.vmid) ? all : nullptr;
     }
     RunResult finish(StopReason reason) {
         result_.reason = reason;
@@ -92,7 +94,7 @@ private:
     const Instruction* last_ = nullptr;
 };
 
-/// Interprets at most `limit` instructions of a block and leaves the pc at the next one.
+/// Interprets at most `limit` instructions of a block; leave() then sets the pc.
 Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     const std::size_t count = std::min<u64>(block.code.size(), limit);
     const Instruction* i = block.code.data();
@@ -100,7 +102,7 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     const bool usual = is_usual(env.wave, block);
     Outcome outcome = Outcome::Next;
     for (; i != end; ++i) {
-        outcome = usual ? i->handler(env, *i) : run_with_care(env, *i);
+        outcome = usual ? i->handler(env, *i) : run_checked(env, *i);
         if (outcome != Outcome::Next) break;
     }
     last_ = outcome == Outcome::Next ? i - 1 : i;
@@ -109,7 +111,8 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     return leave(env, outcome);
 }
 
-/// Leaves the pc at the next instruction; `outcome` is that of `last_`.
+/// Sets the pc to the instruction after `last_`, or to `last_` if it failed; `outcome` is the
+/// outcome of `last_`.
 Outcome Runner::leave(Env& env, Outcome outcome) const {
     if (outcome == Outcome::Jump) return Outcome::Next;
     if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
@@ -117,8 +120,9 @@ Outcome Runner::leave(Env& env, Outcome outcome) const {
     return outcome;
 }
 
-/// Runs translated code from a block on until the slice ends or the code needs the run loop. Blocks
-/// run as a whole, so the code stops early enough that the last one does not exceed `limit`.
+/// Runs translated code, beginning with `block`, until the slice ends or the code needs the run
+/// loop. Blocks run as a whole, so the code stops early enough that the last one does not exceed
+/// `limit`.
 Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     const u64 available = std::min(slice_left, limit - (DecodeCache::kBlockInstructions - 1));
@@ -147,9 +151,10 @@ Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64
     return frame.last != nullptr ? leave(env, outcome) : Outcome::Next;
 }
 
-/// Puts the PC of the instruction and the trap id (0: an exception) into TTMP0 and TTMP1 for the
-/// trap handler. PC_REWIND and HT stay 0 because every event is precise and none comes from the
-/// host (Vega ISA manual, "Trap and Exception registers"). False if there is no handler to enter.
+/// Puts the PC of the instruction and the trap id (0: a fault, an illegal instruction or an
+/// exception) into TTMP0 and TTMP1 for the trap handler. PC_REWIND and HT stay 0 because every
+/// event is precise and none comes from the host (Vega ISA manual, "Trap and Exception registers").
+/// False if there is no handler to enter.
 bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     constexpr unsigned kTrapIdShift = 48;
     const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
@@ -166,7 +171,8 @@ u32 exception_bits(Outcome outcome) {
     return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
 }
 
-/// An exception ends run() even if a trap handler takes it: the packet processor reports it.
+/// Ends run(). A fault or an illegal instruction does so even if the wave enters its trap handler,
+/// so that the command processor can report it.
 SliceEnd Runner::event(const Env& env, Outcome outcome) {
     static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
         {Outcome::Fault, StopReason::Fault},
@@ -187,7 +193,7 @@ SliceEnd Runner::event(const Env& env, Outcome outcome) {
     return SliceEnd::Event;
 }
 
-/// If the port has no fault, a page that is reached by message has failed: the guest has no memory
+/// If the port has no fault, a read by message from the client has failed: the guest has no memory
 /// there.
 SliceEnd Runner::fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
@@ -211,7 +217,7 @@ Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     if (cache.translator() == nullptr || env.watches != nullptr ||
         limit < DecodeCache::kBlockInstructions || !is_usual(env.wave, block))
         return run_block(env, block, limit);
-    if (block.head == nullptr) cache.heat(block, env.wave.mode);
+    if (block.head == nullptr) cache.heat(block, env.wave.mode, context_.stop);
     cache.link_to(block);
     if (block.head != nullptr) {
         const u64 before = result_.retired;
@@ -243,7 +249,7 @@ SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
             run_next(env, *block, last - result_.retired, first + limit - result_.retired);
         if (outcome == Outcome::Next) continue;
         if (outcome == Outcome::Exception) {
-            (void)enter_trap(wave.state, wave.state.pc, 0);  // no report: only TRAPSTS shows it
+            (void)enter_trap(wave.state, wave.state.pc, 0);  // not reported: only TRAPSTS has it
             continue;
         }
         const bool is_trap = outcome == Outcome::Trap;
@@ -255,8 +261,8 @@ SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     return SliceEnd::TimeUp;
 }
 
-/// Called when all waves that have not ended wait: releases them. Halted waves hold the barrier,
-/// ended ones do not (Vega ISA manual, S_BARRIER).
+/// Releases the waves at the barrier if no wave still has to arrive. A halted wave has to arrive,
+/// an ended wave does not (Vega ISA manual, S_BARRIER).
 void Runner::release_barrier() {
     const auto is_before = [](const Wave& wave) {
         return wave.state.phase == WavePhase::Running || wave.state.phase == WavePhase::Halted;
@@ -271,7 +277,7 @@ u32 Runner::running() const {
     return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
 }
 
-/// Gives the next slice to the next wave that can run; the search begins with the present wave.
+/// Sets next_wave to the first wave from next_wave on that can run. False if no wave can.
 bool Runner::pick_wave() {
     const auto count = static_cast<u32>(group_.waves.size());
     for (u32 k = 0; k < count; ++k) {
@@ -283,8 +289,8 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// One loop over slices. Checks budget and stop before each slice, so a group is always left
-/// between instructions, with the next wave chosen.
+/// One loop over slices. Checks budget and stop before each slice, so that run() returns between
+/// two instructions, with next_wave set.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_slices = 0;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// run(): executes a work-group until its budget is used up, someone requests a stop, all waves have
-// ended, or a wave does something that it may not do. Waves run in slices of a few hundred
-// instructions, so a wave that spins for another one cannot starve it. Everything that outlives
-// run() is in the Workgroup: whatever the reason for the stop, the group may be saved, moved, and
-// run again.
+// run(): executes a work-group until its budget is used up, a thread requests a stop, every wave
+// has ended, is halted or only sleeps, or a wave faults, executes an illegal instruction or traps
+// without a trap handler. Waves run in slices of a few hundred instructions, so a wave that spins
+// for another one cannot starve it. Everything that outlives run() is in the Workgroup: whatever
+// the reason for the stop, the group may be saved, moved, and run again.
 //
-// The unit exists twice, for x86-64-v2 and for AVX2 with FMA; the processor decides which one runs,
-// and results are the same bit for bit. Threads run different groups at the same time; a Port, a
-// DecodeCache and a Workgroup belong to one thread during run().
+// The execute unit is compiled twice, for x86-64-v2 and for AVX2 with FMA. The processor decides
+// which build runs; the results of both are the same bit for bit. Threads run different groups at
+// the same time; a Port, a DecodeCache and a Workgroup belong to one thread during run().
 //
-// Called by the packet processor's compute units and by tests.
+// Called by the command processor's compute units and by tests.
 #pragma once
 
 #include <array>
@@ -26,14 +26,14 @@
 
 namespace vgpu::softgpu::isa {
 
-/// Takes the messages of s_sendmsg while a kernel runs.
+/// Receives the interrupt messages of s_sendmsg while a kernel runs.
 class MessageSink {
 public:
     virtual ~MessageSink() = default;
-    /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave.
-    /// Must not run waves or touch the group; the engine records it and requests the group back.
+    /// s_sendmsg(MSG_INTERRUPT): `payload` is M0. Called in the thread that runs the wave. Must not
+    /// run waves or access the group; the engine records the message and sets the stop flag.
     virtual void interrupt(std::uint32_t payload) = 0;
-    /// The same, with the wave that sent it, for sinks that need the wave's state.
+    /// Like interrupt(), with the wave that sent the message, for sinks that need the wave's state.
     virtual void interrupt_from(const WaveState& /*sender*/, std::uint32_t payload) {
         interrupt(payload);
     }
@@ -46,10 +46,10 @@ struct Apertures {
 };
 
 /// The code to which waves of a process jump on a trap or an exception (SQ_SHADER_TBA, TMA). A wave
-/// enters it if the wave has STATUS.TRAP_EN and is not in it already.
+/// enters the handler if the wave has STATUS.TRAP_EN and is not in the handler already.
 struct TrapHandler {
-    std::uint64_t base = 0;         ///< address of its first instruction; 0: no handler
-    std::uint64_t memory = 0;       ///< address of its memory
+    std::uint64_t base = 0;         ///< address of the handler's first instruction; 0: no handler
+    std::uint64_t memory = 0;       ///< address of the handler's memory
     std::uint32_t doorbell_id = 0;  ///< the answer to s_sendmsg(MSG_GET_DOORBELL)
 };
 
@@ -61,8 +61,8 @@ struct RunContext {
     MessageSink& messages;
     /// Set by any thread: run() returns within 32 instructions, at an instruction boundary.
     const std::atomic<bool>& stop;
-    /// Never exceeded; 0 runs nothing.
-    std::uint64_t budget = 0;  ///< instructions of all waves together
+    /// Largest number of instructions of all waves together; 0 runs nothing.
+    std::uint64_t budget = 0;
     Apertures apertures{};
     std::uint64_t reference_hz = 27'000'000;  ///< s_memrealtime
     std::uint64_t core_hz = 1'000'000'000;    ///< s_memtime
@@ -72,14 +72,15 @@ struct RunContext {
     Vmid vmid{};                              ///< the VMID that the watches compare
 };
 
-/// Budget, Stopped: run the group again. The packet processor answers the others.
+/// After Budget or Stopped the caller runs the group again; the command processor handles the other
+/// reasons.
 enum class StopReason : std::uint8_t {
-    Budget,
+    Budget,  ///< used up, or every wave has slept for several slices
     Stopped,
     AllWavesEnded,
-    Fault,               ///< `fault`, `lane`; pc is that of the instruction
-    IllegalInstruction,  ///< `words`; pc is that of the instruction
-    Trap,                ///< `trap_id`; no handler: pc is behind s_trap, the wave is Halted
+    Fault,               ///< see `fault`, `lane`; pc is that of the instruction
+    IllegalInstruction,  ///< see `words`; pc is that of the instruction
+    Trap,                ///< see `trap_id`; no trap handler: the wave is Halted after s_trap
     Halted,              ///< every wave that has not ended is halted
 };
 
@@ -87,7 +88,8 @@ enum class StopReason : std::uint8_t {
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
-    /// In its last slice every wave only slept or waited: a good moment to run something else.
+    /// True if every wave only slept or waited in its last slice: a good moment to run another
+    /// group.
     bool only_sleepers = false;
     // about the wave that caused Fault, IllegalInstruction or Trap
     std::uint32_t wave = 0;
@@ -96,7 +98,8 @@ struct RunResult {
     mem::Fault fault{};
     std::array<std::uint32_t, 2> words{};
     std::uint32_t trap_id = 0;
-    bool is_handled = false;  ///< Fault, IllegalInstruction: the wave continues in its trap handler
+    /// True if the wave continues in its trap handler after Fault or IllegalInstruction.
+    bool is_handled = false;
 };
 
 /// The host's float mode (MXCSR) is the same before and after. A group without waves has ended.
@@ -105,7 +108,7 @@ struct RunResult {
 
 /// The build of the execute unit that run() uses on this machine.
 [[nodiscard]] Variant variant();
-/// For tests that compare the variants; false if this machine lacks it.
+/// True if this machine can run the variant; for tests that compare the variants.
 [[nodiscard]] bool has_variant(Variant which);
 
 }  // namespace vgpu::softgpu::isa

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Floating-point functions for ops/*.def, as lane_math.h: IEEE operations of the host, and the
-// operations in which the GPU differs (min and max, saturating conversions, division helpers, half
-// precision).
+// Floating-point functions for ops/*.def, used like those of lane_math.h: IEEE operations of the
+// host, and the operations in which the GPU differs (min and max, saturating conversions, division
+// helpers, half precision). Unless a function says otherwise, it rounds as the host's MXCSR says,
+// which run_checked() sets from MODE.
 #pragma once
 
 #include "pf-driver/softgpu/isa/lane_math.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs. Below them,
-/// the exponent distances at which a division needs scaling, and by how much (V_DIV_SCALE_F32,
-/// F64).
+/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs. The last line
+/// of each has the limits of exponents at which a division is scaled (by 2^kScale, V_DIV_SCALE_F32)
+/// or underflows (V_DIV_FIXUP_F32).
 template <class T> struct FloatTraits;
 template <> struct FloatTraits<f32> {
     using Bits = u32;
@@ -56,7 +57,7 @@ template <class T> VGPU_INLINE T absolute(T a) {
     return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
 }
 
-/// A function of the host on singles and doubles, by the compiler's name for it.
+/// Defines a function of the host on singles and doubles from the compiler's builtin.
 #define VGPU_HOST_FUNCTION(name, builtin) \
     VGPU_INLINE f32 name(f32 a) {         \
         return builtin##f(a);             \
@@ -68,7 +69,8 @@ VGPU_HOST_FUNCTION(floor_of, __builtin_floor)
 VGPU_HOST_FUNCTION(ceil_of, __builtin_ceil)
 VGPU_HOST_FUNCTION(trunc_of, __builtin_trunc)
 VGPU_HOST_FUNCTION(sqrt_of, __builtin_sqrt)
-/// Runs with the host's default rounding: such operations have no float mode.
+/// Rounds as the host's MXCSR says: to nearest even, unless the operation follows MODE
+/// (v_cvt_pk_u8_f32).
 VGPU_HOST_FUNCTION(nearest_even, __builtin_rint)
 /// Computes in double precision, for the accuracy of the single result.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
@@ -101,7 +103,8 @@ VGPU_INLINE f32 exp2_approximate(f32 a) {
     return a < -126.0f ? 0.0f : std::exp2(a);
 }
 
-/// Sine of `a` turns, reduced before the multiplication: exact, however large the argument.
+/// Sine of `a` turns. The reduction is exact however large `a` is, because it precedes the
+/// multiplication.
 VGPU_INLINE f32 sin_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
     return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
@@ -111,7 +114,7 @@ VGPU_INLINE f32 cos_turns(f32 a) {
     return static_cast<f32>(std::cos(turns * 6.283185307179586476925));
 }
 
-/// v_sin_f32 and v_cos_f32 know 256 turns in both directions; beyond, they give the value at 0.
+/// True beyond 256 turns in either direction, where v_sin_f32 and v_cos_f32 give the value at 0.
 VGPU_INLINE bool is_beyond_turns(f32 a) {
     constexpr f32 turns = 256.0f;
     return absolute(a) > turns && absolute(a) <= std::numeric_limits<f32>::max();
@@ -133,7 +136,7 @@ template <class T> VGPU_INLINE T fraction(T a) {
 template <class T> VGPU_INLINE T mul_legacy(T a, T b) {
     return a == T{0} || b == T{0} ? T{0} : product_of(a, b);
 }
-/// The unfused single-precision multiply-add never sees denormals.
+/// The unfused single-precision multiply-add flushes denormals, whatever MODE says.
 VGPU_INLINE f32 mad_flushed(f32 a, f32 b, f32 c) {
     return flushed(sum_of(flushed(product_of(flushed(a), flushed(b))), flushed(c)));
 }
@@ -146,7 +149,8 @@ VGPU_INLINE f32 without_signal(f32 a) {
     return a != a ? quieted(a) : a;
 }
 
-// Cube maps: the axis of the greatest magnitude, z before y before x, names the face.
+// Cube maps: the axis of the greatest magnitude selects the face; of equal magnitudes, z comes
+// before y before x.
 VGPU_INLINE u32 cube_axis(f32 x, f32 y, f32 z) {
     if (absolute(z) >= absolute(x) && absolute(z) >= absolute(y)) return 2;
     return absolute(y) >= absolute(x) ? 1 : 0;
@@ -170,7 +174,8 @@ VGPU_INLINE f32 cube_t(f32 x, f32 y, f32 z) {
     return y < 0.0f ? -z : z;
 }
 
-/// Minimum with the GPU's rules: -0 < +0, a number beats a NaN, IEEE mode quiets signalling NaNs.
+/// Minimum with the GPU's rules: -0 < +0; a number is preferred to a NaN; in IEEE mode a signalling
+/// NaN gives that NaN, made quiet.
 template <class T> VGPU_INLINE T min_of(T a, T b, bool ieee) {
     const T smaller = a < b ? a : b;
     const T ordered = a == b ? from_bits<T>(bits_of(a) | bits_of(b)) : smaller;
@@ -245,20 +250,21 @@ VGPU_INLINE f64 scale_by(f64 a, i32 exponent) {
     return std::scalbn(a, exponent);
 }
 
-/// Bits of `classes`: signalling NaN, quiet NaN, -inf, -normal, -denormal, -0, +0, +denormal,
-/// +normal, +inf (Vega ISA manual, V_CMP_CLASS_F32).
+/// True if the class of `a` is in `classes`, whose bits are, from bit 0 on: signalling NaN, quiet
+/// NaN, -inf, -normal, -denormal, -0, +0, +denormal, +normal, +inf (Vega ISA manual,
+/// V_CMP_CLASS_F32).
 template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
     const bool negative = (bits_of(a) & FloatTraits<T>::kSign) != 0;
-    u32 place = negative ? 3 : 8;
+    u32 bit_number = negative ? 3 : 8;
     if (a != a)
-        place = is_signalling(a) ? 0 : 1;
+        bit_number = is_signalling(a) ? 0 : 1;
     else if (exponent_of(a) == FloatTraits<T>::kMaxExponent)
-        place = negative ? 2 : 9;
+        bit_number = negative ? 2 : 9;
     else if (a == T{0})
-        place = negative ? 5 : 6;
+        bit_number = negative ? 5 : 6;
     else if (exponent_of(a) == 0)
-        place = negative ? 4 : 7;
-    return ((classes >> place) & 1) != 0;
+        bit_number = negative ? 4 : 7;
+    return ((classes >> bit_number) & 1) != 0;
 }
 
 // ---- division helpers: quotient estimate a, denominator b, numerator c
@@ -282,7 +288,7 @@ template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     if (tiny_quotient) return same_bits(a, c) ? scale_by(a, F::kScale) : a;
     return exponent_of(c) <= F::kTiny ? scale_by(a, F::kScale) : a;
 }
-/// Whether v_div_fmas must scale the quotient back.
+/// True if v_div_fmas must scale the quotient back.
 template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (c == T{0} || b == T{0}) return false;
     if (exponent_of(c) - exponent_of(b) >= FloatTraits<T>::kFar) return true;
@@ -298,7 +304,7 @@ template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
     const T plain = absolute(magnitude);
     return negative ? -plain : plain;
 }
-/// The special cases that the iteration gets wrong: zeros, infinities, NaNs, underflow.
+/// Corrects the special cases that the iteration gets wrong: zeros, infinities, NaNs, underflow.
 template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     using F = FloatTraits<T>;
     const bool negative = ((bits_of(b) ^ bits_of(c)) & F::kSign) != 0;
@@ -312,16 +318,16 @@ template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     if (absolute(b) == infinity || c == T{0}) return with_sign(T{0}, negative);
     if (exponent_of(c) - exponent_of(b) < FloatTraits<T>::kUnderflow)
         return with_sign(from_bits<T>(1) / T{2},
-                         negative);  // underflow as the rounding mode has it
+                         negative);  // rounds the underflow as MODE says
     return with_sign(a != a ? infinity : a, negative);
 }
 
 /// 53 bits of 2 / pi that matter for the argument reduction of `a`, segment `b`.
 f64 trig_preop(f64 a, u32 b);
 
-// ---- half precision: computed in single (or double), rounded once in the host's mode
+// ---- half precision: each step is computed in single (or double) and rounded in the host's mode
 
-/// Exact. The multiplication normalises denormals, so no loop is needed and it vectorises.
+/// Exact. The multiplication normalises denormals without a loop, so that callers' loops vectorise.
 VGPU_INLINE f32 to_f32(f16 a) {
     const u32 magnitude = u32{a.bits} & 0x7fff;
     const u32 sign = (u32{a.bits} & 0x8000) << 16;
@@ -331,7 +337,7 @@ VGPU_INLINE f32 to_f32(f16 a) {
     return std::bit_cast<f32>((magnitude >= 0x7c00 ? special : number) | sign);
 }
 
-/// Infinity or the largest number: the host's own overflow decides, by its rounding mode.
+/// Infinity or the largest number: the host's overflow in its rounding mode decides.
 template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
     constexpr T to_overflow = sizeof(T) == 4 ? static_cast<T>(0x1p112) : static_cast<T>(0x1p1008);
     const bool infinite = absolute(too_big * to_overflow) > std::numeric_limits<T>::max();
@@ -388,7 +394,7 @@ VGPU_INLINE f16 fma_of(f16 a, f16 b, f16 c) {
 VGPU_INLINE f16 flushed(f16 a) {
     return (a.bits & 0x7c00) == 0 ? f16{static_cast<u16>(a.bits & 0x8000)} : a;
 }
-/// The unfused half-precision multiply-add never sees denormals.
+/// The unfused half-precision multiply-add flushes denormals, whatever MODE says.
 VGPU_INLINE f16 mad_of(f16 a, f16 b, f16 c) {
     const f16 product = flushed(to_f16(to_f32(flushed(a)) * to_f32(flushed(b))));
     return flushed(to_f16(to_f32(product) + to_f32(flushed(c))));

@@ -14,8 +14,9 @@ namespace vgpu::softgpu::isa {
 
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Hardware frees waiting waves when a barrier is complete. Here waves check later, when others may
-/// have completed the next one, so each barrier has a number. A waiting wave's ticket is never 0.
+/// Hardware frees waiting waves when a barrier is complete. Here a wave checks later, when other
+/// waves may have completed the next barrier as well, so each barrier has a number. The ticket of a
+/// waiting wave is never 0.
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
     constexpr u16 in_use = std::numeric_limits<u16>::max();
     return static_cast<GlobalWaveSync::Ticket>(barrier % in_use + 1);
@@ -94,7 +95,7 @@ u32 first_value(const Env& env, const Instruction& i) {
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];
 }
 
-/// The wave executes the instruction again in its next run; other waves run meanwhile.
+/// The wave executes the instruction again in its next slice; other waves run meanwhile.
 Outcome wait(Env& env, const Instruction& i) {
     env.wave.pc = i.pc;
     env.slept = true;
@@ -106,9 +107,9 @@ Outcome do_gws_init(Env& env, const Instruction& i, GlobalWaveSync& sync) {
     return Outcome::Next;
 }
 Outcome do_gws_barrier(Env& env, const Instruction& i, GlobalWaveSync& sync) {
-    const bool goes_on =
+    const bool continues =
         sync.arrive(resource_of(env, i), first_value(env, i), env.wave.sync_ticket);
-    return goes_on ? Outcome::Next : wait(env, i);
+    return continues ? Outcome::Next : wait(env, i);
 }
 Outcome do_gws_sema_v(Env& env, const Instruction& i, GlobalWaveSync& sync) {
     sync.release(resource_of(env, i), 1);
@@ -119,15 +120,15 @@ Outcome do_gws_sema_br(Env& env, const Instruction& i, GlobalWaveSync& sync) {
     return Outcome::Next;
 }
 Outcome do_gws_sema_p(Env& env, const Instruction& i, GlobalWaveSync& sync) {
-    const bool goes_on = sync.acquire(resource_of(env, i), env.wave.sync_ticket);
-    return goes_on ? Outcome::Next : wait(env, i);
+    const bool continues = sync.acquire(resource_of(env, i), env.wave.sync_ticket);
+    return continues ? Outcome::Next : wait(env, i);
 }
 Outcome do_gws_sema_release_all(Env& env, const Instruction& i, GlobalWaveSync& sync) {
     sync.release_all(resource_of(env, i));
     return Outcome::Next;
 }
 
-/// A process without GWS gets an error, not a barrier that lets every wave pass.
+/// A process without GWS gets an illegal instruction, not a barrier that lets every wave pass.
 template <Outcome (*Operation)(Env&, const Instruction&, GlobalWaveSync&)>
 Outcome with_sync(Env& env, const Instruction& i) {
     if (env.context.wave_sync == nullptr) return Outcome::Illegal;

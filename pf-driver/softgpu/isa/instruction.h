@@ -3,8 +3,9 @@
 // One decoded instruction: its operation, its operands, and the function that executes it. The
 // operations are the rows of ops/*.def; Op is expanded from them, in their order.
 //
-// An Instruction depends only on the machine words and the address they were found at, so it can be
-// shared by all waves that execute it. Made by isa/decode, executed by isa/execute.
+// An Instruction depends only on the machine words, the address they were found at and the variant
+// of the execute unit, so all waves that execute it can share it. Made by isa/decode, executed by
+// isa/execute.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace vgpu::softgpu::isa {
 
-/// The numbers hold for this build only: nothing that is stored may contain one.
+/// All operations. The numbers hold for this build only: nothing that is stored may contain one.
 enum class Op : std::uint16_t {
 #define ROW(kind, mnemonic, ...) mnemonic,
 #include "pf-driver/softgpu/isa/ops/all.inc"
@@ -39,18 +40,18 @@ enum class Type : std::uint8_t {
     mask,        ///< one bit per lane in a scalar pair
     sgpr,        ///< a scalar register as result of a vector operation
     lane_index,  ///< a scalar that selects a lane
-    lane_value,  ///< a scalar that goes to one lane
+    lane_value,  ///< a scalar that is written to one lane
 };
 
 enum class OperandKind : std::uint8_t {
     None,
     Vgpr,
-    Scalar,          ///< place in the scalar file
+    Scalar,          ///< register in the scalar file
     Constant,        ///< zero-extended if 64 bits are read
     ConstantSigned,  ///< sign-extended if 64 bits are read
     ConstantHigh,    ///< the high half if 64 bits are read; the low one is 0
     InverseTwoPi,    ///< the 64-bit constant 1 / (2 * pi)
-    Special,         ///< apertures, VCCZ, EXECZ, SCC: `value` is the operand number
+    Special,         ///< apertures, VCCZ, EXECZ, SCC, LDS_DIRECT: `value` is the operand number
 };
 
 /// Part of a 32-bit register, in the numbers of the SDWA encoding.
@@ -66,10 +67,10 @@ struct Operand {
     bool negate = false;
     bool absolute = false;
     std::uint32_t value = 0;
-    bool is_literal = false;  ///< a constant that stood behind the instruction
+    bool is_literal = false;  ///< true for the constant after the instruction word
 };
 
-/// Ways to reach the operation itself.
+/// The wrapper through which the operation runs (modifiers.cpp).
 enum class Modifier : std::uint8_t {
     None,
     Sdwa,  ///< parts of registers
@@ -83,9 +84,9 @@ enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 enum class Outcome : std::uint8_t {
     Next,
     Jump,          ///< the wave's pc has been set
-    Yield,         ///< continue behind the instruction in the wave's next run
-    JumpAndYield,  ///< the wave's pc has been set; continue there in its next run
-    Fault,         ///< memory; the pc stays
+    Yield,         ///< continue after the instruction in the wave's next slice
+    JumpAndYield,  ///< the wave's pc has been set; continue there in its next slice
+    Fault,         ///< of a memory access; the pc stays at the instruction
     Illegal,
     Trap,
     Exception,  ///< arithmetic, enabled in MODE; the result has been written
@@ -95,26 +96,27 @@ struct Env;
 struct Instruction;
 using Handler = Outcome (*)(Env&, const Instruction&);
 
-/// decode() sets all fields except `handler` and `inner`, which the cache sets.
+/// decode() sets all fields except `handler`, `inner` and `pc`, which DecodeCache sets.
 struct Instruction {
     Handler handler = nullptr;
     Handler inner = nullptr;  ///< the operation itself, if `handler` is a modifier around it
-    /// Its address: branches and s_getpc count from here.
+    /// Address of the instruction. Branches and s_getpc use the address after it, pc + size.
     std::uint64_t pc = 0;
     Op op = Op::Illegal;
     std::uint8_t size = 4;      ///< bytes
-    std::uint8_t dst = 0;       ///< vector register or place in the scalar file
+    std::uint8_t dst = 0;       ///< vector register, or register in the scalar file
     std::uint8_t dst_regs = 0;  ///< vector registers written
-    std::uint8_t sdst = 0;      ///< scalar pair that gets a mask
-    /// Clamps float results to [0, 1]; integer results saturate if the operation can.
+    std::uint8_t sdst = 0;      ///< scalar pair that receives a mask
+    /// True if float results are clamped to [0, 1], and integer results saturate if the operation
+    /// can.
     bool clamp = false;
     std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
-    bool keep_high = false;  ///< a 16-bit result leaves the other half unchanged
+    bool keep_high = false;  ///< true if a 16-bit result leaves the other half unchanged
     FloatClass float_class = FloatClass::None;
-    /// The block ends here: control may continue elsewhere, or MODE may change.
+    /// True if the block ends here: control may continue elsewhere, or MODE may change.
     bool ends_block = false;
     Modifier modifier = Modifier::None;
-    bool returns = false;  ///< an atomic returns the old value (GLC)
+    bool returns = false;  ///< true if an atomic returns the old value (GLC)
     std::array<Operand, 4> src{};
     std::int32_t imm = 0;  ///< offset, branch distance, constant
 
@@ -136,14 +138,14 @@ struct Instruction {
     // MUBUF, MTBUF
     bool offset_enable = false;
     bool index_enable = false;
-    bool to_lds = false;      ///< the result goes to LDS instead of registers
-    std::uint8_t format = 0;  ///< MTBUF: data format, number format above it (enc::kMtbufFormat)
+    bool to_lds = false;      ///< true if the result goes to LDS, not to registers
+    std::uint8_t format = 0;  ///< MTBUF: data and number format (enc::kMtbufFormat)
 
-    /// For messages; the second word is 0 for a short instruction.
+    /// The machine words, for error reports; the second is 0 for a short instruction.
     std::array<std::uint32_t, 2> words{};
 };
 
-/// Properties of an operation that its row states.
+/// The format of the machine words of an operation (Vega ISA manual, "Microcode Formats").
 enum class Encoding : std::uint8_t {
     Sop2,
     Sop1,
@@ -164,17 +166,18 @@ enum class Encoding : std::uint8_t {
     Mtbuf,
 };
 
+/// How an operation differs from most operations of its encoding.
 enum class Trait : std::uint8_t {
     Plain,
-    CarryOut,   ///< writes a mask besides the result
-    OldResult,  ///< source 2 is the old destination
-    Constant,   ///< source 2 is the constant that follows
+    CarryOut,   ///< writes a mask in addition to the result
+    OldResult,  ///< source 2 is the old destination; of a memory operation: it is an atomic
+    Constant,   ///< source 2 is the literal constant; of a memory operation: it has no address
     WritesExec,
-    KeepsHigh,
+    KeepsHigh,   ///< a 16-bit result leaves the other half of the register unchanged
     Packed,      ///< 16-bit components, two in a register
-    ReadsVcc,    ///< reads VCC besides its sources; SMEM: through a buffer descriptor
-    GlobalSync,  ///< DS: on the counters of global wave sync, with data where others have an
-                 ///< address
+    BufferBase,  ///< SMEM: the base is a buffer descriptor
+    GlobalSync,  ///< DS: acts on the counters of global wave sync; its data is in the register
+                 ///< in which other DS operations have their address
 };
 
 /// One row of ops/*.def as data.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of eight lanes at a time, if all eight touch one page (or LDS): one TLB lookup
-// and one range check for the eight, then one move if their places are adjacent or equal, else a
-// gather. Groups that do not fit go lane by lane.
+// Memory accesses of eight lanes at a time, if all eight are in one page or in LDS: one range
+// check, and for a page one TLB lookup, for the eight. If their addresses are adjacent or equal,
+// one move follows, else a gather or one move for each lane. Other groups are accessed lane by
+// lane.
 //
 // Included into the namespace of one execute unit, like memory_access.h.
 #pragma once
@@ -18,10 +19,10 @@ constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
 /// Offsets of eight lanes in a page or in LDS. Lanes that are off have the offset of the first lane
 /// that is on.
-struct GroupPlaces {
+struct GroupOffsets {
     alignas(32) u32 at[kGroup];
-    bool follow = false;  ///< words, each directly behind the last
-    bool are_one = false;
+    bool is_consecutive = false;  ///< true if each offset is 4 bytes after the previous one
+    bool is_uniform = false;      ///< true if all offsets are equal
 };
 
 #if defined(__AVX2__)
@@ -37,17 +38,18 @@ VGPU_INLINE bool is_zero(__m256i value) {
     return _mm256_testz_si256(value, value) != 0;
 }
 
-VGPU_INLINE void compare(GroupPlaces& places) {
-    const __m256i at = load_vector(places.at);
+VGPU_INLINE void compare(GroupOffsets& offsets) {
+    const __m256i at = load_vector(offsets.at);
     const __m256i distance =
         _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
     const __m256i words = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    places.follow = is_zero(_mm256_xor_si256(distance, words));
-    places.are_one = is_zero(distance);
+    offsets.is_consecutive = is_zero(_mm256_xor_si256(distance, words));
+    offsets.is_uniform = is_zero(distance);
 }
 
-/// Places of four addresses in `page`; lanes from `first` on whose bit in `on` is clear get `lead`.
-VGPU_INLINE __m256i places_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
+/// Offsets in `page` of the four lanes from `first` on. A lane whose bit in `on` is clear gets the
+/// offset of `lead`.
+VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
     const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
                                               _mm256_setzero_si256());
@@ -57,90 +59,91 @@ VGPU_INLINE __m256i places_of_four(const u64* at, u64 page, u64 lead, u32 on, u3
 }
 
 /// False if a lane that is on has bytes outside the page.
-VGPU_INLINE bool find_places(const u64* at, u64 page, u64 lead, u32 on, u32 size,
-                             GroupPlaces& places) {
+VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
+                              GroupOffsets& offsets) {
     constexpr int kEvenWords = 0x88, kLowHalvesFirst = 0xd8;
-    const __m256i low = places_of_four(at, page, lead, on, 0);
-    const __m256i high = places_of_four(at, page, lead, on, 4);
+    const __m256i low = offsets_of_four(at, page, lead, on, 0);
+    const __m256i high = offsets_of_four(at, page, lead, on, 4);
     const __m256i last = _mm256_set1_epi64x(i64{size} - 1);
     const __m256i reach = _mm256_or_si256(_mm256_or_si256(low, _mm256_add_epi64(low, last)),
                                           _mm256_or_si256(high, _mm256_add_epi64(high, last)));
     const __m256i words = _mm256_castps_si256(
         _mm256_shuffle_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), kEvenWords));
-    store_vector(places.at, _mm256_permute4x64_epi64(words, kLowHalvesFirst));
+    store_vector(offsets.at, _mm256_permute4x64_epi64(words, kLowHalvesFirst));
     constexpr i64 kOutside = ~static_cast<i64>(mem::Port::kPageBytes - 1);
     return _mm256_testz_si256(reach, _mm256_set1_epi64x(kOutside)) != 0;
 }
 #else
-VGPU_INLINE void compare(GroupPlaces& places) {
+VGPU_INLINE void compare(GroupOffsets& offsets) {
     u32 run = 0, same = 0;
     for (u32 l = 0; l < kGroup; ++l) {
-        const u32 distance = places.at[l] - places.at[0];
+        const u32 distance = offsets.at[l] - offsets.at[0];
         run |= distance ^ (l * 4);
         same |= distance;
     }
-    places.follow = run == 0;
-    places.are_one = same == 0;
+    offsets.is_consecutive = run == 0;
+    offsets.is_uniform = same == 0;
 }
 
 /// False if a lane that is on has bytes outside the page.
-VGPU_INLINE bool find_places(const u64* at, u64 page, u64 lead, u32 on, u32 size,
-                             GroupPlaces& places) {
+VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
+                              GroupOffsets& offsets) {
     u64 reach = 0;
     for (unsigned l = 0; l < kGroup; ++l) {
-        const u64 place = (((on >> l) & 1) != 0 ? at[l] : lead) - page;
-        reach |= place | (place + size - 1);
-        places.at[l] = static_cast<u32>(place);
+        const u64 offset = (((on >> l) & 1) != 0 ? at[l] : lead) - page;
+        reach |= offset | (offset + size - 1);
+        offsets.at[l] = static_cast<u32>(offset);
     }
     return reach < mem::Port::kPageBytes;
 }
 #endif
 
-/// The word at `memory` plus each lane's place.
-VGPU_INLINE void gather_words(const std::byte* memory, const GroupPlaces& places, u32* to) {
-    if (places.follow) {
-        std::memcpy(to, memory + places.at[0], kGroup * sizeof(u32));
+/// Loads the word at `memory` plus each lane's offset.
+VGPU_INLINE void gather_words(const std::byte* memory, const GroupOffsets& offsets, u32* to) {
+    if (offsets.is_consecutive) {
+        std::memcpy(to, memory + offsets.at[0], kGroup * sizeof(u32));
         return;
     }
-    if (places.are_one) {
+    if (offsets.is_uniform) {
         u32 word = 0;
-        std::memcpy(&word, memory + places.at[0], sizeof word);
+        std::memcpy(&word, memory + offsets.at[0], sizeof word);
         for (unsigned l = 0; l < kGroup; ++l) to[l] = word;
         return;
     }
 #if defined(__AVX2__)
     const auto* const words = static_cast<const int*>(static_cast<const void*>(memory));
-    store_vector(to, _mm256_i32gather_epi32(words, load_vector(places.at), 1));
+    store_vector(to, _mm256_i32gather_epi32(words, load_vector(offsets.at), 1));
 #else
-    for (unsigned l = 0; l < kGroup; ++l) std::memcpy(to + l, memory + places.at[l], sizeof(u32));
+    for (unsigned l = 0; l < kGroup; ++l) std::memcpy(to + l, memory + offsets.at[l], sizeof(u32));
 #endif
 }
 
-/// Bytes and halves: values of T, extended to words.
+/// Like gather_words(), for values of T (bytes or halves), which are extended to words.
 template <class T>
-VGPU_INLINE void gather_parts(const std::byte* memory, const GroupPlaces& places, u32* to) {
+VGPU_INLINE void gather_parts(const std::byte* memory, const GroupOffsets& offsets, u32* to) {
     for (unsigned l = 0; l < kGroup; ++l) {
         T value;
-        std::memcpy(&value, memory + places.at[l], sizeof value);
+        std::memcpy(&value, memory + offsets.at[l], sizeof value);
         to[l] = static_cast<u32>(i32{value});
     }
 }
 
-/// The pages that an instruction touches. The last host address is kept, valid for the instruction.
+/// Finds the pages that an instruction accesses. Keeps the last host address, which stays valid
+/// until the instruction ends.
 class PageCursor {
 public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
 
     /// Host address of the page that holds `size` bytes at each of the eight addresses whose bit in
     /// `on` (never 0) is set; nullptr if they are not in one page, or it has no host address.
-    VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupPlaces& places) {
+    VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupOffsets& offsets) {
         const u64 lead = at[std::countr_zero(on)];
         const u64 page = lead & ~(mem::Port::kPageBytes - 1);
-        if (!find_places(at, page, lead, on, size, places)) return nullptr;
+        if (!find_offsets(at, page, lead, on, size, offsets)) return nullptr;
         if (page != page_) {
             page_ = page;
             host_ = port_.at(GpuVa{page}, access_);
-            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane way reports the lane
+            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane path reports the lane
         }
         return host_;
     }
@@ -156,31 +159,31 @@ private:
 /// page.
 template <class T, unsigned Count>
 VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned first, Row* rows) {
-    GroupPlaces places;
-    const std::byte* const host = pages.find(at + first, on, Count * sizeof(T), places);
+    GroupOffsets offsets;
+    const std::byte* const host = pages.find(at + first, on, Count * sizeof(T), offsets);
     if (host == nullptr) return false;
     if constexpr (sizeof(T) == 4) {
-        compare(places);
+        compare(offsets);
         for (unsigned k = 0; k < Count; ++k)
-            gather_words(host + k * sizeof(T), places, rows[k].lane + first);
+            gather_words(host + k * sizeof(T), offsets, rows[k].lane + first);
     } else {
-        gather_parts<T>(host, places, rows[0].lane + first);
+        gather_parts<T>(host, offsets, rows[0].lane + first);
     }
     return true;
 }
 
-/// Stores `Count` registers from `source` on, or one smaller T after `shift`, for each lane of a
-/// group; false if they are not in one page.
+/// Stores `Count` registers from `source` on, or one smaller T that begins at bit `shift`, for each
+/// lane of a group; false if they are not in one page.
 template <class T, unsigned Count>
 VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned first,
                              const VgprRow* source, unsigned shift) {
-    GroupPlaces places;
-    std::byte* const host = pages.find(at + first, on, Count * sizeof(T), places);
+    GroupOffsets offsets;
+    std::byte* const host = pages.find(at + first, on, Count * sizeof(T), offsets);
     if (host == nullptr) return false;
     if constexpr (sizeof(T) == 4 && Count == 1) {
-        compare(places);
-        if (places.follow && on == kWholeGroup) {
-            std::memcpy(host + places.at[0], source->lane.data() + first, kGroup * sizeof(u32));
+        compare(offsets);
+        if (offsets.is_consecutive && on == kWholeGroup) {
+            std::memcpy(host + offsets.at[0], source->lane.data() + first, kGroup * sizeof(u32));
             return true;
         }
     }
@@ -188,7 +191,7 @@ VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned 
         if (((on >> l) & 1) == 0) continue;
         for (unsigned k = 0; k < Count; ++k) {
             const T value = static_cast<T>(source[k].lane[first + l] >> shift);
-            std::memcpy(host + places.at[l] + k * sizeof(T), &value, sizeof value);
+            std::memcpy(host + offsets.at[l] + k * sizeof(T), &value, sizeof value);
         }
     }
     return true;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions that the value expressions of ops/*.def call, one lane at a time, written so that a
-// loop over lanes vectorises. They round as the host's control register says, which the run loop
-// sets from MODE. Each is included into the namespace of one execute unit (VGPU_ISA_VARIANT), so
-// that code for different processors never mixes.
+// The integer functions that the value expressions of ops/*.def call, one lane at a time, written
+// so that a loop over lanes vectorises. Each execute unit includes this file into its own namespace
+// (VGPU_ISA_VARIANT), so that code for different processors never mixes.
 #pragma once
 
 #include <bit>
@@ -65,7 +64,7 @@ VGPU_INLINE u32 popcount(u32 a) {
 VGPU_INLINE u32 popcount(u64 a) {
     return static_cast<u32>(std::popcount(a));
 }
-/// Place of the lowest one bit; all ones if none.
+/// Number of the lowest bit that is set; all ones if none.
 template <class T> VGPU_INLINE u32 first_one(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countr_zero(a));
 }
@@ -133,7 +132,7 @@ template <class T, class Wide> VGPU_INLINE T saturate(Wide value) {
     if (std::cmp_less(value, low)) return low;
     return std::cmp_greater(value, high) ? high : static_cast<T>(value);
 }
-/// V_MBCNT_LO: the lower 32 of the lanes below this one.
+/// V_MBCNT_LO: a mask of the lanes below this one, among the lower 32 lanes.
 VGPU_INLINE u32 lanes_below_lo(u32 lane) {
     return lane >= 32 ? ~0u : (1u << lane) - 1;
 }
@@ -153,7 +152,7 @@ VGPU_INLINE u32 sad_u8(u32 a, u32 b) {
     return byte_difference(a, b, 0) + byte_difference(a, b, 1) + byte_difference(a, b, 2) +
            byte_difference(a, b, 3);
 }
-/// Like sad_u8, but bytes whose reference is 0 do not count.
+/// Like sad_u8, but bytes that are 0 in `b`, the reference, do not count.
 VGPU_INLINE u32 msad_u8(u32 a, u32 b) {
     u32 sum = 0;
     for (u32 i = 0; i < 4; ++i) sum += byte_of(b, i) == 0 ? 0 : byte_difference(a, b, i);
@@ -163,7 +162,7 @@ VGPU_INLINE u32 sad_u16(u32 a, u32 b) {
     const u32 a0 = a & 0xffff, b0 = b & 0xffff, a1 = a >> 16, b1 = b >> 16;
     return (a0 > b0 ? a0 - b0 : b0 - a0) + (a1 > b1 ? a1 - b1 : b1 - a1);
 }
-/// Four sums of differences, each saturated with 16 bits of `c`.
+/// Four sums of absolute differences; each adds 16 bits of `c` and saturates.
 template <u32 (*Sad)(u32, u32)> VGPU_INLINE u64 sums_pk(u64 a, u32 b, u64 c) {
     u64 out = 0;
     for (u32 i = 0; i < 4; ++i) {
@@ -178,8 +177,8 @@ VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
         out |= ((byte_of(a, i) + byte_of(b, i) + (byte_of(c, i) & 1)) >> 1) << (8 * i);
     return out;
 }
-VGPU_INLINE u32 insert_byte(u32 into, u32 place, u32 byte) {
-    return (into & ~(0xffu << (8 * place))) | ((byte & 0xff) << (8 * place));
+VGPU_INLINE u32 insert_byte(u32 into, u32 index, u32 byte) {
+    return (into & ~(0xffu << (8 * index))) | ((byte & 0xff) << (8 * index));
 }
 /// Selectors 8 to 11: the signs of bytes 1, 3, 5, 7; 12: 0; more: 0xff (manual, V_PERM_B32).
 VGPU_INLINE u32 permuted_byte(u64 bytes, u32 selector) {

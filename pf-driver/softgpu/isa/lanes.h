@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // One operation on 64 lanes: fetch the operands as rows of 64 words, compute lane by lane in a loop
-// that the compiler vectorises, and write back under EXEC. With all lanes on, results go straight
-// to the register; otherwise they are blended in (a masked store would be several times slower).
+// that the compiler vectorises, and write back under EXEC. With all lanes on and no output
+// modifier, results go straight to the register; otherwise they are blended in (a masked store
+// would be several times slower).
 //
 // Included into the namespace of one execute unit, like float_math.h.
 #pragma once
@@ -30,14 +31,14 @@ struct alignas(64) Row {
     u32 lane[kLanes];
 };
 
-/// An operand: low words, and high words if it has 64 bits.
-/// Points into the register file or at a row on the stack; nothing is owned.
+/// An operand: low words, and high words if it has 64 bits. The pointers lead into the register
+/// file or to a row on the stack; this struct owns neither.
 struct Rows {
     const u32* low = nullptr;
     const u32* high = nullptr;
 };
 
-/// Two registers per lane: low words in the first, high words in the second.
+/// True if T occupies two registers per lane: low words in the first, high words in the second.
 template <class T> inline constexpr bool kIsWide = sizeof(T) == 8;
 template <class T>
 inline constexpr bool kIsFloat =
@@ -47,26 +48,26 @@ inline void fill(Row& row, u32 value) {
     for (unsigned l = 0; l < kLanes; ++l) row.lane[l] = value;
 }
 
-/// All ones in the lanes of `bits`.
+/// Writes all ones to the lanes whose bit is set in `bits`, and 0 to the others.
 inline void expand(u64 bits, u32* out) {
 #if defined(__AVX2__)
-    const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for (unsigned k = 0; k < 8; ++k) {
         const __m256i byte = _mm256_set1_epi32(static_cast<int>((bits >> (8 * k)) & 0xff));
-        const __m256i lanes = _mm256_cmpeq_epi32(_mm256_and_si256(byte, place), place);
+        const __m256i lanes = _mm256_cmpeq_epi32(_mm256_and_si256(byte, lane_bits), lane_bits);
         _mm256_storeu_si256(static_cast<__m256i*>(static_cast<void*>(out + 8 * k)), lanes);
     }
 #else
-    const __m128i place = _mm_setr_epi32(1, 2, 4, 8);
+    const __m128i lane_bits = _mm_setr_epi32(1, 2, 4, 8);
     for (unsigned k = 0; k < 16; ++k) {
         const __m128i nibble = _mm_set1_epi32(static_cast<int>((bits >> (4 * k)) & 0xf));
-        const __m128i lanes = _mm_cmpeq_epi32(_mm_and_si128(nibble, place), place);
+        const __m128i lanes = _mm_cmpeq_epi32(_mm_and_si128(nibble, lane_bits), lane_bits);
         _mm_storeu_si128(static_cast<__m128i*>(static_cast<void*>(out + 4 * k)), lanes);
     }
 #endif
 }
 
-/// The top bits of 64 words as a mask.
+/// A mask of the top bits of 64 words.
 VGPU_INLINE u64 pack(const u32* row) {
     u64 out = 0;
 #if defined(__AVX2__)
@@ -87,7 +88,8 @@ VGPU_INLINE u64 pack(const u32* row) {
     return out;
 }
 
-/// No branches, so that the loop vectorises; `where` is all ones or all zeros per lane.
+/// Copies the lanes in which `where` is all ones; it is 0 in the others. Has no branches, so that
+/// the loop vectorises.
 VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     VGPU_LANES
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
@@ -96,10 +98,10 @@ VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
 /// Blends the lanes of a mask, usually EXEC.
 VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #if defined(__AVX2__)
-    const __m256i place = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for (unsigned first = 0; first < kLanes; first += 8) {
         const __m256i byte = _mm256_set1_epi32(static_cast<int>((lanes >> first) & 0xff));
-        const __m256i where = _mm256_cmpeq_epi32(_mm256_and_si256(byte, place), place);
+        const __m256i where = _mm256_cmpeq_epi32(_mm256_and_si256(byte, lane_bits), lane_bits);
         auto* const old = static_cast<__m256i*>(static_cast<void*>(to + first));
         const auto* const value =
             static_cast<const __m256i*>(static_cast<const void*>(from + first));
@@ -208,7 +210,7 @@ template <class T, class V> VGPU_INLINE T result_of(V value) {
         return static_cast<T>(value);
 }
 
-/// OMOD and CLAMP of one float.
+/// Applies OMOD and CLAMP to one float.
 template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, bool dx10) {
     constexpr std::array<f32, 4> kFactors{1.0f, 2.0f, 4.0f, 0.5f};
     if (omod != 0) value = value * static_cast<T>(kFactors[omod]) + T{0};
@@ -217,7 +219,7 @@ template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, 
     return value < T{0} ? T{0} : (value > T{1} ? T{1} : value);
 }
 
-/// OMOD counts only with denormals off and outside IEEE mode (manual, "Output Modifiers").
+/// OMOD applies only with denormals off and outside IEEE mode (manual, "Output Modifiers").
 inline u32 effective_omod(const Env& env, const Instruction& i) {
     const u32 shift =
         i.float_class == FloatClass::Single ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
@@ -240,9 +242,9 @@ template <class T>
     }
 }
 
-/// The rows in which a result is computed: the destination itself if all lanes are on, else spare
-/// rows until commit(). A source may be the destination, and lanes that are off keep their
-/// contents.
+/// The rows in which a result is computed: the destination itself if all lanes are on and the
+/// result is not modified, else spare rows until commit(). The destination may be a source, because
+/// each lane is read before it is written. Lanes that are off keep their contents.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;
@@ -301,7 +303,7 @@ template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The same, with a mask in addition to the result.
+/// Like vector_op(), with a mask in addition to the result.
 template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -329,7 +331,7 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes the mask of the lanes for which the comparison holds, also to EXEC if the row says so.
+/// Writes the mask of the lanes for which the comparison holds; to EXEC as well if kWritesExec.
 template <class M> Outcome compare_op(Env& env, const Instruction& i) {
     Row t[4];
     Row held;

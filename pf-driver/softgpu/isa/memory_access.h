@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Memory accesses of the execute units: bytes of one lane at a global address or in LDS, rows of
-// words to and from registers, atomics on memory that others see. A load writes no register until
-// every lane has been read, so a faulting instruction can be inspected, and repeated, as a whole.
+// words to and from registers, atomics on memory that other threads and guests access. A load
+// writes no register until every lane has been read, so a faulting instruction can be inspected,
+// and repeated, as a whole.
 //
 // Included into the namespace of one execute unit, like lanes.h.
 #pragma once
@@ -26,7 +27,8 @@ template <class T> T* typed(std::byte* at) {
     return static_cast<T*>(static_cast<void*>(at));
 }
 
-/// Records fault and lane in env.result. No fault of the port: a page reached by message failed.
+/// Records fault and lane in env.result. If the port has no fault, an access by message to the
+/// client has failed.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
     mem::Fault what = port.fault();
@@ -39,8 +41,8 @@ template <class T> T* typed(std::byte* at) {
 
 // ---- bytes of one lane
 
-/// Moves `size` bytes (at most 16) at a global address: one copy inside a page with a host address.
-/// False on a fault, which the port holds.
+/// Reads `size` bytes at a global address: one copy inside a page with a host address. False if the
+/// access fails; fault() then records why.
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
     mem::Port& port = env.context.port;
     if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
@@ -79,8 +81,8 @@ template <class T> T* typed(std::byte* at) {
 
 constexpr u64 kScratchCell = 4;
 
-/// Fields of a buffer descriptor (V#).
-/// Four SGPRs (Vega ISA manual, "Buffer Resource Descriptor"); every bit is a guest's.
+/// Fields of a buffer descriptor (V#), which is four SGPRs (Vega ISA manual, "Buffer Resource
+/// Descriptor"). The guest may set every bit.
 struct BufferDescriptor {
     u64 base;
     u32 stride;
@@ -103,16 +105,17 @@ struct BufferDescriptor {
         format |= ((w[3] >> 12) & 7) << enc::kNumberFormat.first;
         select = w[3] & 0xfff;
         if (!adds_lane) return;
-        constexpr unsigned stride_bits = 14;  // the data format's place holds more of the stride
+        constexpr unsigned stride_bits = 14;  // the data format's bits extend the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
-    /// The bits of an offset that count. Compilers fold negative registers into the immediate of a
-    /// private access, so the sum wraps there; elsewhere a register of ~0 means outside.
+    /// Mask of the bits of an offset that count. In private memory the sum wraps at 32 bits,
+    /// because compilers add an immediate to a negative register; elsewhere a register of ~0 is
+    /// outside the buffer.
     [[nodiscard]] u64 offset_mask() const {
         return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
     }
-    /// Place of byte `offset` of record `index`, without the base.
-    [[nodiscard]] u64 place(u64 index, u64 offset) const {
+    /// Distance of byte `offset` of record `index` from the base.
+    [[nodiscard]] u64 distance(u64 index, u64 offset) const {
         if (!swizzles) return index * stride + offset;
         const u64 element = offset / kScratchCell * kScratchCell;
         return (index / index_stride * stride + element) * index_stride +
@@ -124,7 +127,7 @@ struct BufferDescriptor {
 struct Addresses {
     alignas(64) u64 at[kLanes];
     u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
-    u64 in_scratch = 0;  ///< lanes whose `at` is an offset into the wave's flat scratch
+    u64 in_scratch = 0;  ///< lanes whose `at` is an offset into the lane's scratch
     u64 dropped = 0;     ///< lanes outside their buffer: loads give 0, stores do nothing
 };
 
@@ -143,15 +146,16 @@ struct Addresses {
         const u64 index = (i.index_enable ? u64{indices[l]} : 0) + (buffer.adds_lane ? l : 0);
         const u64 offset =
             (u64{i.offset_enable ? offsets[l] : 0} + static_cast<u32>(i.imm) + part * 4) & mask;
-        const u64 place = buffer.place(index, offset);
+        const u64 distance = buffer.distance(index, offset);
         const bool outside =
-            is_raw ? place + soffset + size > buffer.records : index >= buffer.records;
+            is_raw ? distance + soffset + size > buffer.records : index >= buffer.records;
         out.dropped |= u64{outside} << l;
-        out.at[l] = buffer.base + soffset + place;
+        out.at[l] = buffer.base + soffset + distance;
     }
 }
 
-/// Place in LDS of a lane's dword if the instruction has no address; M0 holds the first lane's.
+/// LDS address of a lane's dword for an instruction without an address: M0 holds the address for
+/// lane 0.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }
@@ -216,7 +220,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return find_watch_hits(env, a, lanes, size, access);
 }
 
-/// Ends an instruction whose accesses are all done.
+/// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS; an
+/// exception if MODE enables it.
 [[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
     if (watch_hits == 0) [[likely]]
         return Outcome::Next;
@@ -226,7 +231,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- rows
 
-/// Transposes: memory holds the words lane by lane, registers word by word.
+/// Transposes words: in memory all words of a lane are adjacent, in a register all lanes.
 template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
@@ -270,7 +275,7 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
 
 // ---- atomics
 
-/// The row of an atomic: value() is what it leaves in memory that holds d; a and b are its
+/// The struct of an atomic's row. value() is the new value of memory that holds d; a and b are the
 /// operands.
 #define VGPU_ATOMIC(n, type, expression, ...)                                         \
     struct n {                                                                        \
@@ -291,7 +296,7 @@ template <class T> T data_of(const Env& env, u32 first, u32 lane) {
         return std::bit_cast<T>(env.v[first].lane[lane]);
 }
 
-template <class T> void keep_old(Row* rows, u32 lane, T old) {
+template <class T> void store_old(Row* rows, u32 lane, T old) {
     if constexpr (sizeof(T) == 8) {
         const u64 bits = std::bit_cast<u64>(old);
         rows[0].lane[lane] = static_cast<u32>(bits);
@@ -301,8 +306,8 @@ template <class T> void keep_old(Row* rows, u32 lane, T old) {
     }
 }
 
-/// The host's own atomic, for memory that others see, too. M::value() computes the new value;
-/// returns the old one. `host` is aligned to T.
+/// Uses the host's atomics, because other threads and the guest may access the memory, too.
+/// M::value() computes the new value; returns the old one. `host` is aligned to T.
 template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
     std::atomic_ref<Bits> cell(*typed<Bits>(host));
@@ -323,11 +328,11 @@ template <class M, class T> bool atomic_global(Env& env, u64 va, T a, T b, T& ol
         }
         if (port.has_fault()) return false;
     }
-    if (!port.takes_atomics(GpuVa{va})) {
+    if (!port.supports_atomics(GpuVa{va})) {
         std::memset(&old, 0xff, sizeof old);
         return true;
     }
-    // Memory without a host address, or misaligned: atomic among the lanes of this engine only.
+    // Memory without a host address, or misaligned: atomic among the waves of this thread only.
     if (!read_global(env, va, &old, sizeof old)) return false;
     const T value = M::value(old, a, b);
     return write_global(env, va, &value, sizeof value);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Wrappers around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP), and
-// unusual circumstances (float modes, register indexing, registers that do not exist). Each
-// prepares a copy of the instruction whose operands are plain rows, runs the operation on it, and
-// moves the result to its place. The fast path does not use these wrappers.
+// unusual circumstances (float modes, register indexing, registers that do not exist). Each runs
+// the operation on a changed copy of the instruction, for example with scratch rows as sources, and
+// adjusts the result. Instructions without a modifier in usual blocks (is_usual() in execute.cpp)
+// do not use these wrappers.
 #include <immintrin.h>
 
 #include "pf-driver/softgpu/isa/env.h"
@@ -12,7 +13,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Places of the scratch rows behind the kernel's registers.
+/// Numbers of the scratch rows, which follow the kernel's registers.
 enum ScratchRow : u32 { kRow0, kRow1, kRow2 };
 
 VgprRow& scratch_row(Env& env, u32 which) {
@@ -24,12 +25,13 @@ u32 sign_of(Type type) {
     return type == Type::f32 ? 0x80000000u : 0u;
 }
 
-struct Place {
+/// A part of a 32-bit register.
+struct BitField {
     u32 shift;
     u32 width;
 };
 
-Place place_of(Select part) {
+BitField field_of(Select part) {
     const auto index = static_cast<u32>(part);
     if (part <= Select::Byte3) return {index * 8, 8};
     if (part == Select::Dword) return {0, 32};
@@ -38,9 +40,9 @@ Place place_of(Select part) {
 
 u32 select_part(u32 word, Select part, bool extend) {
     if (part == Select::Dword) return word;
-    const Place place = place_of(part);
-    const u32 value = (word >> place.shift) & ((1u << place.width) - 1);
-    return extend ? static_cast<u32>(enc::sign_extend(value, place.width)) : value;
+    const BitField field = field_of(part);
+    const u32 value = (word >> field.shift) & ((1u << field.width) - 1);
+    return extend ? static_cast<u32>(enc::sign_extend(value, field.width)) : value;
 }
 
 /// Replaces an operand by a scratch row.
@@ -68,13 +70,13 @@ void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
 
 u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     if (part == Select::Dword) return value;
-    const Place place = place_of(part);
-    const u32 field = (1u << place.width) - 1;
-    const u32 moved = (value & field) << place.shift;
-    if (unused == Unused::Preserve) return (old & ~(field << place.shift)) | moved;
+    const BitField field = field_of(part);
+    const u32 mask = (1u << field.width) - 1;
+    const u32 moved = (value & mask) << field.shift;
+    if (unused == Unused::Preserve) return (old & ~(mask << field.shift)) | moved;
     if (unused == Unused::Zero) return moved;
-    const u32 above = static_cast<u32>(enc::sign_extend(value & field, place.width));
-    return above << place.shift;
+    const u32 above = static_cast<u32>(enc::sign_extend(value & mask, field.width));
+    return above << field.shift;
 }
 
 /// Lane that a lane reads under a DPP control; 64 or more if none.
@@ -97,20 +99,20 @@ u32 dpp_source(u32 control, u32 lane) {
     return in_row + by >= row ? none : lane + by;
 }
 
-/// Lanes that the row and bank masks let through.
+/// True if the row and bank masks enable the lane.
 bool is_enabled(const Instruction& i, u32 lane) {
     const bool row = ((i.row_mask >> (lane / 16)) & 1) != 0;
     return row && ((i.bank_mask >> (lane % 16 / 4)) & 1) != 0;
 }
 
-// ---- numbers that MODE does not allow
+// ---- denormals and infinities that MODE does not allow
 
 bool is_vector_alu(const OpInfo& row) {
     return row.encoding >= Encoding::Vop2 && row.encoding <= Encoding::Vop3p;
 }
 
-/// Operations that keep denormals under every MODE: they move bits, test bits, or convert between
-/// two formats, only one of which has a mode (Vega ISA manual, V_CVT_F16_F32).
+/// True for operations that keep denormals under every MODE: they move bits, test bits, or convert
+/// between two formats, only one of which has a mode (Vega ISA manual, V_CVT_F16_F32).
 bool keeps_denormals(Op op) {
     switch (op) {
         case Op::v_cndmask_b32:
@@ -130,7 +132,8 @@ bool keeps_denormals(Op op) {
     }
 }
 
-/// Operations that may rightly return infinity: a division by zero, or the end of a division.
+/// True for operations that may rightly return infinity: the reciprocal or logarithm of zero, or
+/// the end of a division.
 bool divides(Op op) {
     return op == Op::v_rcp_f16 || op == Op::v_rsq_f16 || op == Op::v_log_f16 ||
            op == Op::v_div_fixup_f16 || op == Op::v_div_fixup_legacy_f16;
@@ -142,7 +145,7 @@ bool is_float(Type type) {
 
 enum class Direction : u8 { In, Out };
 
-/// Whether MODE makes denormals of a type zero.
+/// True if MODE flushes denormals of a type to zero.
 bool flushes(u32 wave_mode, Type type, Direction direction) {
     if (!is_float(type)) return false;
     const u32 shift = type == Type::f32 ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
@@ -175,7 +178,7 @@ void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     }
 }
 
-/// Replaces a source by rows that may be changed: `row` and, for f64, the next one.
+/// Copies a source to a scratch row, which may be changed: `row` and, for f64, the next row.
 void make_own(Env& env, Operand& operand, Type type, u32 row) {
     const bool is_own = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
     if (is_own) return;
@@ -193,14 +196,14 @@ void make_own(Env& env, Operand& operand, Type type, u32 row) {
     operand.value = env.vgprs + row;
 }
 
-/// Multiply-adds of mixed precision: each source is f32 or a half, the row says f32.
+/// True for multiply-adds of mixed precision: each source is f32 or a half, but the row says f32.
 bool is_mixed(const OpInfo& row) {
     return row.encoding == Encoding::Vop3p && row.src[0] == Type::f32;
 }
 
 void flush_sources(Env& env, Instruction& i) {
     const OpInfo& row = info(i.op);
-    if (is_mixed(row)) return;  // never sees denormals
+    if (is_mixed(row)) return;  // flushes denormals itself
     for (u32 k = 0; k < row.src.size(); ++k) {
         if (!flushes(env.wave.mode, row.src[k], Direction::In)) continue;
         make_own(env, i.src[k], row.src[k], 2 * k);
@@ -256,7 +259,8 @@ void bound_halves(VgprRow& result, u64 exec, const InfiniteSources& sources) {
     }
 }
 
-/// The type of the result's halves: packed operations and conversions have u32 in their rows.
+/// The type whose MODE bits apply to the result: the rows of operations with packed or mixed halves
+/// say u32.
 Type result_type(Op op) {
     const OpInfo& row = info(op);
     const bool is_packed = row.encoding == Encoding::Vop3p && row.src[0] == Type::f16;
@@ -271,7 +275,7 @@ u32 kept_bits(const Instruction& i) {
     return i.keep_high || i.op == Op::v_mad_mixlo_f16 ? high : 0;
 }
 
-/// Runs the operation itself: adjusts the sources and the result to MODE.
+/// Runs the operation itself, and adjusts its sources and its result to MODE.
 Outcome run_operation(Env& env, const Instruction& instruction) {
     const u32 wave_mode = env.wave.mode;
     constexpr u32 float_bits = mode::kFloatBits | mode::kHalfOverflow;
@@ -302,7 +306,7 @@ Outcome run_operation(Env& env, const Instruction& instruction) {
 
 constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15;
 constexpr unsigned kMxcsrRounding = 13;
-/// MODE counts nearest, up, down, zero; the host nearest, down, up, zero.
+/// Rounding modes 0 to 3 are nearest, up, down, zero in MODE, but nearest, down, up, zero in MXCSR.
 constexpr std::array<u32, 4> kHostRounding{0, 2, 1, 3};
 
 u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
@@ -315,7 +319,7 @@ u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
 }
 
 /// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds the index and the operands that it applies to.
-/// Adds the index to their registers; false if a register leaves the file.
+/// Adds the index to their registers; false if the result would be beyond the last register.
 bool apply_index(const Env& env, Instruction& i) {
     const u32 index = env.m0() & 0xff;
     const u32 which = env.m0() >> 12;
@@ -328,7 +332,8 @@ bool apply_index(const Env& env, Instruction& i) {
     return true;
 }
 
-/// Registers that the kernel does not have: sources read v0 instead, results are dropped.
+/// Handles registers that the kernel does not have: sources read v0 instead. False if the kernel
+/// does not have the result's registers, so that the result must be dropped.
 bool keep_inside(const Env& env, Instruction& i) {
     for (Operand& source : i.src)
         if (source.kind == OperandKind::Vgpr && source.value + source.regs > env.vgprs)
@@ -340,7 +345,7 @@ bool keep_inside(const Env& env, Instruction& i) {
 
 constexpr u32 kMxcsrFlags = 0x3f;
 
-/// A number of the type on which no operation raises an exception; `word` counts from the low one.
+/// Word `word` (0 is the low one) of 1.0 in the type, on which no operation raises an exception.
 u32 harmless_word(Type type, u32 word) {
     constexpr u32 one = 0x3f800000, one_high = 0x3ff00000, two_halves = 0x3c003c00;
     if (type == Type::f64) return word == 0 ? 0 : one_high;
@@ -361,25 +366,25 @@ public:
         }
     }
     ~QuietLanes() {
-        for (u32 k = count_; k-- > 0;) swap_in(saved_[k]);
+        for (u32 k = count_; k-- > 0;) restore(saved_[k]);
     }
     QuietLanes(const QuietLanes&) = delete;
     QuietLanes& operator=(const QuietLanes&) = delete;
 
 private:
     struct Saved {
-        u32 place = 0;
+        u32 vgpr = 0;
         VgprRow row{};
     };
-    void quieten(u32 place, u32 word) {
+    void quieten(u32 vgpr, u32 word) {
         Saved& saved = saved_[count_++];
-        saved = {place, env_.v[place]};
+        saved = {vgpr, env_.v[vgpr]};
         for (u32 l = 0; l < kLanes; ++l)
-            if (((off_ >> l) & 1) != 0) env_.v[place].lane[l] = word;
+            if (((off_ >> l) & 1) != 0) env_.v[vgpr].lane[l] = word;
     }
-    void swap_in(const Saved& saved) {
+    void restore(const Saved& saved) {
         for (u32 l = 0; l < kLanes; ++l)
-            if (((off_ >> l) & 1) != 0) env_.v[saved.place].lane[l] = saved.row.lane[l];
+            if (((off_ >> l) & 1) != 0) env_.v[saved.vgpr].lane[l] = saved.row.lane[l];
     }
 
     Env& env_;
@@ -395,8 +400,9 @@ u32 exceptions(const Instruction& i, u32 host_flags) {
     return (flags & ~trapsts::kDivideByZero) | trapsts::kIntegerDivideByZero;
 }
 
-/// Runs an operation that may raise exceptions which the wave has enabled.
-Outcome run_watched(Env& env, const Instruction& i) {
+/// Runs an operation and records the exceptions that it raises in TRAPSTS. Outcome::Exception if
+/// the wave has enabled one of them.
+Outcome run_with_exceptions(Env& env, const Instruction& i) {
     Outcome outcome = Outcome::Next;
     {
         const QuietLanes quiet(env, i);
@@ -408,7 +414,7 @@ Outcome run_watched(Env& env, const Instruction& i) {
     return outcome == Outcome::Next && (raised & enabled) != 0 ? Outcome::Exception : outcome;
 }
 
-/// v_swap writes its source as a second result.
+/// True for v_swap, which writes its source as a second result.
 bool writes_source(Op op) {
     return op == Op::v_swap_b32;
 }
@@ -435,8 +441,8 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// Lanes whose source does not exist are off for the operation, or read 0 with BOUND_CTRL. Lanes
-/// that the row and bank masks hide are always off.
+/// Lanes whose source lane does not exist or is off are off for the operation, or read 0 with
+/// BOUND_CTRL. Lanes that the row and bank masks disable are always off.
 Outcome run_dpp(Env& env, const Instruction& instruction) {
     Instruction i = instruction;
     const u64 exec = env.exec();
@@ -457,8 +463,9 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// The slow path of run_block(): makes per instruction the checks that usual blocks do not need.
-Outcome run_with_care(Env& env, const Instruction& instruction) {
+/// The slow path of run_block(): makes, for each instruction, the checks that usual blocks do not
+/// need.
+Outcome run_checked(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)
         return instruction.handler(env, instruction);
@@ -475,7 +482,7 @@ Outcome run_with_care(Env& env, const Instruction& instruction) {
     const bool is_watched =
         (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
     if (i.modifier == Modifier::None) i.handler = &run_operation;
-    const Outcome outcome = is_watched ? run_watched(env, i) : i.handler(env, i);
+    const Outcome outcome = is_watched ? run_with_exceptions(env, i) : i.handler(env, i);
     _mm_setcsr(before);
     return outcome;
 }

@@ -89,17 +89,17 @@ using enum Encoding;
 #define SP(n, c, f) alu(#n, Sopp, c, T(none), T(none), T(none), T(none)),
 #define SB(n, c, v) SP(n, c, v)
 #define SML(n, c, dwords) memory(#n, Smem, c, dwords, 0, 0),
-#define SMB(n, c, dwords) memory(#n, Smem, c, dwords, 0, 0, Trait::ReadsVcc),
+#define SMB(n, c, dwords) memory(#n, Smem, c, dwords, 0, 0, Trait::BufferBase),
 #define SMS(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1),
-#define SMT(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1, Trait::ReadsVcc),
+#define SMT(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1, Trait::BufferBase),
 #define SMA(n, c, encoding, t, v) \
     memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
 #define SMBA(n, c, encoding, t, v) \
-    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::ReadsVcc),
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::BufferBase),
 #define SMC(n, c, dwords) SML(n, c, dwords)
 #define SMD(n, c, dwords) SMS(n, c, dwords)
 #define SMP(n, c, f) memory(#n, Smem, c, 0, 0, 0),
-#define SMBP(n, c, f) memory(#n, Smem, c, 0, 0, 0, Trait::ReadsVcc),
+#define SMBP(n, c, f) memory(#n, Smem, c, 0, 0, 0, Trait::BufferBase),
 #define SMX(n, c, dwords, f) memory(#n, Smem, c, dwords, 0, 0, Trait::Constant),
 #define V2(n, c, d, a, b, v) alu(#n, Vop2, c, T(d), T(a), T(b), T(none)),
 #define VS2(n, c, d, a, b, v) V2(n, c, d, a, b, v)
@@ -146,7 +146,7 @@ constexpr bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A compare-and-swap in memory takes its comparand from the registers behind the data.
+/// Number of data operands: a compare-and-swap has the comparand in the registers after the data.
 constexpr std::uint8_t swap_operands(const char* name) {
     return contains(name, "cmpswap") ? 2 : 1;
 }
@@ -161,8 +161,8 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 #undef ROW
 #undef T
 
-/// Two rows of one encoding with the same number do not compile. Makes one pass over the rows,
-/// because compilers limit the steps of a constant expression.
+/// True if no two rows of one encoding have the same number. Makes one pass over the rows, because
+/// compilers limit the steps of a constant expression.
 constexpr bool numbers_are_unique() {
     std::array<bool, kEncodings * kCodes> is_taken{};
     for (const OpInfo& op : kInfo) {
@@ -178,8 +178,8 @@ static_assert(numbers_are_unique());
 constexpr OpInfo kIllegal =
     alu("illegal", Encoding::Sopp, 0xffff, Type::none, Type::none, Type::none, Type::none);
 
-/// Maps opcode number to operation, for every encoding. The 64-bit encoding contains the shorter
-/// ones, too. Built once, at the first decode.
+/// Maps opcode number to operation, for every encoding. VOP3 also has nearly all operations of
+/// VOPC, VOP2 and VOP1. Built once, by the first find_op().
 struct OpTables {
     std::array<std::array<Op, kCodes>, kEncodings> by_code;
 

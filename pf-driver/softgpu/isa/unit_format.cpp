@@ -2,7 +2,8 @@
 //
 // Execute unit: buffers with format conversion (MUBUF "format" and MTBUF). An element is up to four
 // components of 2 to 32 bits; a register holds one component, or two of 16 bits. Sources: Vega ISA
-// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md lists its gaps.
+// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md ("Formats") for cases that the
+// manual does not define.
 #define VGPU_ISA_VARIANT format_unit
 #include "pf-driver/softgpu/isa/memory_access.h"
 
@@ -23,7 +24,8 @@ enum NumberFormat : u32 {
     kFloat = 7
 };
 
-/// Bits of the components of each data format, beginning with the lowest bits of the element.
+/// Widths in bits of the components of each data format, beginning with the lowest bits of the
+/// element.
 using Widths = std::array<u8, kComponents>;
 constexpr std::array<Widths, 16> kDataFormats{{
     {},
@@ -104,7 +106,7 @@ f64 norm_top(u32 width, bool is_signed) {
     return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
 }
 
-/// The register's value: floats for scaled and normalised numbers, integers unchanged.
+/// The register's value: integers for kUint and kSint, else a float.
 u32 decode_component(u32 value, u32 width, u32 number) {
     const i32 with_sign = enc::sign_extend(value, width);
     switch (number) {
@@ -193,10 +195,10 @@ Element pack_element(const Format& format, const Values& values) {
     return out;
 }
 
-// ---- which component goes where
+// ---- order of components (DST_SEL)
 
 constexpr u32 kSelectBits = 3, kSelectOne = 1, kSelectFirst = 4;
-constexpr u32 kIdentity = 0xfac;  ///< 4, 5, 6, 7
+constexpr u32 kIdentity = 0xfac;  ///< selectors 4, 5, 6, 7
 
 u32 selector(u32 select, u32 which) {
     return (select >> (kSelectBits * which)) & 7;
@@ -225,9 +227,10 @@ Values unswizzled(const Values& values, u32 select) {
 
 // ---- registers
 
+/// The format of a buffer's elements, and the element's component for each register component.
 struct Shape {
     Format format;
-    u32 select;
+    u32 select;  ///< DST_SEL_X to W, three bits each
 };
 
 template <Encoding E> Shape shape_of(const Env& env, const Instruction& i) {
@@ -240,7 +243,7 @@ bool is_float_register(u32 number) {
     return number != kUint && number != kSint;
 }
 
-/// 16 bits of a component, as a half or the low bits of an integer; and back.
+/// A component in 16 bits: as a half, or the low bits of an integer. widened() is the inverse.
 u16 narrowed(u32 value, u32 number) {
     return is_float_register(number) ? to_f16(std::bit_cast<f32>(value)).bits
                                      : static_cast<u16>(value);
@@ -276,35 +279,38 @@ template <Layout L> Values get_values(const u32* in, u32 count, u32 number) {
     return out;
 }
 
-/// Words of an element, at least one; each is separate in memory, because buffers interleave words.
+/// Number of words of an element; 0 if it has no format. Each word has its own address, because a
+/// swizzled buffer interleaves the words of its elements.
 u32 words_of(const Format& format) {
     return (format.bytes + 3) / 4;
 }
 
-struct Places {
+/// The addresses of an element's words, of all lanes.
+struct WordAddresses {
     std::array<Addresses, kComponents> of_word;
     u32 words;
     u32 word_bytes;
 };
 
-void find_places(const Env& env, const Instruction& i, const Format& format, Places& out) {
+void find_word_addresses(const Env& env, const Instruction& i, const Format& format,
+                         WordAddresses& out) {
     out.words = words_of(format);
     out.word_bytes = std::min(format.bytes, 4u);
     for (u32 k = 0; k < out.words; ++k) buffer_addresses(env, i, k, out.word_bytes, out.of_word[k]);
 }
 
-bool is_dropped(const Places& places, u32 lane) {
+bool is_dropped(const WordAddresses& addresses, u32 lane) {
     u64 dropped = 0;
-    for (u32 k = 0; k < places.words; ++k) dropped |= places.of_word[k].dropped;
-    return places.words == 0 || ((dropped >> lane) & 1) != 0;
+    for (u32 k = 0; k < addresses.words; ++k) dropped |= addresses.of_word[k].dropped;
+    return addresses.words == 0 || ((dropped >> lane) & 1) != 0;
 }
 
-u32 watch_hits(const Env& env, const Places& places, WatchedAccess access) {
+u32 watch_hits(const Env& env, const WordAddresses& addresses, WatchedAccess access) {
     u64 lanes = env.exec();
-    for (u32 k = 0; k < places.words; ++k) lanes &= ~places.of_word[k].dropped;
+    for (u32 k = 0; k < addresses.words; ++k) lanes &= ~addresses.of_word[k].dropped;
     u32 hits = 0;
-    for (u32 k = 0; k < places.words; ++k)
-        hits |= watch_hits(env, places.of_word[k], lanes, places.word_bytes, access);
+    for (u32 k = 0; k < addresses.words; ++k)
+        hits |= watch_hits(env, addresses.of_word[k], lanes, addresses.word_bytes, access);
     return hits;
 }
 
@@ -315,17 +321,17 @@ template <Encoding E, u32 Count, Layout L> Outcome format_load(Env& env, const I
                           : L == Layout::High ? Part::High
                                               : Part::Whole;
     const Shape shape = shape_of<E>(env, i);
-    Places places;
-    find_places(env, i, shape.format, places);
+    WordAddresses addresses;
+    find_word_addresses(env, i, shape.format, addresses);
     Row rows[registers];
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         Values values{};
-        if (!is_dropped(places, lane)) {
+        if (!is_dropped(addresses, lane)) {
             Element element{};
-            for (u32 k = 0; k < places.words; ++k) {
-                const u64 va = places.of_word[k].at[lane];
-                if (!read_global(env, va, &element[k], places.word_bytes))
+            for (u32 k = 0; k < addresses.words; ++k) {
+                const u64 va = addresses.of_word[k].at[lane];
+                if (!read_global(env, va, &element[k], addresses.word_bytes))
                     return fault(env, lane, va, Access::Read);
             }
             values = unpack(shape.format, element);
@@ -339,28 +345,28 @@ template <Encoding E, u32 Count, Layout L> Outcome format_load(Env& env, const I
         row_to_lds(env, i, rows[0]);
     else
         write_back<part>(env, i.dst, rows, registers, env.exec());
-    return done_with_memory(env, watch_hits(env, places, WatchedAccess::Load));
+    return done_with_memory(env, watch_hits(env, addresses, WatchedAccess::Load));
 }
 
 template <Encoding E, u32 Count, Layout L> Outcome format_store(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
     const Shape shape = shape_of<E>(env, i);
-    Places places;
-    find_places(env, i, shape.format, places);
+    WordAddresses addresses;
+    find_word_addresses(env, i, shape.format, addresses);
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
-        if (is_dropped(places, lane)) continue;
+        if (is_dropped(addresses, lane)) continue;
         u32 words[registers];
         for (u32 k = 0; k < registers; ++k) words[k] = env.v[i.src[1].value + k].lane[lane];
         const Values values = get_values<L>(words, Count, shape.format.number);
         const Element element = pack_element(shape.format, unswizzled(values, shape.select));
-        for (u32 k = 0; k < places.words; ++k) {
-            const u64 va = places.of_word[k].at[lane];
-            if (!write_global(env, va, &element[k], places.word_bytes))
+        for (u32 k = 0; k < addresses.words; ++k) {
+            const u64 va = addresses.of_word[k].at[lane];
+            if (!write_global(env, va, &element[k], addresses.word_bytes))
                 return fault(env, lane, va, Access::Write);
         }
     }
-    return done_with_memory(env, watch_hits(env, places, WatchedAccess::Store));
+    return done_with_memory(env, watch_hits(env, addresses, WatchedAccess::Store));
 }
 
 #define BL(n, code, encoding, count, layout) \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: local data share, once per variant. Places outside the group's share read 0.
+// Execute unit: local data share (LDS). Compiled once for every variant. Outside the LDS of the
+// work-group, loads give 0 and stores do nothing.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -9,80 +10,80 @@ namespace {
 
 // ---- local data share
 
-/// The sum wraps at 32 bits: a negative address plus an offset may be a valid place.
-VGPU_INLINE u64 lds_place(u32 address, u32 offset) {
+/// The sum wraps at 32 bits: a negative address plus an offset may be a valid address.
+VGPU_INLINE u64 lds_offset(u32 address, u32 offset) {
     return address + offset;
 }
 
-/// Whether all lanes read or write LDS words that follow each other, all inside.
+/// True if all lanes are on and their LDS words follow each other, all inside the group's LDS.
 bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     if (env.exec() != ~u64{0}) return false;
     const u32 first = address[0];
-    if (lds_place(first, offset) + u64{step} * kLanes > env.lds_bytes) return false;
+    if (lds_offset(first, offset) + u64{step} * kLanes > env.lds_bytes) return false;
     u32 wrong = 0;
     for (unsigned l = 0; l < kLanes; ++l) wrong |= address[l] ^ (first + l * step);
     return wrong == 0;
 }
 
-/// Whether `size` bytes at every lane's place are in LDS, including lanes that are off, so that
+/// True if `size` bytes at every lane's address are in LDS, including lanes that are off, so that
 /// loops over all lanes need no check.
 bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
     if (size > env.lds_bytes) return false;
     u32 highest = 0;
     for (unsigned l = 0; l < kLanes; ++l) {
-        const u32 place = address[l] + offset;
-        highest = place > highest ? place : highest;
+        const u32 sum = address[l] + offset;
+        highest = sum > highest ? sum : highest;
     }
     return highest <= env.lds_bytes - size;
 }
 
-VGPU_INLINE GroupPlaces lds_places(const u32* address, u32 offset) {
-    GroupPlaces places;
-    for (unsigned l = 0; l < kGroup; ++l) places.at[l] = address[l] + offset;
-    compare(places);
-    return places;
+VGPU_INLINE GroupOffsets lds_offsets(const u32* address, u32 offset) {
+    GroupOffsets offsets;
+    for (unsigned l = 0; l < kGroup; ++l) offsets.at[l] = address[l] + offset;
+    compare(offsets);
+    return offsets;
 }
 
-/// `Count` words from the place of every lane; all_inside() holds.
+/// Loads `Count` words from the address of every lane; requires all_inside().
 template <unsigned Count>
 void gather_lds(const Env& env, const u32* address, u32 offset, Row* rows) {
     for (unsigned first = 0; first < kLanes; first += kGroup) {
-        const GroupPlaces places = lds_places(address + first, offset);
+        const GroupOffsets offsets = lds_offsets(address + first, offset);
         for (unsigned k = 0; k < Count; ++k)
-            gather_words(env.lds + 4 * k, places, rows[k].lane + first);
+            gather_words(env.lds + 4 * k, offsets, rows[k].lane + first);
     }
 }
 
-/// Writes `Count` words of every active lane, in lane order; all_inside() holds.
+/// Writes `Count` words of every active lane, in lane order; requires all_inside().
 template <unsigned Count>
 void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* source) {
     for (unsigned first = 0; first < kLanes; first += kGroup) {
         const u32 on = static_cast<u32>(env.exec() >> first) & kWholeGroup;
-        const GroupPlaces places = lds_places(address + first, offset);
-        if (Count == 1 && places.follow && on == kWholeGroup) {
-            std::memcpy(env.lds + places.at[0], source->lane.data() + first, kGroup * 4);
+        const GroupOffsets offsets = lds_offsets(address + first, offset);
+        if (Count == 1 && offsets.is_consecutive && on == kWholeGroup) {
+            std::memcpy(env.lds + offsets.at[0], source->lane.data() + first, kGroup * 4);
             continue;
         }
         for (unsigned l = 0; l < kGroup; ++l)
             for (unsigned k = 0; k < Count && ((on >> l) & 1) != 0; ++k)
-                std::memcpy(env.lds + places.at[l] + 4 * k, &source[k].lane[first + l], 4);
+                std::memcpy(env.lds + offsets.at[l] + 4 * k, &source[k].lane[first + l], 4);
     }
 }
 
-/// Three ways, fastest first: one run of words, any words inside LDS, lane by lane with checks.
+/// Three paths, fastest first: one run of words, any words inside LDS, lane by lane with checks.
 template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
     const u32* address = env.v[i.src[0].value].lane.data();
     const u32 offset = static_cast<u32>(i.imm);
     Row rows[Count];
     if (sizeof(T) == 4 && is_lds_row(env, address, offset, Count * 4)) {
-        from_memory<Count>(env.lds + lds_place(address[0], offset), rows);
+        from_memory<Count>(env.lds + lds_offset(address[0], offset), rows);
     } else if (sizeof(T) == 4 && all_inside(env, address, offset, Count * 4)) {
         gather_lds<Count>(env, address, offset, rows);
     } else {
         for (u64 left = env.exec(); left != 0; left &= left - 1) {
             const u32 lane = static_cast<u32>(std::countr_zero(left));
             T words[Count];
-            read_lds(env, lds_place(address[lane], offset), words, sizeof words);
+            read_lds(env, lds_offset(address[lane], offset), words, sizeof words);
             for (unsigned k = 0; k < Count; ++k) rows[k].lane[lane] = static_cast<u32>(words[k]);
         }
     }
@@ -95,7 +96,7 @@ template <class T, unsigned Count, Part P> Outcome lds_write(Env& env, const Ins
     const u32 offset = static_cast<u32>(i.imm);
     const u32 first = i.src[1].value;
     if (sizeof(T) == 4 && is_lds_row(env, address, offset, Count * 4)) {
-        to_memory<Count>(env, first, env.lds + lds_place(address[0], offset));
+        to_memory<Count>(env, first, env.lds + lds_offset(address[0], offset));
         return Outcome::Next;
     }
     if (sizeof(T) == 4 && all_inside(env, address, offset, Count * 4)) {
@@ -109,7 +110,7 @@ template <class T, unsigned Count, Part P> Outcome lds_write(Env& env, const Ins
             const u32 word = env.v[first + k].lane[lane];
             words[k] = static_cast<T>(P == Part::High ? word >> 16 : word);
         }
-        write_lds(env, lds_place(address[lane], offset), words, sizeof words);
+        write_lds(env, lds_offset(address[lane], offset), words, sizeof words);
     }
     return Outcome::Next;
 }
@@ -137,8 +138,8 @@ template <class T, u32 Stride> Outcome lds_read2(Env& env, const Instruction& i)
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         u32 part[2 * words];
-        read_lds(env, lds_place(address[lane], one), part, sizeof(T));
-        read_lds(env, lds_place(address[lane], two), part + words, sizeof(T));
+        read_lds(env, lds_offset(address[lane], one), part, sizeof(T));
+        read_lds(env, lds_offset(address[lane], two), part + words, sizeof(T));
         for (u32 k = 0; k < 2 * words; ++k) rows[k].lane[lane] = part[k];
     }
     write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
@@ -151,13 +152,13 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         const T one = data_of<T>(env, i.src[1].value, lane);
         const T two = data_of<T>(env, i.src[2].value, lane);
-        write_lds(env, lds_place(address[lane], first_offset(i) * Stride), &one, sizeof one);
-        write_lds(env, lds_place(address[lane], second_offset(i) * Stride), &two, sizeof two);
+        write_lds(env, lds_offset(address[lane], first_offset(i) * Stride), &one, sizeof one);
+        write_lds(env, lds_offset(address[lane], second_offset(i) * Stride), &two, sizeof two);
     }
     return Outcome::Next;
 }
 
-/// The value that an atomic leaves in LDS. Floats follow MODE's denormal modes, but round to
+/// The value that an atomic writes to LDS. Floats follow MODE's denormal modes, but round to
 /// nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store moves the stored bits unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
@@ -177,8 +178,8 @@ T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
 
 enum class Returns { Nothing, Old };
 
-/// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes go
-/// in order: each sees the results of the ones before it.
+/// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes
+/// are processed in order: each reads the results of the lanes before it.
 template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -188,47 +189,47 @@ template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i)
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
         T old{};
-        read_lds(env, lds_place(address[lane], offset), &old, sizeof old);
+        read_lds(env, lds_offset(address[lane], offset), &old, sizeof old);
         const T value = lds_value<M>(env, old, data_of<T>(env, i.src[1].value, lane),
                                      data_of<T>(env, i.src[2].value, lane));
-        write_lds(env, lds_place(address[lane], offset), &value, sizeof value);
-        keep_old<T>(rows, lane, old);
+        write_lds(env, lds_offset(address[lane], offset), &value, sizeof value);
+        store_old<T>(rows, lane, old);
     }
     if constexpr (R == Returns::Old) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
     return Outcome::Next;
 }
 
-/// The place of the second operand of an operation on two places: its distance in dwords is the
-/// offset, or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
-struct TwoPlaces {
+/// The two addresses of a DS_*_SRC2 operation. The distance from first to second, in dwords, is the
+/// offset or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
+struct TwoAddresses {
     u64 first;
     u64 second;
 };
 
-TwoPlaces two_places(const Instruction& i, u32 address) {
-    constexpr u32 from_address = 0x8000, place_bits = 17;
+TwoAddresses two_addresses(const Instruction& i, u32 address) {
+    constexpr u32 from_address = 0x8000, address_bits = 17;
     const u32 code = static_cast<u32>(i.imm);
     if ((code & from_address) == 0) {
         const u32 distance = static_cast<u32>(enc::sign_extend(code, 15));
         return {address, address + 4 * distance};
     }
-    const u32 place = address & ((1u << place_bits) - 1);
-    const u32 distance = static_cast<u32>(static_cast<i32>(address) >> place_bits);
-    return {place, place + 4 * distance};
+    const u32 first = address & ((1u << address_bits) - 1);
+    const u32 distance = static_cast<u32>(static_cast<i32>(address) >> address_bits);
+    return {first, first + 4 * distance};
 }
 
-template <class M> Outcome lds_two_places(Env& env, const Instruction& i) {
+template <class M> Outcome lds_two_addresses(Env& env, const Instruction& i) {
     using T = typename M::T;
     const u32* address = env.v[i.src[0].value].lane.data();
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
-        const TwoPlaces places = two_places(i, address[lane]);
+        const TwoAddresses addresses = two_addresses(i, address[lane]);
         T d{};
         T a{};
-        read_lds(env, places.first, &d, sizeof d);
-        read_lds(env, places.second, &a, sizeof a);
+        read_lds(env, addresses.first, &d, sizeof d);
+        read_lds(env, addresses.second, &a, sizeof a);
         const T value = lds_value<M>(env, d, a, T{});
-        write_lds(env, places.first, &value, sizeof value);
+        write_lds(env, addresses.first, &value, sizeof value);
     }
     return Outcome::Next;
 }
@@ -239,23 +240,23 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
     Row rows[2 * words];
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
-        const u64 places[2] = {lds_place(address[lane], first_offset(i) * Stride),
-                               lds_place(address[lane], second_offset(i) * Stride)};
+        const u64 offsets[2] = {lds_offset(address[lane], first_offset(i) * Stride),
+                                lds_offset(address[lane], second_offset(i) * Stride)};
         for (u32 k = 0; k < 2; ++k) {
             T old{};
-            read_lds(env, places[k], &old, sizeof old);
-            keep_old<T>(rows + k * words, lane, old);
+            read_lds(env, offsets[k], &old, sizeof old);
+            store_old<T>(rows + k * words, lane, old);
         }
         for (u32 k = 0; k < 2; ++k) {
             const T value = data_of<T>(env, i.src[1 + k].value, lane);
-            write_lds(env, places[k], &value, sizeof value);
+            write_lds(env, offsets[k], &value, sizeof value);
         }
     }
     write_back<Part::Whole>(env, i.dst, rows, 2 * words, env.exec());
     return Outcome::Next;
 }
 
-/// Each lane sends its value to another lane; of several senders the highest lane wins.
+/// Each active lane sends its value to a lane; of several senders the highest lane wins.
 Outcome do_ds_permute(Env& env, const Instruction& i) {
     Row out;
     fill(out, 0);
@@ -336,13 +337,13 @@ Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Adds the number of active lanes to a counter, or subtracts it; all lanes get the old value.
+/// Adds `change` to the counter at M0 + offset; all active lanes receive the old value.
 Outcome count_lanes(Env& env, const Instruction& i, u32 change) {
-    const u64 place = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
+    const u64 offset = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
     u32 old = 0;
-    read_lds(env, place, &old, 4);
+    read_lds(env, offset, &old, 4);
     const u32 value = old + change;
-    write_lds(env, place, &value, 4);
+    write_lds(env, offset, &value, 4);
     Row out;
     fill(out, old);
     write_back<Part::Whole>(env, i.dst, &out, 1, env.exec());
@@ -363,7 +364,7 @@ Outcome do_ds_consume(Env& env, const Instruction& i) {
 #define DW(n, code, t, count, part) VGPU_HANDLER(n, lds_write<t, count, Part::part>)
 #define DS2W(n, code, t, stride) VGPU_HANDLER(n, lds_write2<t, stride>)
 #define DA(n, code, t, returns, v) VGPU_ATOMIC(n, t, v, lds_atomic<n, Returns::returns>)
-#define DA2(n, code, t, v) VGPU_ATOMIC(n, t, v, lds_two_places<n>)
+#define DA2(n, code, t, v) VGPU_ATOMIC(n, t, v, lds_two_addresses<n>)
 #define DX2(n, code, t, stride) VGPU_HANDLER(n, lds_exchange2<t, stride>)
 #define DX(n, code, d, a, f) VGPU_HANDLER(n, f)
 #define ROW(kind, ...) kind(__VA_ARGS__)

@@ -2,15 +2,16 @@
 //
 // Execute unit: vector memory (flat, global, scratch, buffers). Compiled once for every variant.
 //
-// Each segment computes addresses. If the addresses of all 64 lanes follow each other, a whole row
-// moves at once; otherwise groups of eight lanes move, and single lanes where a group does not fit.
+// Each of these segments computes addresses differently. If the addresses of all 64 lanes follow
+// each other, a whole row moves at once; otherwise groups of eight lanes move, and single lanes if
+// a group is not in one page.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-/// Reads `extra` bytes behind the lane's address. False on a fault, which the port holds.
+/// Reads `size` bytes at the lane's address plus `extra`. False if the access fails.
 bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
     const u64 at = a.at[lane] + extra;
     if (((a.in_lds >> lane) & 1) != 0) {
@@ -37,7 +38,7 @@ bool write_lane(Env& env, const Addresses& a, u32 lane, u64 extra, const void* f
 
 // ---- addresses
 
-/// Base and 64-bit vector address, or scalar base and 32-bit vector offset.
+/// A 64-bit vector address, or a scalar base and a 32-bit vector offset; plus the constant offset.
 void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
     const u64 offset = static_cast<u64>(i64{i.imm});
     const u32* low = env.v[i.src[0].value].lane.data();
@@ -50,8 +51,8 @@ void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
     for (unsigned l = 0; l < kLanes; ++l) out.at[l] = (u64{low[l]} | (u64{high[l]} << 32)) + offset;
 }
 
-/// Flat addresses may point through the windows of LDS and scratch.
-/// Windows are compared by their upper 32 bits: each is 4 GiB and aligned to that (SH_MEM_BASES).
+/// Turns flat addresses in the windows of LDS and scratch into offsets. Compares only the upper 32
+/// bits, because each window has 4 GiB and is aligned to 4 GiB (SH_MEM_BASES).
 void find_apertures(const Env& env, Addresses& out) {
     const u64 shared = env.context.apertures.shared_base >> 32;
     const u64 priv = env.context.apertures.private_base >> 32;
@@ -81,8 +82,8 @@ template <Encoding E> void addresses(const Env& env, const Instruction& i, Addre
 
 // ---- whole rows
 
-/// Whether `lanes` is all lanes and lane l is at the first address + l * `step`.
-/// Without an early exit the loop vectorises, and most accesses are contiguous anyway.
+/// True if `lanes` is all lanes and lane l is at the first address + l * `step`. Without an early
+/// exit the loop vectorises, and most accesses are contiguous anyway.
 bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     if (lanes != ~u64{0} || (a.in_lds | a.in_scratch) != 0) return false;
     const u64 first = a.at[0];
@@ -91,7 +92,7 @@ bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     return wrong == 0;
 }
 
-/// Host memory of a range inside one page; nullptr if none, and the slow way finds out why.
+/// Host memory of a range inside one page. nullptr if none: the lane-by-lane path finds out why.
 std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     if (va % mem::Port::kPageBytes + size > mem::Port::kPageBytes) return nullptr;
     std::byte* host = env.context.port.at(GpuVa{va}, access);
@@ -99,7 +100,7 @@ std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     return host;
 }
 
-/// Whether all active lanes address whole dwords of scratch, as spilled registers do.
+/// True if all active lanes address whole dwords of scratch, as spilled registers do.
 bool is_in_scratch_words(const Env& env, const Addresses& a) {
     if ((env.exec() & ~a.in_scratch) != 0) return false;
     u64 low_bits = 0;
@@ -108,7 +109,8 @@ bool is_in_scratch_words(const Env& env, const Addresses& a) {
     return low_bits % kScratchCell == 0;
 }
 
-/// Dword `k` of every lane's place in scratch as global addresses; those of one place are adjacent.
+/// Global addresses of dword `k` of every lane in scratch. Lanes at one scratch offset have
+/// adjacent addresses.
 Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
     Addresses out;
     for (unsigned l = 0; l < kLanes; ++l)
@@ -118,7 +120,7 @@ Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
 
 // ---- loads and stores
 
-/// No lane: everything went well.
+/// The result if no lane faulted.
 constexpr u32 kNoLane = kLanes;
 
 template <class T, unsigned Count>
@@ -214,8 +216,8 @@ bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
     }
 }
 
-/// Stores the registers from `source` on; returns the first lane that faults, or kNoLane. Goes in
-/// lane order: if several lanes write one place, the last one's value stays.
+/// Stores the registers from `source` on; returns the first lane that faults, or kNoLane. Stores in
+/// lane order: if several lanes write one address, the last one's value stays.
 template <class T, unsigned Count, Part P>
 u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
     constexpr u64 step = Count * 4;
@@ -271,7 +273,7 @@ Outcome store_op(Env& env, const Instruction& i) {
         env, watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Store));
 }
 
-/// Stores each lane's dword of LDS to its place in the buffer.
+/// Stores each lane's dword of LDS to the lane's address in the buffer.
 Outcome do_store_lds(Env& env, const Instruction& i) {
     Addresses a;
     buffer_addresses(env, i, 0, 4, a);
@@ -297,7 +299,8 @@ bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     return write_lane(env, at, lane, 0, &value, sizeof value);
 }
 
-/// M::value(d, a, b): memory, data, comparand. A compare-and-swap has both in its data registers.
+/// M::value(d, a, b): memory, data, comparand. A compare-and-swap has data and comparand in its
+/// data registers.
 template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -314,13 +317,13 @@ template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i)
         T old{};
         if (!atomic_lane<M, T>(env, at, lane, a, b, old))
             return fault(env, lane, at.at[lane], Access::Write);
-        keep_old<T>(rows, lane, old);
+        store_old<T>(rows, lane, old);
     }
     if (i.returns) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
     return done_with_memory(env, watch_hits(env, at, env.exec(), sizeof(T), WatchedAccess::Atomic));
 }
 
-/// Memory is coherent here, so a cache flush only orders accesses.
+/// softgpu's memory is coherent, so a cache flush only orders accesses.
 Outcome do_cache_fence(Env&, const Instruction&) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Outcome::Next;

@@ -20,18 +20,18 @@ template <class T> VGPU_INLINE T read(const Env& env, const Operand& operand) {
         return static_cast<T>(env.scalar32(operand));
 }
 
-template <class T> VGPU_INLINE T read_result(const Env& env, u32 place) {
+template <class T> VGPU_INLINE T read_result(const Env& env, u32 reg) {
     if constexpr (sizeof(T) == 8)
-        return static_cast<T>(env.pair(place));
+        return static_cast<T>(env.pair(reg));
     else
-        return static_cast<T>(env.s[place]);
+        return static_cast<T>(env.s[reg]);
 }
 
-template <class T> VGPU_INLINE void write_result(Env& env, u32 place, T value) {
+template <class T> VGPU_INLINE void write_result(Env& env, u32 reg, T value) {
     if constexpr (sizeof(T) == 8)
-        env.set_pair(place, static_cast<u64>(value));
+        env.set_pair(reg, static_cast<u64>(value));
     else
-        env.s[place] = static_cast<u32>(value);
+        env.s[reg] = static_cast<u32>(value);
 }
 
 template <class M> Outcome scalar2(Env& env, const Instruction& i) {
@@ -54,7 +54,7 @@ template <class M> Outcome scalar1(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// S_*_SAVEEXEC: saves the old EXEC to the destination before the new one takes effect.
+/// The destination receives the old EXEC (S_*_SAVEEXEC) or the new one (S_*_WREXEC).
 template <class M> Outcome exec_op(Env& env, const Instruction& i) {
     const u64 a = env.scalar64(i.src[0]);
     const u64 exec = env.exec();
@@ -89,11 +89,12 @@ template <class M> Outcome constant_compare(Env& env, const Instruction& i) {
 
 // ---- program control
 
-u64 behind(const Instruction& i) {
+/// Address of the instruction after `i`.
+u64 next_pc(const Instruction& i) {
     return i.pc + i.size;
 }
 
-/// Addresses have 48 bits and are aligned, so a jump target is masked to that.
+/// Masks the target: instruction addresses have 48 bits and are multiples of 4.
 Outcome jump(Env& env, u64 to) {
     env.wave.pc = to & 0xfffffffffffcu;
     return Outcome::Jump;
@@ -101,11 +102,11 @@ Outcome jump(Env& env, u64 to) {
 
 template <class M> Outcome branch(Env& env, const Instruction& i) {
     const bool taken = M::holds(env.wave.scc, env.vcc(), env.exec());
-    return jump(env, taken ? behind(i) + static_cast<u64>(i64{i.imm} * 4) : behind(i));
+    return jump(env, taken ? next_pc(i) + static_cast<u64>(i64{i.imm} * 4) : next_pc(i));
 }
 
-// A fork keeps the address and the lanes of the path not taken yet in four scalar registers;
-// MODE.CSP counts these entries. The path with fewer lanes goes first.
+// A fork saves the address and the lanes of the path that runs later in four scalar registers, an
+// entry. MODE.CSP is the number of entries. The path with fewer lanes runs first.
 
 constexpr u32 kForkRegisters = 4, kForkBits = 7;
 
@@ -118,19 +119,19 @@ void set_fork_depth(Env& env, u32 depth) {
     env.wave.mode = (env.wave.mode & others) | ((depth & kForkBits) << mode::kForkShift);
 }
 
-/// If only one path has lanes, there is no fork and nothing is kept.
+/// If only one path has lanes, jumps to that path and saves no entry.
 Outcome fork(Env& env, const Instruction& i, u64 condition, u64 target) {
     const u64 pass = condition & env.exec();
     const u64 fail = ~condition & env.exec();
     if (fail == 0) return jump(env, target);
-    if (pass == 0) return jump(env, behind(i));
+    if (pass == 0) return jump(env, next_pc(i));
     const bool fail_first = std::popcount(fail) < std::popcount(pass);
     const u32 entry = fork_depth(env) * kForkRegisters;
     env.set_pair(entry, fail_first ? pass : fail);
-    env.set_pair(entry + 2, fail_first ? target : behind(i));
+    env.set_pair(entry + 2, fail_first ? target : next_pc(i));
     set_fork_depth(env, fork_depth(env) + 1);
     env.set_exec(fail_first ? fail : pass);
-    return jump(env, fail_first ? behind(i) : target);
+    return jump(env, fail_first ? next_pc(i) : target);
 }
 
 Outcome do_g_fork(Env& env, const Instruction& i) {
@@ -138,19 +139,19 @@ Outcome do_g_fork(Env& env, const Instruction& i) {
 }
 
 Outcome do_i_fork(Env& env, const Instruction& i) {
-    return fork(env, i, env.pair(i.dst), behind(i) + static_cast<u64>(i64{i.imm} * 4));
+    return fork(env, i, env.pair(i.dst), next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// The first arrival at the join runs the other path; the second continues behind the join.
+/// At the first arrival at the join, continues with the saved path; at the second, after the join.
 Outcome do_join(Env& env, const Instruction& i) {
-    if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, behind(i));
+    if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, next_pc(i));
     set_fork_depth(env, fork_depth(env) - 1);
     const u32 entry = fork_depth(env) * kForkRegisters;
     env.set_exec(env.pair(entry));
     return jump(env, env.pair(entry + 2));
 }
 
-/// Returns from the trap handler; the STATUS.HALT that it left takes effect now.
+/// Returns from the trap handler; the STATUS.HALT that the handler set takes effect now.
 Outcome do_rfe(Env& env, const Instruction& i) {
     if (env.wave.is_privileged == 0) return Outcome::Illegal;
     const Outcome jumped = jump(env, env.scalar64(i.src[0]) & ~u64{3});
@@ -163,7 +164,7 @@ Outcome do_rfe(Env& env, const Instruction& i) {
 }
 
 Outcome do_getpc(Env& env, const Instruction& i) {
-    env.set_pair(i.dst, behind(i));
+    env.set_pair(i.dst, next_pc(i));
     return Outcome::Next;
 }
 
@@ -173,13 +174,13 @@ Outcome do_setpc(Env& env, const Instruction& i) {
 
 Outcome do_swappc(Env& env, const Instruction& i) {
     const u64 to = env.scalar64(i.src[0]);
-    env.set_pair(i.dst, behind(i));
+    env.set_pair(i.dst, next_pc(i));
     return jump(env, to);
 }
 
 Outcome do_call(Env& env, const Instruction& i) {
-    env.set_pair(i.dst, behind(i));
-    return jump(env, behind(i) + static_cast<u64>(i64{i.imm} * 4));
+    env.set_pair(i.dst, next_pc(i));
+    return jump(env, next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
 /// The group checks its barrier when a wave's phase changes.
@@ -199,7 +200,8 @@ Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
 }
 
-/// In the trap handler this only sets STATUS.HALT, which takes effect when the handler returns.
+/// In the trap handler this only sets or clears STATUS.HALT, which takes effect when the handler
+/// returns.
 Outcome do_sethalt(Env& env, const Instruction& i) {
     if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
     if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
@@ -222,7 +224,7 @@ constexpr u32 kDoorbellMask = 0x3ff;
 Outcome do_sendmsg(Env& env, const Instruction& i) {
     const i32 message = i.imm & kMessageMask;
     if (message == kMessageInterrupt) env.context.messages.interrupt_from(env.wave, env.m0());
-    // the answer arrives in EXEC_LO; bit 31, set by the sender, marks it as not there yet
+    // The answer goes to EXEC_LO. The wave has set bit 31 there and polls until it is clear.
     if (message == kMessageGetDoorbell)
         env.s[static_cast<u32>(ScalarReg::Exec)] = env.context.trap.doorbell_id & kDoorbellMask;
     return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
@@ -233,10 +235,10 @@ Outcome do_trap(Env& env, const Instruction& i) {
     return Outcome::Trap;
 }
 
-/// Ends the block and looks the next one up again, which fetches fresh code.
+/// Ends the block, so that the run loop looks up the next block and fetches fresh code.
 Outcome do_icache_inv(Env& env, const Instruction& i) {
     env.context.cache.invalidate_later();
-    return jump(env, behind(i));
+    return jump(env, next_pc(i));
 }
 
 // ---- register addressing
@@ -247,11 +249,11 @@ Outcome do_movrels(Env& env, const Instruction& i) {
     const bool inside =
         i.src[0].kind == OperandKind::Scalar && from + (wide ? 1 : 0) < enc::kScalars;
     if (!inside) return Outcome::Illegal;
-    const u32 place = static_cast<u32>(from);
+    const u32 reg = static_cast<u32>(from);
     if (wide)
-        env.set_pair(i.dst, env.pair(place));
+        env.set_pair(i.dst, env.pair(reg));
     else
-        env.s[i.dst] = env.s[place];
+        env.s[i.dst] = env.s[reg];
     return Outcome::Next;
 }
 
@@ -259,11 +261,11 @@ Outcome do_movreld(Env& env, const Instruction& i) {
     const bool wide = i.op == Op::s_movreld_b64;
     const u64 to = u64{i.dst} + env.m0();
     if (to + (wide ? 1 : 0) >= enc::kScalars) return Outcome::Illegal;
-    const u32 place = static_cast<u32>(to);
+    const u32 reg = static_cast<u32>(to);
     if (wide)
-        env.set_pair(place, env.scalar64(i.src[0]));
+        env.set_pair(reg, env.scalar64(i.src[0]));
     else
-        env.s[place] = env.scalar32(i.src[0]);
+        env.s[reg] = env.scalar32(i.src[0]);
     return Outcome::Next;
 }
 
@@ -278,12 +280,12 @@ Outcome do_set_gpr_idx_on(Env& env, const Instruction& i) {
     const u32 which = static_cast<u32>(i.imm & 0xf) << kIndexModeShift;
     set_m0(env, kIndexBits | kIndexModeBits, (env.scalar32(i.src[0]) & kIndexBits) | which);
     env.wave.mode |= mode::kGprIndex;
-    return jump(env, behind(i));
+    return jump(env, next_pc(i));
 }
 
 Outcome do_set_gpr_idx_off(Env& env, const Instruction& i) {
     env.wave.mode &= ~mode::kGprIndex;
-    return jump(env, behind(i));
+    return jump(env, next_pc(i));
 }
 
 Outcome do_set_gpr_idx_mode(Env& env, const Instruction& i) {
@@ -301,7 +303,7 @@ Outcome do_setvskip(Env& env, const Instruction& i) {
     const u32 bits = env.scalar32(i.src[0]);
     const bool skips = ((bits >> (env.scalar32(i.src[1]) & 31)) & 1) != 0;
     env.wave.mode = (env.wave.mode & ~mode::kSkipVector) | (skips ? mode::kSkipVector : 0);
-    return jump(env, behind(i));
+    return jump(env, next_pc(i));
 }
 
 // ---- hardware registers
@@ -430,7 +432,7 @@ Outcome write_register(Env& env, const Instruction& i, u32 value) {
     if (f.which == HwReg::Status && is_privileged) set_status(env.wave, result);
     if (f.which == HwReg::IbSts && is_privileged)
         env.wave.replay = static_cast<u8>((result >> kReplayShift) & kReplayBits);
-    return jump(env, behind(i));
+    return jump(env, next_pc(i));
 }
 
 Outcome do_setreg(Env& env, const Instruction& i) {

@@ -11,7 +11,7 @@ namespace {
 
 // ---- scalar memory
 
-/// The constant offset, and the one in a register, which counts units of `unit` bytes.
+/// The constant offset plus the offset in a register, which counts units of `unit` bytes.
 u64 scalar_offset(const Env& env, const Instruction& i, u64 unit = 1) {
     const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
     return static_cast<u64>(i64{i.imm}) + extra * unit;
@@ -102,7 +102,7 @@ u64 ticks(const Env& env, u64 hz) {
     return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
 }
 
-/// Both clocks are the device's, and run while the wave is off the engine, as on hardware.
+/// Both clocks belong to the device and run while the wave is off the engine, as on hardware.
 Outcome do_memtime(Env& env, const Instruction& i) {
     env.set_pair(i.dst, ticks(env, env.context.core_hz));
     return Outcome::Next;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit, once per variant: vector arithmetic, and operations that read the whole wave.
+// Execute unit: vector arithmetic, and operations that read the whole wave. Compiled once for every
+// variant.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Payne-Hanek reduction: segment `b` of 2 / pi that still matters for the size of `a`, scaled to
-/// its place (Vega ISA manual, V_TRIG_PREOP_F64).
+/// Payne-Hanek reduction: segment `b` (53 bits) of 2 / pi, scaled by the weight of its last bit
+/// (and by 2^128 for a huge `a`). For a large `a` the segments begin later, because the first bits
+/// add only whole periods (Vega ISA manual, V_TRIG_PREOP_F64).
 f64 trig_preop(f64 a, u32 b) {
-    // The first 1201 bits of 2 / pi behind the point, most significant word first.
+    // The first 1201 bits of 2 / pi after the point, most significant word first.
     static constexpr std::array<u32, 38> kTwoOverPi{
         0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
         0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
@@ -33,7 +35,7 @@ f64 trig_preop(f64 a, u32 b) {
 
 namespace {
 
-// ---- operations that look across lanes
+// ---- operations that read other lanes
 
 /// Lane 0 if none is on, as the manual specifies for V_READFIRSTLANE_B32.
 u32 first_lane(u64 exec) {
@@ -45,7 +47,8 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// An index in a vector register is the first active lane's: the hardware takes a scalar here.
+/// The hardware requires a scalar here: of an index in a vector register, the value of the first
+/// active lane counts.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return env.lane32(operand, first_lane(env.exec())) % kLanes;
 }
@@ -55,7 +58,7 @@ Outcome do_readlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// EXEC does not count: the lane is written whether it is on or not.
+/// Ignores EXEC: the lane is written whether it is on or not.
 Outcome do_writelane(Env& env, const Instruction& i) {
     const u32 value = env.lane32(i.src[0], first_lane(env.exec()));
     env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
@@ -90,7 +93,8 @@ template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Four masked sums of absolute differences; the bytes of each begin one byte after the last one's.
+/// Four masked sums of absolute differences; the bytes of each sum begin one byte after those of
+/// the previous sum.
 Outcome do_mqsad_u32(Env& env, const Instruction& i) {
     constexpr unsigned sums = 4;
     Row t[3];
@@ -112,7 +116,8 @@ Outcome do_mqsad_u32(Env& env, const Instruction& i) {
 
 // ---- packed operations
 
-/// Half `high` of an operand of a packed operation, with its sign modifier.
+/// The upper half (if `high`) or the lower half of an operand of a packed operation. A float is
+/// negated if `negate` is set.
 template <class T> VGPU_INLINE T packed_half(const Rows& rows, unsigned l, bool high, bool negate) {
     const u16 bits = static_cast<u16>(high ? rows.low[l] >> 16 : rows.low[l]);
     if constexpr (std::is_same_v<T, f16>)
@@ -169,7 +174,7 @@ VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k,
 
 enum class Part { Whole, Low, High };
 
-/// All arithmetic is f32; only the result is rounded to a half (Vega ISA manual, V_MAD_MIX).
+/// All arithmetic is f32. A half result is rounded once, at the end (Vega ISA manual, V_MAD_MIX).
 template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];
@@ -195,7 +200,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
 
 // ---- the rows
 
-#define VGPU_MEANING(n, d_type, a_type, b_type, c_type, saturating, expression)          \
+#define VGPU_VECTOR_OP(n, d_type, a_type, b_type, c_type, saturating, expression)        \
     struct n {                                                                           \
         static constexpr Handler kHandler = &vector_op<n>;                               \
         using D = d_type;                                                                \
@@ -239,19 +244,19 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
         }                                                                       \
     };
 
-#define V1(n, k, d, a, v) VGPU_MEANING(n, d, a, none, none, false, v)
+#define V1(n, k, d, a, v) VGPU_VECTOR_OP(n, d, a, none, none, false, v)
 #define VX1(n, k, d, a, f) VGPU_HANDLER(n, f)
-#define V2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, false, v)
-#define VS2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, none, true, v)
-#define VM2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
-#define VK2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
-#define VC2(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, mask, false, v)
+#define V2(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, none, false, v)
+#define VS2(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, none, true, v)
+#define VM2(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, d, false, v)
+#define VK2(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, d, false, v)
+#define VC2(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, mask, false, v)
 #define VB2(n, k, m, v, carry, s) VGPU_CARRY(n, u32, u32, u32, m, v, carry, s)
-#define V3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
-#define VS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
-#define VH3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, false, v)
-#define VHS3(n, k, d, a, b, c, v) VGPU_MEANING(n, d, a, b, c, true, v)
-#define VM3(n, k, d, a, b, v) VGPU_MEANING(n, d, a, b, d, false, v)
+#define V3(n, k, d, a, b, c, v) VGPU_VECTOR_OP(n, d, a, b, c, false, v)
+#define VS3(n, k, d, a, b, c, v) VGPU_VECTOR_OP(n, d, a, b, c, true, v)
+#define VH3(n, k, d, a, b, c, v) VGPU_VECTOR_OP(n, d, a, b, c, false, v)
+#define VHS3(n, k, d, a, b, c, v) VGPU_VECTOR_OP(n, d, a, b, c, true, v)
+#define VM3(n, k, d, a, b, v) VGPU_VECTOR_OP(n, d, a, b, d, false, v)
 #define VB3(n, k, d, a, b, c, v, carry, s) VGPU_CARRY(n, d, a, b, c, v, carry, s)
 #define VX3(n, k, d, a, b, c, f) VGPU_HANDLER(n, f)
 #define VP(n, k, t, count, v) VGPU_PACKED(n, t, count, false, v)

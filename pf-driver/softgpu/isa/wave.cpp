@@ -7,7 +7,8 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Checks the values that handlers use without a check; a guest may set all others to any value.
+/// True if the values that handlers use without a check are valid. All other values are ones that a
+/// guest may set itself.
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
     const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&

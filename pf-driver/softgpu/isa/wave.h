@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The state of waves and work-groups: everything a running kernel owns except memory. It is flat
-// and complete, so that a work-group that run() returned, at whatever instruction, can be saved,
-// loaded elsewhere and continued bit for bit.
+// The state of waves and work-groups: everything that a running kernel owns except memory. The
+// state is complete: a work-group can be saved after any return of run(), loaded elsewhere and
+// continued, with the same results bit for bit.
 //
 // The scalar file is indexed by the operand number of the instruction set, so SGPRs, FLAT_SCRATCH,
-// XNACK_MASK, VCC, trap temporaries, M0 and EXEC are read and written alike. The vector file has
-// as many rows as the kernel declares; a row is one register of all 64 lanes.
+// XNACK_MASK, VCC, trap temporaries, M0 and EXEC are read and written alike. A row of the vector
+// file is one register of all 64 lanes; the file has a row for each register that the kernel
+// declares, and scratch rows.
 //
-// Used by isa/dispatch (fills it), isa/execute (runs it) and the packet processor (keeps, saves and
-// loads it). One thread at a time uses a Workgroup.
+// Used by isa/dispatch (fills it), isa/execute (runs it) and the command processor (keeps, saves
+// and loads it). One thread at a time uses a Workgroup.
 #pragma once
 
 #include <array>
@@ -30,7 +31,7 @@ inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
 /// Limit of one work-group and of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;
 
-/// Places of the scalar file by operand number (fixed by the instruction set).
+/// Registers of the scalar file by operand number (fixed by the instruction set).
 enum class ScalarReg : std::uint8_t {
     FlatScratch = 102,
     XnackMask = 104,
@@ -43,7 +44,7 @@ enum class ScalarReg : std::uint8_t {
 enum class WavePhase : std::uint8_t {
     Running,
     AtBarrier,  ///< waits until every wave of the group has arrived or ended
-    Halted,     ///< STATUS.HALT, or stopped by a trap that nothing handles
+    Halted,     ///< STATUS.HALT, or stopped by a trap without a trap handler
     Ended,
 };
 
@@ -62,7 +63,7 @@ struct WaveState {
     std::uint32_t mode = 0;     ///< MODE register (rounding, denormals, clamp, index mode)
     /// TRAPSTS as s_getreg reads it; sticky bits of exceptions.
     std::uint32_t trapsts = 0;
-    /// HW_ID: where the wave runs, for programs and debuggers; nothing here depends on it.
+    /// HW_ID: where the wave runs, for programs and debuggers; no code in isa/ depends on it.
     std::uint32_t hw_id = 0;
     std::uint16_t vgpr_count = 0;
     /// GlobalWaveSync::Ticket while the wave waits in a ds_gws_* instruction, else 0.
@@ -74,7 +75,7 @@ struct WaveState {
     std::uint8_t wave_in_group = 0;
     // 0 or 1; not bool, because a saved state may be damaged
     std::uint8_t is_privileged = 0;    ///< STATUS.PRIV: in the trap handler
-    std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged: halts when it returns
+    std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged; takes effect at s_rfe
     std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
     std::uint8_t replay = 0;           ///< IB_STS.RCNT, FIRST_REPLAY: kept for the trap handler
     std::uint8_t sgpr_blocks = 0;      ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
@@ -96,29 +97,29 @@ struct WaveState {
     [[nodiscard]] std::uint64_t vcc() const { return pair(ScalarReg::Vcc); }
 };
 
-/// Used by one thread at a time, like its group.
+/// A wave: its state and its vector registers. Used by one thread at a time, like its group.
 struct Wave {
     WaveState state;
     /// The kernel's registers, then kScratchRows for temporaries of instructions.
     std::vector<VgprRow> vgprs;
 
-    /// For modifiers and checks (modifiers.cpp); empty between instructions.
+    /// Rows for modifiers and checks (modifiers.cpp); they hold nothing between instructions.
     static constexpr std::size_t kScratchRows = 8;
     /// Resizes and zeroes all registers. `count` is 1 to kMaxVgprs.
     void resize_vgprs(unsigned count);
 };
 
-/// A work-group: its waves, its local data share, its place in the grid. It is a value: a running
-/// work-group is moved by moving this struct.
+/// A work-group: its waves, its local data share, its position in the grid. Moving this struct
+/// moves the running work-group.
 struct Workgroup {
     std::vector<Wave> waves;
-    /// A multiple of 512 bytes, as dispatch makes it; at most kMaxLds.
+    /// A multiple of 512 bytes (start_workgroup()); at most kMaxLds.
     std::vector<std::byte> lds;
     std::array<std::uint32_t, 3> group_id{};
     std::uint32_t next_wave = 0;  ///< index of the wave that runs next
-    std::uint64_t tag = 0;        ///< for the owner; saved and restored, never read here
+    std::uint64_t tag = 0;        ///< a value of the group's owner; isa/ only saves and loads it
 
-    /// True for a group without waves.
+    /// True if every wave has ended, or there is none.
     [[nodiscard]] bool ended() const;
     /// Appends the whole state.
     void save(Writer& writer) const;

@@ -70,8 +70,8 @@ const Operation<T>* find(const std::array<Operation<T>, 13>& rows, std::uint32_t
 }
 
 /// Executes every operation as a compare-and-swap loop: one implementation to get right, and
-/// contention is rare. False if the word has no host address, or on a fault. Write access requires
-/// both permissions, so a page without R faults first.
+/// contention is rare. False if the word has no host address, or on a fault. Checks the read
+/// permission first, so a page without R faults as a read.
 template <typename T, typename Next>
 bool exchange_direct(Port& port, GpuVa address, T& before, Next next) {
     const Port::Hold hold(port);
@@ -96,7 +96,7 @@ AtomicResult perform(Port& port, const AtomicRequest& request, const Operation<T
                         [&](T old) { return operation.apply(old, source, compare); }))
         return {AtomicStatus::Done, before};
     if (port.has_fault()) return {AtomicStatus::Fault, 0};
-    if (!port.takes_atomics(request.address)) return {AtomicStatus::Done, static_cast<T>(~T{0})};
+    if (!port.supports_atomics(request.address)) return {AtomicStatus::Done, static_cast<T>(~T{0})};
     if (!port.read(request.address, bytes_of(before))) return {AtomicStatus::Fault, 0};
     const T after = operation.apply(before, source, compare);
     if (!port.write(request.address, bytes_of(after))) return {AtomicStatus::Fault, 0};

@@ -2,7 +2,8 @@
 //
 // Atomic operations of packets on guest memory (SDMA ATOMIC, PM4 ATOMIC_MEM), in TC_OP numbering
 // (hw/tc_op.def). On memory with a host address they are atomic against waves, other engines and
-// the guest's CPUs; on memory reached by message they are a read followed by a write.
+// the guest's CPUs; on memory reached by message they are a read followed by a write; on the
+// function's own BAR they have no effect and return all ones.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct AtomicRequest {
 
 enum class AtomicStatus : std::uint8_t {
     Done,
-    Fault,  ///< port.fault() says where
+    Fault,  ///< port.fault() says where; it is empty if an access by message failed
     Bad,    ///< unknown operation or address not aligned to the operand
 };
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kVaMask = (1ull << GPUVM_VA_BITS) - 1;
 constexpr std::uint64_t kVaTop = 0xffff;  // bits 63:48 of a sign-extended address
 constexpr std::uint64_t kEntryBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kPageMask = Port::kPageBytes - 1;
-/// Marks a root that MAP_PROCESS set, even if it is 0; no address bit.
+/// Marks a root that MAP_PROCESS set, even if it is 0; not an address bit.
 constexpr std::uint64_t kIsOverridden = 1ull << 63;
 
 constexpr std::uint8_t kAllAccess =
@@ -24,7 +24,8 @@ static_assert(static_cast<std::uint64_t>(Access::Execute) == GPUVM_PTE_EXECUTABL
 static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
-/// Registers of one hub, each the first of an array by context or engine; both hubs are alike.
+/// Registers of one hub. `control` to `end` are the first of an array by context, `request` and
+/// `acknowledge` of an array by invalidation engine. Both hubs have the same layout.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -61,7 +62,7 @@ const HubRegisters& registers_of(Hub hub) {
     return kHubs[static_cast<unsigned>(hub)];
 }
 
-/// The 64-bit value of a LO/HI pair; LO is followed by HI.
+/// The 64-bit value of a LO/HI pair of registers: HI has the number after LO.
 std::uint64_t get_pair(const regs::RegisterFile& regs, std::uint32_t low) {
     return join(regs.get(RegisterIndex{low}), regs.get(RegisterIndex{low + 1}));
 }
@@ -70,7 +71,8 @@ RegisterIndex pasid_register(Vmid vmid) {
     return RegisterIndex{REG_ATHUB_ATC_VMID0_PASID_MAPPING + std::uint32_t{raw(vmid)}};
 }
 
-/// Missing permission as VM_L2_PROTECTION_FAULT_STATUS shows it: valid, read, write, execute.
+/// The missing permission as VM_L2_PROTECTION_FAULT_STATUS shows it: bits valid, read, write,
+/// execute.
 std::uint32_t permission_bits(const Fault& fault) {
     if (fault.kind != FaultKind::Permission) return 1;
     if (fault.access == Access::Read) return 2;
@@ -92,7 +94,7 @@ public:
         gpuvm_.ports_.erase(this);
     }
 
-    bool takes_atomics(GpuVa va) override {
+    bool supports_atomics(GpuVa va) override {
         const Location at = locate(va, Access::Write);
         return !at.is_system || !gpuvm_.system_.is_own_bar(Iova{at.address});
     }
@@ -218,7 +220,8 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// Complete on return. Only epochs move: the cost does not depend on the number of cached entries.
+/// Complete on return. Only epochs change, so the cost does not depend on the number of cached
+/// entries.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     flush(static_cast<std::uint16_t>(vmids));

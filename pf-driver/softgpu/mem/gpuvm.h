@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuVm: the 16 address spaces (VMIDs) of one VF, seen through two hubs (GFX: CP and waves; MM:
-// SDMA and PSP). Contexts come from the VM_CONTEXT* registers of each hub; MAP_PROCESS overrides
-// the root of a VMID. Engines get a Port per VMID, whose translations last until the VMID's epoch
-// ends: by VM_INVALIDATE_ENGn_REQ, by PASID, by a DMA unmap or by a change of the VF page table.
-// Until then a changed page table entry is seen stale, as on hardware.
+// GpuVm: the 16 address spaces (VMIDs) of one VF, seen through two hubs (GFX: CP, waves and IH; MM:
+// SDMA, video and PSP). Contexts come from the VM_CONTEXT* registers of each hub; MAP_PROCESS
+// overrides the root of a VMID. Engines get a Port per VMID, whose translations last until the
+// VMID's epoch ends: by VM_INVALIDATE_ENGn_REQ, by PASID, by MAP_PROCESS, by a DMA unmap or by a
+// change of the VF page table. Until then a changed page table entry has no effect, as on hardware.
 //
-// Every page that a walk yields, and every table that it reads, passes the VF page table (VfVram)
-// or the DMA map (SystemMemory), so a guest's entry cannot name anything else. The number of levels
-// bounds a walk. Addresses have 48 bits, sign-extended or not; LDS and scratch apertures are
-// resolved before the access reaches a Port.
+// Every page that a walk yields, and every table that it reads, goes through the VF page table
+// (VfVram) or the DMA map (SystemMemory), so a guest's entry cannot name other memory. The number
+// of levels bounds a walk. Addresses have 48 bits, sign-extended or not; LDS and scratch apertures
+// are resolved before the access reaches a Port.
 //
-// Ports (each one thread at a time), invalidate*() and epoch(): any thread; all else with the VF's
-// lock held. Called by CP, SDMA, IH, PSP and the composition root.
+// Ports (each one thread at a time), invalidate(), invalidate_all(), epoch() and await_holds(): any
+// thread; all else with the VF's lock held. Called by CP, SDMA, IH, PSP and the composition root.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ struct VmFault {
     Fault fault;
 };
 
-/// Page tables: hw/gpuvm.h; Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*) and gmc_v9_0.c.
+/// Format of page tables: hw/gpuvm.h; Linux 6.12, amdgpu/amdgpu_vm.h (AMDGPU_PTE_*), gmc_v9_0.c.
 class GpuVm {
 public:
     /// Contexts are not part of the state: they are registers, and saved with the register file.
@@ -64,7 +64,7 @@ public:
         std::uint64_t invalidations = 0;
     };
 
-    /// Claims the VM_* registers of both hubs in `regs`. All three references outlive the object.
+    /// Claims the VM_* registers of both hubs in `regs`. All three objects must outlive this one.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
     GpuVm(const GpuVm&) = delete;
@@ -72,19 +72,20 @@ public:
 
     /// MAP_PROCESS: `root` (a PDE) overrides both hubs' register; flushes the VMID. Not for VMID 0.
     void set_root(Vmid vmid, std::uint64_t root);
-    /// ATC_VMIDn_PASID_MAPPING is the only place that holds PASIDs; drivers write it too.
+    /// Writes ATC_VMIDn_PASID_MAPPING, the only place that holds PASIDs; drivers write it, too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0 if none
 
-    /// Ends all translations of the VMIDs whose bit is set. Returns at once; a walk in progress
-    /// fills a stale entry. Pointers of Port::at() stay usable until the engine's next stop point.
+    /// Ends all translations of the VMIDs whose bit is set. Returns at once; an entry that a walk
+    /// in progress fills in is stale already. Pointers of Port::at() stay usable until the engine's
+    /// next stop point.
     void invalidate(std::uint16_t vmid_mask);
     /// Ends all translations of the VMIDs of a process; with the VF's lock held.
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
     /// Sets a hook that is called when the guest has ended translations by a request or by PASID,
-    /// so that other caches of that memory end, too. The argument is the bit mask of the VMIDs.
-    /// Called with the VF's lock held; set once, before the guest can reach anything.
+    /// so that other caches of that memory are invalidated, too. The argument is the bit mask of
+    /// the VMIDs. Called with the VF's lock held; set once, before the guest can reach anything.
     void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
         on_invalidated_ = std::move(hook);
     }
@@ -93,14 +94,15 @@ public:
         return epochs_[raw(vmid) % kVmids].value;
     }
 
-    /// After commit or release of VRAM: updates FB_LOCATION_TOP of both hubs, ends translations.
+    /// Call after a commit or release of VRAM: updates FB_LOCATION_TOP of both hubs, ends
+    /// translations.
     void vram_changed();
 
     /// Makes an engine's port into `vmid`. The port refers to this GpuVm and must not outlive it.
     [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
 
-    /// After invalidate_all(): returns when no engine holds a pointer from before the call, except
-    /// inside a run of waves. Any thread, without a lock that a walk could wait for.
+    /// Call after invalidate_all(). Returns when no engine holds a pointer from before the call,
+    /// except inside a run of waves. Any thread, without a lock that a walk could wait for.
     void await_holds() const;
 
     /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and
@@ -118,7 +120,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// The ports that make_port() gives out.
+    /// The ports that make_port() returns.
     class HubPort;
     /// One context as a walk reads it, written by register writes on another thread.
     struct Context {
@@ -131,11 +133,12 @@ private:
     struct alignas(64) Epoch {
         std::atomic<std::uint64_t> value{1};
     };
-    /// The place of a virtual page before translation to a host address.
+    /// The location of a virtual page, before translation to a host address.
     struct Location {
         Fault fault;
         bool is_system = false;
-        bool is_prt = false;        ///< unmapped but resident: reads 0, writes vanish
+        /// True for an unmapped page of a partially resident texture: reads give 0, writes vanish.
+        bool is_prt = false;
         std::uint64_t address = 0;  ///< VF VRAM offset or bus address of the 4 KiB page
         std::uint8_t access = 0;
         std::uint64_t run_mask = 0;  ///< address bits inside the range that one entry maps
@@ -151,7 +154,7 @@ private:
     void flush(std::uint16_t vmid_mask);
     void publish_roots();
 
-    /// Any thread. The only place that decides which memory an access of a VMID reaches; never
+    /// Any thread. The only function that decides which memory an access of a VMID reaches; never
     /// allocates.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
     /// `at` with the fault that `access` raises there, if any.
@@ -180,7 +183,7 @@ private:
     VfVram& vram_;
     SystemMemory& system_;
     mutable std::mutex ports_mutex_;
-    std::set<const Port*> ports_;  ///< the ports in use
+    std::set<const Port*> ports_;  ///< the ports that exist
     std::function<void(std::uint16_t)> on_invalidated_;
     State state_;
     std::array<std::array<Context, kVmids>, GPUVM_HUBS> contexts_;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Port: how an engine (wave, packet processor, copy engine) reaches memory through one VMID of one
-// VF. It owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then the VF
-// page table. A translation stays usable until its epoch ends, and only a TLB invalidation ends it.
-// So a changed PTE without invalidation is seen stale, as on hardware.
+// Port: the access of an engine (wave, command processor, copy engine) to memory through one VMID
+// of one VF. It owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then the
+// VF page table. A translation stays usable until its epoch ends (gpuvm.h lists when). So a changed
+// PTE has no effect before a TLB invalidation, as on hardware.
 //
-// Memory without a host mapping (system memory whose fd the client may shrink) has no direct
-// address: at() returns nullptr with has_fault() false, and the engine uses read()/write(), which
-// take the indirect path.
+// Memory without a host mapping (such as system memory whose fd the client may shrink) has no
+// direct address: at() returns nullptr with has_fault() false, and the engine uses read()/write(),
+// which take the indirect path, such as messages to the client (Peer).
 //
 // One thread at a time uses a Port. A pointer from at() is valid within a run of waves, or
 // elsewhere as long as a Port::Hold exists, because unmapping waits for both to end.
@@ -35,7 +35,7 @@ enum class FaultKind : std::uint8_t {
     Aperture,    ///< the address is not canonical or belongs to no aperture
 };
 
-/// The first byte that could not be reached.
+/// Why an access failed, and at which byte: the first one that could not be reached.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Access access = Access::Read;
@@ -43,21 +43,22 @@ struct Fault {
     GpuVa va{};
 };
 
-/// A small direct-mapped cache in front of a virtual walk; the fast path has no call.
+/// A small direct-mapped cache in front of walk(), a virtual function; a hit makes no call.
 class Port {
 public:
     static constexpr std::uint64_t kPageBytes = 4096;
 
-    /// `epoch` outlives the port; every change of it ends all translations.
+    /// `epoch` must outlive the port; every change of its value ends all translations.
     explicit Port(const std::atomic<std::uint64_t>& epoch) : epoch_(epoch) {}
     virtual ~Port() = default;
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Keeps memory in place for pointers from at() outside a run of waves. A Hold is short, not
-    /// nested, and never spans data that goes by message, because unmapping waits for it. A walk
-    /// inside may ask the client for page tables in memory that only messages reach: then unmapping
-    /// waits no longer than any lock that is held over a message (vfio_user/stall_budget.h).
+    /// Keeps memory in place for pointers from at() outside a run of waves. Unmapping waits for a
+    /// Hold, so a Hold is short, is not nested, and does not span a transfer of data by message. A
+    /// walk during a Hold may read page tables by message from the client. The time that unmapping
+    /// then waits has the same limit as that of any lock that is held during a message
+    /// (vfio_user/stall_budget.h).
     class Hold {
     public:
         explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
@@ -68,9 +69,10 @@ public:
     private:
         std::atomic<std::uint64_t>& sequence_;
     };
-    /// Whether a Hold exists; for the thread that uses the port.
+    /// True while a Hold exists; for the thread that uses the port.
     [[nodiscard]] bool is_held() const { return hold_sequence_.load() % 2 != 0; }
-    /// Any thread, after the epoch has moved: returns when no Hold from before the call exists.
+    /// Call after the epoch has changed; any thread. Returns when no Hold from before the call
+    /// exists.
     void await_hold() const;
 
     /// Host address of `va`, valid to the end of its 4 KiB page. nullptr: the access faults
@@ -86,8 +88,8 @@ public:
         return miss(va, access);
     }
 
-    /// A translation that is kept: valid for the accesses whose bits are set while the epoch has
-    /// this value.
+    /// A cached translation: valid for the accesses whose bits are set in `access`, while the
+    /// port's epoch equals `epoch`.
     struct Entry {
         std::uint64_t page = ~0ull;
         std::uint64_t epoch = ~0ull;
@@ -100,14 +102,16 @@ public:
     [[nodiscard]] const Entry* entries() const { return entries_.data(); }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
 
-    /// Copies across page borders; false on a fault(): bytes before the faulting page are copied.
+    /// Copies across page borders. False on a fault(), or if an indirect access fails (has_fault()
+    /// is false); bytes before the failing page are copied then.
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
-    /// For a page without a host address: false if an atomic has no effect and returns all ones.
-    [[nodiscard]] virtual bool takes_atomics(GpuVa) { return true; }
+    /// For a page without a host address: false if an atomic on it has no effect and returns all
+    /// ones.
+    [[nodiscard]] virtual bool supports_atomics(GpuVa) { return true; }
 
-    /// Stays until clear_fault(); a later fault replaces it.
+    /// True if an access has faulted since the last clear_fault(); fault() is the latest fault.
     [[nodiscard]] bool has_fault() const { return fault_.kind != FaultKind::None; }
     [[nodiscard]] const Fault& fault() const { return fault_; }
     void clear_fault() { fault_ = {}; }

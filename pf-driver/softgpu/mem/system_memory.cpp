@@ -34,12 +34,12 @@ Result<> check_range(Iova address, Bytes size) {
                                     start, size.count));
 }
 
-/// Only a file that cannot shrink may be mapped: an access to a page behind its end kills the
-/// process. An access to a hole kills it, too, if the file system has no page left, and the seal
-/// allows holes. So huge pages (hugetlbfs) are excluded: a host has few or none of them. A tmpfs
-/// may have a size limit, but only memfds can have the seal, and they are in the kernel's own
-/// mount, which has no limit. (With vm.overcommit_memory=2 the kernel may refuse any page, also
-/// pages of VRAM.)
+/// Only a file that cannot shrink may be mapped: an access to a page after the end of the file
+/// kills the process. The seal allows holes, and an access to a hole kills the process, too, if the
+/// file system has no page left. So huge pages (hugetlbfs) are excluded: a host has few or none of
+/// them. A tmpfs may have a size limit, but only memfds can have the seal, and memfds are in the
+/// kernel's own mount, which has no limit. (With vm.overcommit_memory=2 the kernel may refuse any
+/// page, also pages of VRAM.)
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -51,7 +51,7 @@ bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
-/// The host's limit; Linux' default if the host does not report one.
+/// The host's vm.max_map_count; Linux's default if it cannot be read.
 std::uint64_t max_map_count() {
     constexpr std::uint64_t kDefault = 65530;
     std::uint64_t count = 0;
@@ -65,7 +65,8 @@ bool allows(std::uint8_t granted, Access access) {
 
 }  // namespace
 
-/// QEMU makes fewer than 200 mappings. The address space has 128 TiB.
+/// The limits suffice: QEMU makes fewer than 200 mappings, and the shares of all clients are 17 TiB
+/// of the 128 TiB of address space.
 SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
     constexpr std::uint64_t kClients = GPUIOV_MAX_VFS + 1;
     constexpr std::uint64_t kMax = 1024;

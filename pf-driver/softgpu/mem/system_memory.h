@@ -2,16 +2,17 @@
 //
 // SystemMemory: the bus memory that one function may reach, as its client mapped it (DMA_MAP). A
 // range whose fd is a memfd sealed against shrinking is mapped into this process. Every other range
-// is reached by messages to the client, because a client that shrinks the file behind a mapping
-// would kill the reader. Messages are also used for memfds of huge pages, which kill the reader if
+// is reached by messages to the client: if such a range were mapped, a client could kill the reader
+// by shrinking the file. Messages are also used for memfds of huge pages, which kill the reader if
 // the host has no huge page left, and for ranges beyond the client's share of this process'
 // mappings and address space.
 //
 // One BAR of the function itself is on the bus as well. KFD passes its bus address for a process's
-// doorbells. Engines write the BAR at this address without the client, and read 0 there.
+// doorbells. Engines write the BAR at this address without a message to the client, and read 0
+// there.
 //
-// find(), read() and write() may be called from any thread. unmap() returns only after no engine
-// can hold a pointer into the range: it is called by the io thread, without locks an engine could
+// find(), read() and write() may be called from any thread. unmap() returns when no engine can hold
+// a pointer into the range any more. The io thread calls it, without locks that an engine could
 // wait for.
 #pragma once
 
@@ -59,8 +60,9 @@ public:
         std::size_t mappings = 0;
         Bytes size;
     };
-    /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). All
-    /// clients together leave most mappings free, and no client can use up the share of another.
+    /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). The
+    /// shares of all clients together are at most a quarter of `max_map_count`, unless it is below
+    /// 4352. No client can use up the share of another.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
     /// Every access fails until the client maps something. The share follows this host's limit.
@@ -74,22 +76,22 @@ public:
     /// when no pointer that Port::at() returned before is in use. Without `revoke`, unmap() assumes
     /// that no engine has such a pointer.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
-    /// Called while the GPU is built. The BAR is unreachable until it is placed. `write` is called
-    /// on any thread, whatever locks it holds; offset + size is inside the BAR.
+    /// Called while the GPU is built. The BAR is unreachable until place_own_bar(). `write` is
+    /// called on any thread, whatever locks that thread holds; offset + size is inside the BAR.
     using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
     void set_own_bar(WriteBar write, Bytes size);
-    /// Moves the BAR to a bus address, or nowhere; it takes precedence over the client's mappings.
-    /// Address 0 means nowhere, because an unprogrammed BAR holds 0.
+    /// Moves the BAR to a bus address, where it takes precedence over the client's mappings; with
+    /// nullopt or address 0 (an unprogrammed BAR), the BAR is unreachable.
     void place_own_bar(std::optional<Iova> address);
-    /// True if the page is in the function's BAR, which takes reads and writes, but no atomics.
+    /// True if the page is in the function's BAR, which supports reads and writes, but no atomics.
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
-    /// The client, which serves ranges without host mapping; with nullptr such accesses fail.
+    /// Sets the client, which serves ranges without host mapping; with nullptr such accesses fail.
     void set_peer(std::shared_ptr<Peer> peer);
 
-    /// EINVAL: not 4 KiB aligned, empty, wraps or allows nothing; EEXIST: overlaps another mapping;
-    /// ENOSPC: too many. The very same mapping again is accepted and changes nothing.
+    /// EINVAL: not 4 KiB aligned, empty, wraps or allows no access; EEXIST: overlaps a mapping;
+    /// ENOSPC: too many. A repeated mapping of the same range, access and file changes nothing.
     [[nodiscard]] Result<> map(const Mapping& mapping);
     /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
     /// it holds none; nothing is removed then.
@@ -97,7 +99,7 @@ public:
     /// Removes every mapping, for a client that leaves; cannot fail.
     void unmap_all();
 
-    /// The page that holds `address`. The host address is good until unmap() has revoked it.
+    /// The page that holds `address`. The host address is valid until unmap() has revoked it.
     [[nodiscard]] Page find(Iova address) const;
     /// False: not mapped for this access, or the client failed; earlier bytes may be transferred.
     [[nodiscard]] bool read(Iova address, std::span<std::byte> out) const;
@@ -143,7 +145,7 @@ private:
     const Share share_;
     WriteBar write_own_bar_;  // constant after build
     std::uint64_t own_bar_size_ = 0;
-    std::atomic<std::uint64_t> own_bar_base_{0};  // 0: nowhere
+    std::atomic<std::uint64_t> own_bar_base_{0};  // 0: unreachable
     std::function<void()> revoke_;
     mutable std::shared_mutex mutex_;  // guards the members below; never held during message DMA
     Regions regions_;

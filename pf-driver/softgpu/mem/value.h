@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Single values in guest memory as packets read and write them. Access is in one piece if the
-// memory has a host address and the value is aligned, because guests and waves watch these words.
-// For users of a port outside of waves.
+// Single values in guest memory as packets read and write them. An access is atomic if the memory
+// has a host address and the value is aligned, because guests and waves poll these values. Waves do
+// not use these functions.
 #pragma once
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -10,7 +10,8 @@
 
 namespace vgpu::softgpu::mem {
 
-/// False on a fault, which the port holds. Acquires: sees everything that the writer did before.
+/// Loads a value; fails as Port::read() does. Has acquire order: sees everything that the writer
+/// did before.
 template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);
@@ -22,7 +23,8 @@ template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& val
     return !port.has_fault() && port.read(va, bytes_of(value));
 }
 
-/// False on a fault. Releases: a reader of the value sees everything done before.
+/// Stores a value; fails as Port::write() does. Has release order: a reader of the value sees
+/// everything done before.
 template <typename T> [[nodiscard]] bool store_value(Port& port, GpuVa va, T value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);

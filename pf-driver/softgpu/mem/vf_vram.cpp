@@ -33,7 +33,7 @@ Result<> check_table(std::uint64_t offset) {
     return fail(EINVAL, fmt::format("VF page table at {:#x} is not in the PF's VRAM", offset));
 }
 
-/// Sealed: neither a client nor a mistake here can remove pages under a mapping.
+/// Sealed: neither a client nor a bug of softgpu can shrink the file under a mapping.
 Result<OwnedFd> create_sealed_memfd(VfId vf, Bytes size) {
     const std::string name = fmt::format("vgpu-vf{}-vram", raw(vf));
     OwnedFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -55,7 +55,7 @@ VfVram::VfVram(DeviceVram& device, VfId vf)
 
 VfVram::~VfVram() {
     // Calls no revocation: no engine runs any more, and the hook's object may not exist any more.
-    device_.return_pages(vf_);
+    device_.release_pages(vf_);
 }
 
 Result<std::vector<std::uint64_t>> VfVram::walk_table(DeviceOffset root, Bytes size) const {
@@ -95,12 +95,12 @@ Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes
     return {};
 }
 
-/// Releases the old VRAM first, even if the new one fails: the PF has ended its use. Stores the
-/// leaves before the size that makes them visible.
+/// Releases the old VRAM first, even if the commit then fails, because the PF core has ended the
+/// use of the old VRAM. Stores the leaves before the size that makes them visible.
 Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     release();
     TRY(const std::vector<std::uint64_t> leaves, walk_table(root, size));
-    TRY_VOID(device_.take_pages(vf_, leaves));
+    TRY_VOID(device_.claim_pages(vf_, leaves));
     if (Result<> backed = back_with_memfd(leaves, size); !backed) {
         release();
         return backed;
@@ -115,7 +115,7 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
     if (revoke_) revoke_();
-    device_.return_pages(vf_);
+    device_.release_pages(vf_);
     memfd_.reset();
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// VfVram: the VRAM of one VF, the second stage of every address. commit() walks the VF page table
-// that the PF core wrote (hw/vf_page_table.h), checks every leaf, takes the pages and puts a fresh
-// sealed memfd behind them. VF offset o is memfd offset o even if the device pages are scattered,
-// so BAR0 is one area that a client may map. A new commit or release() replaces the backing: an old
-// mapping shows only the old memfd, never the next owner's memory.
+// VfVram: the VRAM of one VF, and the second stage of address translation, from VF VRAM offset to
+// host address. commit() walks the VF page table that the PF core wrote (hw/vf_page_table.h),
+// checks every leaf, claims the pages and puts a fresh sealed memfd behind them. VF offset o is
+// memfd offset o even if the device pages are scattered, so BAR0 is one area that a client may map.
+// A new commit or release() replaces the backing: an old mapping shows only the old memfd, never
+// the next owner's memory.
 //
 // Any thread may call host() at any time; it uses the leaves of the last commit(). One thread at a
-// time calls commit() and release(), without locks an engine could wait for: they return after
-// every engine has passed a stop point (set_revocation()).
+// time calls commit() and release(), without locks that an engine could wait for, because they
+// return only after every engine has passed a stop point (set_revocation()).
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@
 
 namespace vgpu::softgpu::mem {
 
-/// One per VF, for as long as the device lives.
+/// One per VF; exists as long as the device.
 class VfVram {
 public:
     /// Starts without VRAM.
@@ -36,18 +37,20 @@ public:
     VfVram(const VfVram&) = delete;
     VfVram& operator=(const VfVram&) = delete;
 
-    /// As SystemMemory::set_revocation().
+    /// Called while the GPU is built. `revoke` has the same contract as in
+    /// SystemMemory::set_revocation().
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
 
-    /// `root` is the device offset of the root table, inside the PF's VRAM; `size` a multiple of
-    /// 2 MiB, fully mapped. On any error the VF is left without VRAM and the error says why.
+    /// `root` is the device offset of the root table, inside the PF's VRAM; `size` is a multiple of
+    /// 2 MiB, all of which the table maps. After any error the VF has no VRAM.
     [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
-    /// Idempotent. Pages are fresh and zero afterwards; a client's mappings keep the old memfd.
+    /// Takes the VRAM away; idempotent. Pages are fresh and zero afterwards; a client's mappings
+    /// keep the old memfd.
     void release();
 
     /// 0 without VRAM. Any thread.
     [[nodiscard]] Bytes size() const { return {size_.load(std::memory_order_acquire)}; }
-    /// The memfd behind the whole VF, -1 without VRAM. Owned here; dup() it to hand it out.
+    /// The memfd behind the whole VF, -1 without VRAM. Stays owned by VfVram; pass on a dup().
     [[nodiscard]] int memfd() const { return memfd_.get(); }
 
     /// Host address of `offset`, valid up to the end of its 4 KiB page; nullptr beyond the VRAM.
@@ -65,7 +68,8 @@ public:
         return device_.may_reach(vf_, host);
     }
 
-    /// Trapped BAR0 accesses; false if a byte was beyond the VRAM: reads all ones, write dropped.
+    /// Trapped BAR0 accesses; false if a byte was beyond the VRAM. Such bytes read all ones, and
+    /// writes to them are dropped.
     bool read(VfOffset offset, std::span<std::byte> out) const;
     bool write(VfOffset offset, std::span<const std::byte> data);
 
@@ -79,7 +83,8 @@ private:
     const VfId vf_;
     std::function<void()> revoke_;
     OwnedFd memfd_;
-    /// Stored last by commit(), first by release(): a thread that sees it sees valid leaves.
+    /// Stored last by commit(), first by release(): a thread that reads a size sees the leaves of
+    /// that size.
     std::atomic<std::uint64_t> size_{0};
     /// Device offset of each 2 MiB leaf; the table has room for the whole device.
     std::unique_ptr<std::atomic<std::uint64_t>[]> leaves_;

@@ -25,7 +25,8 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 
 }  // namespace
 
-/// Reserved, not committed (MAP_NORESERVE): only pages that VFs touch use memory of the host.
+/// Reserved, not committed (MAP_NORESERVE): only pages that have been written use memory of the
+/// host.
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,
@@ -93,8 +94,8 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
     return {};
 }
 
-/// Works on a copy, so that an error half way takes nothing.
-Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
+/// Works on a copy, so that no page is taken if an error occurs.
+Result<> DeviceVram::claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
     std::vector<VfId> owners(owners_.begin(), owners_.end());
     for (const std::uint64_t offset : leaf_offsets) {
@@ -113,7 +114,7 @@ Result<> DeviceVram::take_pages(VfId owner, std::span<const std::uint64_t> leaf_
 }
 
 /// Pages stay owned until their memory is fresh, so that no other owner takes them in between.
-void DeviceVram::return_pages(VfId owner) {
+void DeviceVram::release_pages(VfId owner) {
     std::vector<std::uint64_t> pages;
     {
         const std::lock_guard lock(owners_mutex_);
@@ -122,8 +123,8 @@ void DeviceVram::return_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // A replacement fails only if the kernel is out of memory. Zeroes then serve the next owner
-        // as well, and commit() maps its own memfd in any case.
+        // A replacement fails only if the kernel is out of memory. Zeroes in the old memory then
+        // suffice, because the next commit() maps a new memfd in any case.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);

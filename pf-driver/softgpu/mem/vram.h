@@ -3,7 +3,7 @@
 // DeviceVram: all VRAM of the device, one reserved host address range. A device offset always has
 // the same host address; only the memory behind it changes: anonymous zero pages, or the memfd of
 // the VF that owns the pages (vf_vram.h). A 2 MiB page has at most one owner, so two VFs can never
-// share one; the first 16 MiB belong to the PF and are never given away.
+// share one. The first 16 MiB belong to the PF, and no VF can own them.
 //
 // Bulk operations (the PF's SCRUB and VERIFY) check their ranges and may run on any thread; they do
 // not exclude guests that write the same bytes at the same time.
@@ -48,17 +48,19 @@ public:
     [[nodiscard]] bool read(DeviceOffset offset, std::span<std::byte> out) const;
     [[nodiscard]] bool write(DeviceOffset offset, std::span<const std::byte> data);
 
-    /// Replaces the backing of a large range without an owner, else stores zeroes past the caches.
+    /// Zeroes the range: replaces the backing of a large range without an owner, else stores zeroes
+    /// past the caches.
     [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length);
-    /// EIO, naming the first offset, if a byte of the range is not zero.
+    /// EIO names the offset of the first byte of the range that is not zero.
     [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
 
-    /// Takes all pages for `owner` or none; EBUSY if one belongs to another owner.
-    [[nodiscard]] Result<> take_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
-    /// Gives up every page of `owner`; their memory is fresh and zero afterwards.
-    void return_pages(VfId owner);
-    /// False for a page that belongs to another VF than `vf`. For assertions, so any thread may
-    /// ask, also about memory that is no VRAM.
+    /// Claims all pages for `owner` or none; EBUSY if a page belongs to a VF already, EINVAL if a
+    /// page is one that no VF may own.
+    [[nodiscard]] Result<> claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
+    /// Releases every page of `owner`; the pages are fresh and zero afterwards.
+    void release_pages(VfId owner);
+    /// False if the page at `host` belongs to a VF other than `vf`; true for memory outside VRAM.
+    /// For assertions; any thread.
     [[nodiscard]] bool may_reach(VfId vf, const std::byte* host) const;
     /// Maps `length` bytes of `memfd` from `fd_offset` at `offset`; pages must have an owner.
     [[nodiscard]] Result<> map_backing(DeviceOffset offset, Bytes length, int memfd,

@@ -23,7 +23,7 @@ constexpr unsigned kVsecLengthShift = 20;
 constexpr std::uint32_t kBarBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kSystemPage4KiB = 1;
 constexpr std::uint32_t kSriovAriPreserved = 1u << 1;
-// The values the specification gives after reset.
+// The values that the specification gives after reset.
 constexpr std::uint32_t kDeviceControl =
     PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B;
 
@@ -57,8 +57,8 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
     add_bars(config, PCI_BASE_ADDRESS_0, spec.bars);
 }
 
-/// The same capability for PF and VF; BusVf shows the differences of a VF on the PF's bus.
-/// BCR_FLR reads as zero: Function clears it after the reset.
+/// The same capability for PF and VF, also for a VF on the PF's bus (BusVf). BCR_FLR reads as zero,
+/// because the reset that it starts clears it.
 void add_pcie(ConfigSpace& config, std::uint32_t next) {
     constexpr std::uint32_t kLinkControl =
         PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
@@ -118,7 +118,8 @@ void add_vsec(ConfigSpace& config, const VsecSpec& vsec) {
                                      std::uint32_t{vsec.length} << kVsecLengthShift}});
 }
 
-// The extended list starts at 0x100; a function without SR-IOV has a null capability there.
+// The extended capability list starts at 0x100; a function without SR-IOV has a null capability
+// there.
 void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
     if (spec.sriov)
         add_sriov(config, *spec.sriov, VGPU_ECAP_ARI);
@@ -131,7 +132,7 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 
 }  // namespace
 
-/// All ones written read back as the size (PCIe 6.0, 7.5.1.2.1): address bits below it stay 0.
+/// A driver writes all ones to find the size: address bits below it read 0 (PCIe 6.0, 7.5.1.2.1).
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
     for (const BarSpec& bar : bars) {
         assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);
@@ -151,7 +152,7 @@ std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_registe
     return join(low, config.get<std::uint32_t>(at + kBarBytes));
 }
 
-/// The list: PCIe, then MSI or MSI-X; the extended list starts at 0x100.
+/// The capability list: PCIe, then MSI and MSI-X if present; the extended list starts at 0x100.
 void build_config(ConfigSpace& config, const FunctionSpec& spec) {
     add_header(config, spec);
     const std::uint32_t msix_at = spec.msix ? std::uint32_t{VGPU_CAP_MSIX} : 0;

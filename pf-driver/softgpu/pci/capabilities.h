@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Builders of a configuration space: header, BARs and capabilities, as rows of registers with their
-// writable bits. Offsets and bits are those of <linux/pci_regs.h>; hw/pci.h gives the place of each
-// capability. Called by Function while it is built; nothing here has behaviour.
+// writable bits. Offsets and bits are those of <linux/pci_regs.h>; hw/pci.h gives the offset of
+// each capability. Called by the constructors of Function and of the host view's endpoint and root
+// port. A register reacts to nothing until its owner adds a handler (ConfigSpace).
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ namespace vgpu::softgpu::pci {
 
 /// Bytes of the MSI capability with 64-bit addresses and without masks (PCIe 6.0, 7.7.1).
 inline constexpr std::uint32_t kMsiBytes = 14;
-/// Page sizes a PF supports for VF BARs: 4 KiB to 4 MiB, as hardware has them.
+/// Page sizes that a PF supports for VF BARs, as on hardware: bit n stands for 4 KiB << n.
 inline constexpr std::uint32_t kSupportedPageSizes = 0x553;
 
-/// Base address registers from `first_register` on, of a function or of a PF's VFs.
+/// Adds the base address registers from `first_register` on, of a function or of a PF's VFs.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars);
 [[nodiscard]] std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
                                         const BarSpec& bar);

@@ -7,7 +7,7 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-/// The part of [first, first + count) that an access of `size` bytes at `offset` touches.
+/// The part of [first, first + count) that an access of `size` bytes at `offset` covers.
 struct Overlap {
     std::uint32_t begin = 0;
     std::uint32_t end = 0;

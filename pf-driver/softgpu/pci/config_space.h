@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // ConfigSpace: the 4 KiB configuration space of one function. Every byte has a mask of writable
-// bits and a mask of bits cleared by writing 1; all others are read-only. Two functions give bytes
-// a meaning: claim() puts a handler behind a range (the range's own storage is not used),
-// on_write() registers a callback that runs after a write has been stored.
+// bits and a mask of bits cleared by writing 1; all other bits are read-only. Two member
+// functions give bytes a meaning: claim() puts a handler behind a range (the range's own storage is
+// not used), on_write() registers a callback that runs after a write has been stored.
 //
-// One access reaches a handler once, with all its bytes inside the range: drivers write a command
-// and its arguments as one dword. Io thread only; claims are made while the GPU is built.
+// A handler is called once per access, with all bytes of the access that are in its range: drivers
+// write a command and its arguments as one dword. Io thread only; claims are made while the GPU is
+// built.
 #pragma once
 
 #include <array>
@@ -36,16 +37,17 @@ class ConfigSpace {
 public:
     static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
 
-    /// The function's accesses; offset + size <= kBytes. An access across a claim's edge is split.
+    /// Accesses to the function's space; offset + size <= kBytes. An access across a claim's edge
+    /// is split.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// The values after power-on, whatever the present values are; calls no handlers.
+    /// Reads the values after power-on, whatever the present values are; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
-    /// Handlers of [first, first + count); a byte claimed twice is a programming error. Offsets
-    /// count from `first`. A read fills all of its bytes and has no effects: a client may save the
-    /// whole space.
+    /// Sets the handlers of [first, first + count); a byte claimed twice is a programming error.
+    /// Offsets count from `first`. A read fills all of its bytes and has no side effects, because a
+    /// client may save the whole space.
     using Read = std::function<void(std::uint32_t offset, std::span<std::byte> out)>;
     using Write = std::function<void(std::uint32_t offset, std::span<const std::byte> data)>;
     void claim(std::uint32_t first, std::uint32_t count, Read read, Write write);
@@ -93,7 +95,7 @@ private:
     std::array<bool, kBytes> is_claimed_{};
     std::vector<Claim> claims_;
     std::vector<Observer> observers_;
-    /// Planned fault "device": the link is down.
+    /// Returns true while the planned fault "device" keeps the link down.
     std::function<bool()> is_absent_;
 };
 

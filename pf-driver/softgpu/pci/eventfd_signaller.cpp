@@ -11,9 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// The kernel makes room for more: at least eight per CPU.
+// The capacity that is requested; the kernel grants at least eight requests per CPU.
 constexpr unsigned kRequests = 64;
-// Each try makes room; only a host without memory fails so often.
+// Each failed try makes room, so only a host without memory fails this often.
 constexpr int kTries = 100;
 
 }  // namespace

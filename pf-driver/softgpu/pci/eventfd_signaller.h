@@ -8,7 +8,7 @@
 // ended when io_submit() returns. A signal costs one system call, as write(2) does.
 //
 // One object per process, because the host limits asynchronous I/O of all processes together
-// (fs.aio-max-nr). Any thread.
+// (fs.aio-max-nr). Any thread may use it.
 #pragma once
 
 #include <linux/aio_abi.h>
@@ -29,7 +29,8 @@ public:
 
     /// Call before the first signal(); does nothing if already started. An error may be temporary.
     [[nodiscard]] Result<> start();
-    /// False: not an eventfd, or the kernel has no memory. A full eventfd is already signalled.
+    /// False if `eventfd` is not an eventfd, or the kernel has no memory. A full eventfd is already
+    /// signalled.
     [[nodiscard]] bool signal(int eventfd);
 
 private:

@@ -63,7 +63,7 @@ void Function::watch_config() {
                          [this] { sriov_control_changed(); });
 }
 
-/// The only place for all that follows the command register, for writes and resets alike.
+/// Updates everything that depends on the command register, after a write and after a reset.
 void Function::command_changed() {
     const auto command = config_.get<std::uint16_t>(PCI_COMMAND);
     is_decoding_ = (command & PCI_COMMAND_MEMORY) != 0;
@@ -116,7 +116,7 @@ void Function::msi_message_changed() {
     interrupts_.set_message({Iova{address}, data});
 }
 
-// Reverts a write that the capability does not allow before anyone sees it.
+// Reverts a value that the capability does not allow, before a driver can read it.
 void Function::sriov_control_changed() {
     constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
     constexpr std::uint32_t kPageSize = VGPU_ECAP_SRIOV + PCI_SRIOV_SYS_PGSIZE;
@@ -134,7 +134,8 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Updates the state that follows the configuration: reset() of the space runs no observers.
+/// Also updates the state that depends on the configuration, because ConfigSpace::reset() runs no
+/// observers.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -161,8 +162,8 @@ Result<> Function::attach(std::shared_ptr<Peer> peer) {
 /// Sets the sink first: the owner may raise interrupts as soon as it learns of the client.
 Result<> Function::attach(std::shared_ptr<Peer> peer, Reach reach) {
     if (reach_)
-        return fail(EBUSY, *reach_ == Reach::Bus ? "it belongs to the host view"
-                                                 : "it belongs to a client of its socket");
+        return fail(EBUSY, *reach_ == Reach::Bus ? "the host view has the function"
+                                                 : "a client of its socket has the function");
     // A driver on the bus may have written to the configuration without an attachment.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
@@ -199,7 +200,7 @@ vfio_user::IrqDescription Function::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd | no_resize, .count = interrupts_.vectors()};
 }
 
-/// Moves the capability's enable bit as vfio-pci would (see interrupts.h).
+/// Sets or clears the capability's enable bit as vfio-pci would (see interrupts.h).
 Result<> Function::set_irqs(const vfio_user::IrqRequest& request) {
     const bool assigns = std::any_of(request.fds.begin(), request.fds.end(),
                                      [](const OwnedFd& fd) { return static_cast<bool>(fd); });
@@ -274,25 +275,25 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
 /// An access may begin before the table and end in it, so it is split at the border.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
-    struct Stretch {
-        Place place;
+    struct AreaRange {
+        Area area;
         std::uint64_t begin;
         std::uint64_t end;
     };
     const std::uint64_t to_page_end = kPageBytes - offset % kPageBytes;
-    Piece piece{Place::Handler, offset, std::min<std::size_t>(size, to_page_end)};
+    Piece piece{Area::Handler, offset, std::min<std::size_t>(size, to_page_end)};
     if (!spec_.msix || spec_.msix->bar != bar) return piece;
     const std::uint64_t table_bytes =
         std::uint64_t{interrupts_.vectors()} * Interrupts::kTableEntryBytes;
     const MsixSpec& msix = *spec_.msix;
-    for (const Stretch& stretch :
-         {Stretch{Place::MsixTable, msix.table_offset, msix.table_offset + table_bytes},
-          Stretch{Place::MsixPending, msix.pba_offset, msix.pba_offset + kPendingBytes}}) {
-        if (offset >= stretch.begin && offset < stretch.end)
-            return {stretch.place, offset - stretch.begin,
-                    std::min<std::size_t>(size, stretch.end - offset)};
-        if (offset < stretch.begin)
-            piece.size = std::min<std::size_t>(piece.size, stretch.begin - offset);
+    for (const AreaRange& range :
+         {AreaRange{Area::MsixTable, msix.table_offset, msix.table_offset + table_bytes},
+          AreaRange{Area::MsixPending, msix.pba_offset, msix.pba_offset + kPendingBytes}}) {
+        if (offset >= range.begin && offset < range.end)
+            return {range.area, offset - range.begin,
+                    std::min<std::size_t>(size, range.end - offset)};
+        if (offset < range.begin)
+            piece.size = std::min<std::size_t>(piece.size, range.begin - offset);
     }
     return piece;
 }
@@ -310,14 +311,14 @@ void Function::bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::
     while (!out.empty()) {
         const Piece piece = piece_at(bar, offset, out.size());
         const auto part = out.first(piece.size);
-        switch (piece.place) {
-            case Place::MsixTable:
+        switch (piece.area) {
+            case Area::MsixTable:
                 interrupts_.read_table(static_cast<std::uint32_t>(piece.offset), part);
                 break;
-            case Place::MsixPending:
+            case Area::MsixPending:
                 interrupts_.read_pending(static_cast<std::uint32_t>(piece.offset), part);
                 break;
-            case Place::Handler:
+            case Area::Handler:
                 handler_read(bar, piece.offset, part);
                 break;
         }
@@ -331,9 +332,9 @@ void Function::bar_write(std::uint32_t bar, std::uint64_t offset, std::span<cons
     while (!data.empty()) {
         const Piece piece = piece_at(bar, offset, data.size());
         const auto part = data.first(piece.size);
-        if (piece.place == Place::MsixTable)
+        if (piece.area == Area::MsixTable)
             interrupts_.write_table(static_cast<std::uint32_t>(piece.offset), part);
-        if (piece.place == Place::Handler && bars_[bar].handler.write)
+        if (piece.area == Area::Handler && bars_[bar].handler.write)
             bars_[bar].handler.write(piece.offset, part);
         offset += piece.size;
         data = data.subspan(piece.size);

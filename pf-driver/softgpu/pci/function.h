@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // Function: one PCI function as a vfio-user device: configuration space, BARs, interrupts, resets,
-// attachment. It knows PCI, not GPUs: BarHandler implements the BARs, FunctionOwner the resets and
-// attachments, DmaSink takes client memory, and config().claim() serves the GPU-IOV bytes.
+// attachment. It contains nothing that is specific to GPUs: BarHandler implements the BARs,
+// FunctionOwner the resets and attachments, DmaSink takes client memory, and config().claim()
+// serves the GPU-IOV bytes.
 //
 // As on a bus, BARs answer only while the command register's memory bit is set (else reads are all
-// ones and writes are dropped), and interrupts need its bus master bit. A client writes the command
-// register before anything else, as every driver does; a reset clears it.
+// ones and writes are dropped), and interrupts need the register's bus master bit. A client writes
+// the command register before anything else, as every driver does; a reset clears it.
 //
 // A function has one attachment at a time: a vfio-user client, or the bus behind the host view
 // (host_view/), whose ECAM and windows reach config() and bar_read()/bar_write(). DMA and
-// interrupts go to the side that is attached; the other is refused with EBUSY.
+// interrupts go to the side that is attached; the other side is refused with EBUSY.
 //
 // Everything is called on the io thread, except raise() and is_bus_master().
 #pragma once
@@ -49,7 +50,7 @@ struct BarHandler {
     std::function<std::optional<MappableMemory>()> memory = nullptr;
 };
 
-/// Takes client memory of the function. Called on the io thread.
+/// Receives the function's DMA maps: memory that its client offers. Called on the io thread.
 class DmaSink {
 public:
     virtual ~DmaSink() = default;
@@ -59,7 +60,7 @@ public:
     virtual void unmap_all() = 0;
 };
 
-/// The way to an attached function. The way decides where the function's interrupts are delivered.
+/// How an attached function is reached, which decides where its interrupts are delivered.
 enum class Reach : std::uint8_t {
     Socket,  ///< its own vfio-user client: eventfds
     Bus,     ///< behind a bridge of the host view: messages
@@ -84,7 +85,7 @@ public:
     [[nodiscard]] virtual Result<> attached(std::shared_ptr<Peer> peer) = 0;
     /// The peer's calls fail from now on; its DMA maps have already been removed.
     virtual void detached() = 0;
-    /// The configuration space has been reset; the owner resets the function's blocks.
+    /// The configuration space has been reset; the owner resets the rest of the function.
     virtual void reset(ResetKind kind) = 0;
     /// Called after a write to the capability, or after a reset that took the VFs away.
     virtual void sriov_changed(const SriovState&) {}
@@ -103,7 +104,7 @@ public:
     [[nodiscard]] ConfigSpace& config() { return config_; }
     [[nodiscard]] const FunctionSpec& spec() const { return spec_; }
 
-    /// Any thread: MSI has vector 0 only.
+    /// May be called from any thread. MSI has vector 0 only.
     void raise(std::uint32_t vector) { interrupts_.raise(vector); }
     [[nodiscard]] bool is_bus_master() const { return is_bus_master_; }
 
@@ -113,8 +114,8 @@ public:
     /// Bus address of a BAR of the spec; none while the memory bit is off. A VF on the PF's bus
     /// does not have its own BARs and memory bit.
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
-    /// EBUSY if already attached. On the bus the configuration stays as it is; a function that
-    /// resets on detach is fresh for a new client.
+    /// EBUSY if already attached. An attachment by the bus leaves the configuration as it is. A
+    /// client gets a function whose configuration is reset, unless DetachPolicy is KeepConfig.
     [[nodiscard]] Result<> attach(std::shared_ptr<Peer> peer, Reach reach);
     /// Accesses that the caller has decoded; offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
@@ -141,13 +142,13 @@ private:
         Bytes size;
         BarHandler handler;
     };
-    /// The first part of a BAR access that lies in one place. Only the BAR with the MSI-X table has
-    /// several places; in all other BARs, everything belongs to the handler. A part stays within
-    /// one page, because a handler may hold a lock for all of an access.
-    enum class Place : std::uint8_t { Handler, MsixTable, MsixPending };
+    /// Piece: the first part of a BAR access that lies in one area. Only the BAR with the MSI-X
+    /// table has several areas; in all other BARs, everything belongs to the handler. A part stays
+    /// within one page, because a handler may hold a lock for all of an access.
+    enum class Area : std::uint8_t { Handler, MsixTable, MsixPending };
     struct Piece {
-        Place place = Place::Handler;
-        std::uint64_t offset = 0;  ///< inside the place
+        Area area = Area::Handler;
+        std::uint64_t offset = 0;  ///< from the start of the area
         std::size_t size = 0;
     };
     static constexpr std::uint32_t kBars = 6;

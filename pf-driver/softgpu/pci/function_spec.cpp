@@ -47,7 +47,7 @@ FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) 
     return spec;
 }
 
-/// Ids of an independent function; BusVf shows SR-IOV's blank ids.
+/// The ids are those of an independent function. On the PF's bus, BusVf shows all ones instead.
 FunctionSpec vf_function(VfId vf, Bytes aperture) {
     FunctionSpec spec;
     spec.name = fmt::format("VF{}", raw(vf));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of a PCI function, constant after build: identity, BARs, capabilities. pf_function()
-// and vf_function() give the two kinds of a GPU, with the numbers of hw/pci.h.
+// FunctionSpec: the constant parts of a PCI function: identity, BARs, capabilities. pf_function()
+// and vf_function() return the specs of a GPU's functions, with the numbers of hw/pci.h.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Identity {
     std::uint8_t revision = 0;
 };
 
-/// A table of MSI-X vectors and its pending bits inside one BAR.
-/// Offsets in bytes inside the BAR; at most 64 vectors, one qword of pending bits.
+/// A table of MSI-X vectors and its pending bits inside one BAR. Offsets are bytes inside the BAR.
+/// At most 64 vectors, because the pending bits are one qword.
 struct MsixSpec {
     std::uint32_t vectors = 0;
     std::uint32_t bar = 0;
@@ -41,7 +41,7 @@ struct MsixSpec {
     std::uint32_t pba_offset = 0;
 };
 
-/// Routing ids of VFs: the PF's + first_vf_offset + n * vf_stride (PCIe 6.0, 9.2.1.2).
+/// Routing id of VF n: the PF's + first_vf_offset + (n - 1) * vf_stride (PCIe 6.0, 9.2.1.2).
 struct SriovSpec {
     std::uint16_t total_vfs = 0;
     std::uint16_t first_vf_offset = 0;
@@ -50,7 +50,7 @@ struct SriovSpec {
     std::vector<BarSpec> vf_bars;
 };
 
-/// Vendor-specific extended capability; the bytes behind its header are claimed by their owner.
+/// Vendor-specific extended capability; the bytes after its header are claimed by their owner.
 struct VsecSpec {
     std::uint16_t id = 0;
     std::uint8_t revision = 0;

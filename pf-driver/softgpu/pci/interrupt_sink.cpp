@@ -20,8 +20,8 @@ bool is_eventfd_like(int fd) {
 
 }  // namespace
 
-/// Starts the signaller with the device, before other processes can use up the host's limit
-/// (fs.aio-max-nr).
+/// Starts the signaller when the device is built: later, other processes may have used up the
+/// host's limit (fs.aio-max-nr).
 EventfdSink::EventfdSink(std::string name, std::uint32_t vectors)
     : name_(std::move(name)), eventfds_(vectors) {
     (void)EventfdSignaller::shared().start();  // assign() reports an error

@@ -26,13 +26,14 @@ struct InterruptMessage {
 class InterruptSink {
 public:
     virtual ~InterruptSink() = default;
-    /// False if there is no destination.
+    /// False if there is no destination, or signalling it fails.
     [[nodiscard]] virtual bool deliver(std::uint32_t vector, const InterruptMessage& message) = 0;
-    /// Eventfds of SET_IRQS.
+    /// Takes over the eventfds of a SET_IRQS request.
     [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
     /// Drops the destination: no client listens any more.
     virtual void withdraw() = 0;
-    /// False: the client never writes the MSI-X table, so an unwritten entry is not masked.
+    /// True if the device sees the driver's writes to the MSI-X table. Otherwise an entry that was
+    /// never written counts as unmasked.
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
@@ -51,7 +52,7 @@ private:
     std::vector<OwnedFd> eventfds_;
 };
 
-/// Posts the write that the driver programmed to the VM's interrupt controller; never waits.
+/// Sends the write that the driver programmed, as a posted write to the VM; never waits.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}

@@ -27,7 +27,7 @@ void Interrupts::connect(std::unique_ptr<InterruptSink> sink) {
     sink_ = std::move(sink);
 }
 
-void Interrupts::lose(const char* why) {
+void Interrupts::drop(const char* why) {
     lost_++;
     if (has_warned_) return;
     has_warned_ = true;
@@ -37,8 +37,8 @@ void Interrupts::lose(const char* why) {
 /// Holds the lock throughout, so that a mask is in force when the io thread's set_*() returns.
 void Interrupts::raise(std::uint32_t vector) {
     const std::lock_guard lock(mutex_);
-    if (vector >= vectors_.size()) return lose("no such vector");
-    if (enabled_ == Delivery::Off) return lose("MSI or MSI-X is not enabled");
+    if (vector >= vectors_.size()) return drop("no such vector");
+    if (enabled_ == Delivery::Off) return drop("MSI or MSI-X is not enabled");
     if (is_masked(vector))
         vectors_[vector].is_pending = true;
     else
@@ -47,8 +47,8 @@ void Interrupts::raise(std::uint32_t vector) {
 
 void Interrupts::signal(std::uint32_t vector) {
     vectors_[vector].is_pending = false;
-    if (bus_master_ == Delivery::Off) return lose("bus mastering is off");
-    if (!sink_->deliver(vector, message_of(vector))) return lose("no one receives it");
+    if (bus_master_ == Delivery::Off) return drop("bus mastering is off");
+    if (!sink_->deliver(vector, message_of(vector))) return drop("no one receives it");
     delivered_++;
 }
 

@@ -2,12 +2,13 @@
 //
 // Interrupts: MSI or MSI-X of one function, from raise() to its sink (interrupt_sink.h). A vector
 // is delivered if the capability is enabled, bus mastering is on, the sink can take it and nothing
-// masks it. A masked vector stays pending and is delivered when the mask is removed. Any other
-// vector is lost, as on the bus, and counted.
+// masks it. A masked vector stays pending and is delivered when the mask is removed. A vector that
+// fails another of these conditions is lost, as on the bus, and counted.
 //
-// A vfio-user client may never write the MSI-X table (QEMU does not forward table writes). Then an
-// unwritten entry counts as unmasked. Assigning eventfds enables the capability and disabling the
-// index disables it, as the kernel's vfio-pci does: a user-space driver need not touch it.
+// Some vfio-user clients never write the MSI-X table (QEMU does not forward table writes). For them
+// an unwritten entry counts as unmasked. Assigning eventfds enables the capability and disabling
+// the index disables it, as the kernel's vfio-pci does, so a user-space driver need not write the
+// capability.
 //
 // raise() may be called from any thread; all else is called on the io thread.
 #pragma once
@@ -27,7 +28,8 @@
 
 namespace vgpu::softgpu::pci {
 
-/// Replaces booleans, whose meaning differs from register to register (enable, mask).
+/// On if a register lets interrupts through. A bool would mean opposite things for an enable bit
+/// and a mask bit.
 enum class Delivery : std::uint8_t { Off, On };
 
 /// PCIe 6.0, 6.1.4; one of the two types per function.
@@ -38,7 +40,7 @@ public:
     /// `index` is Msi or Msix: the interrupt type of the function.
     Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors);
 
-    /// Sets the sink of the function's attachment; at first, a client that assigns eventfds.
+    /// Sets the sink of the function's attachment. The first sink is an EventfdSink.
     void connect(std::unique_ptr<InterruptSink> sink);
 
     void raise(std::uint32_t vector);  ///< out of range: counted, dropped
@@ -51,7 +53,9 @@ public:
     /// SET_IRQS of this function's index, or of Error and Request, which are accepted and unused.
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // Configuration space. On delivers pending vectors; raise() while off loses the interrupt.
+    // Set from configuration space. While not enabled, or for an unmasked vector without bus
+    // master, raise() loses the interrupt. Enabling, or removing the function mask, delivers
+    // pending vectors.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors masked
@@ -62,10 +66,10 @@ public:
     void write_table(std::uint32_t offset, std::span<const std::byte> data);
     void read_pending(std::uint32_t offset, std::span<std::byte> out) const;
 
-    void reset();        ///< masks, table and pending bits; the sink stays
-    void drop_client();  ///< reset() and withdraw the sink
+    void reset();        ///< resets masks, table and pending bits; the sink stays
+    void drop_client();  ///< does reset(), and withdraws the sink
 
-    /// Both since the device started.
+    /// Numbers of interrupts since the device started.
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
@@ -82,11 +86,11 @@ private:
     [[nodiscard]] InterruptMessage message_of(std::size_t vector) const;
     void deliver_pending();
     void signal(std::uint32_t vector);
-    void lose(const char* why);
+    void drop(const char* why);
 
     const std::string name_;
     const vfio_user::Irq index_;
-    mutable std::mutex mutex_;  // guards all below but the counters
+    mutable std::mutex mutex_;  // guards the members below, except the counters
     std::unique_ptr<InterruptSink> sink_;
     std::vector<Vector> vectors_;
     std::vector<std::byte> table_;

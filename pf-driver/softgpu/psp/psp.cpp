@@ -36,7 +36,7 @@ Psp::Psp(regs::RegisterFile& regs, mem::Port& kernel, Hooks hooks)
 
 void Psp::on_ih_set(std::uint32_t value) {
     std::uint32_t status = PSP_REPLY_OK;
-    if (!hooks_.gate_is_open())
+    if (!hooks_.is_gate_open())
         status = PSP_REPLY_REFUSED;
     else if (value != PSP_GBR_IH_SET)
         status = PSP_REPLY_BAD_COMMAND;
@@ -44,10 +44,10 @@ void Psp::on_ih_set(std::uint32_t value) {
     regs_.set(kIhSet, PSP_REPLY_READY | status);
 }
 
-/// Complete when the write returns: READY and a status in one word (psp_v3_1.c polls for READY).
+/// The answer is READY and a status in one word, because psp_v3_1.c polls for READY.
 void Psp::on_ring_command(std::uint32_t value) {
     std::uint32_t status = PSP_REPLY_BAD_COMMAND;
-    if (!hooks_.gate_is_open()) {
+    if (!hooks_.is_gate_open()) {
         status = PSP_REPLY_REFUSED;
     } else {
         switch (value & PSP_RING_COMMAND_MASK) {
@@ -69,7 +69,8 @@ void Psp::on_ring_command(std::uint32_t value) {
     regs_.set(kRingCommand, PSP_REPLY_READY | status);
 }
 
-/// No register holds the size: a driver allocates one page (Linux 6.12, amdgpu/amdgpu_psp.c).
+/// No register holds the ring's size: a driver allocates one page (Linux 6.12,
+/// amdgpu/amdgpu_psp.c).
 std::uint32_t Psp::create_ring() {
     state_.ring = join(regs_.get(kRingLow), regs_.get(kRingHigh));
     state_.ring_read_pointer = 0;
@@ -77,7 +78,6 @@ std::uint32_t Psp::create_ring() {
     return PSP_REPLY_OK;
 }
 
-/// Runs every frame up to the guest's write pointer: at most one ring full.
 std::uint32_t Psp::consume(std::uint32_t write_pointer) {
     if (state_.has_ring == 0) return PSP_REPLY_BAD_COMMAND;
     const std::uint32_t end = write_pointer % PSP_RING_DWORDS / PSP_FRAME_DWORDS * PSP_FRAME_DWORDS;
@@ -136,7 +136,7 @@ std::uint32_t Psp::accept(const psp_command&) {
     return PSP_STATUS_OK;
 }
 
-/// The only registers a VF reaches by PSP: three IH rings, each by its number.
+/// A VF reaches only IH_RB_CNTL of the three IH rings in this way; the id is the ring's number.
 std::uint32_t Psp::program_register(const psp_command& command) {
     const std::uint32_t id = command.words[PSP_PROG_REGISTER];
     if (id >= PSP_PROG_IH_RINGS) return PSP_STATUS_BAD_PARAMETERS;

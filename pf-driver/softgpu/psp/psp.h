@@ -2,11 +2,13 @@
 //
 // Psp: the security processor as a VF sees it. Commands arrive in C2PMSG registers (ring create,
 // destroy, consume; GBR_IH_SET) and as frames in a ring of 1024 dwords. Each frame names a fence
-// and a command buffer, which receives the response (hw/psp.h). Firmware of a known type and size
-// is accepted and never read. PROG_REG reaches only the control registers of the three IH rings.
+// and a command buffer, which receives the response (hw/psp.h). Firmware of a known type and of at
+// most PSP_TMR_BYTES is accepted and never read. PROG_REG reaches only the control registers of the
+// three IH rings.
 //
-// While the VF's register write gate is shut every command is refused with an error status
-// (VFGATE). All addresses are MC addresses of VMID 0. All calls with the VF's lock held.
+// While the VF's register write gate is shut, every command is refused (PSP_REPLY_REFUSED). All
+// addresses are MC (memory controller) addresses of VMID 0. All calls are made with the VF's lock
+// held.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +26,12 @@ class Psp {
 public:
     /// Called with the VF lock held.
     struct Hooks {
-        /// Is the register write gate open?
-        std::function<bool()> gate_is_open;
-        /// IH_RB_CNTL of ring 0..2.
+        /// True while the register write gate is open.
+        std::function<bool()> is_gate_open;
+        /// Writes IH_RB_CNTL of ring 0..2.
         std::function<void(unsigned ring, std::uint32_t value)> program_ih;
     };
-    /// The guest's ring, and counters; no other behaviour depends on them.
+    /// The guest's ring, and counters.
     struct State {
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords
@@ -54,15 +56,16 @@ private:
     using Handler = std::uint32_t (Psp::*)(const psp_command& command);
     struct CommandRow;
 
-    /// A write of C2PMSG_101; the answer is in the same register when it returns.
+    /// Handles a write of C2PMSG_101. On return the same register holds the answer.
     void on_ring_command(std::uint32_t value);
     void on_ih_set(std::uint32_t value);
     [[nodiscard]] std::uint32_t create_ring();
-    /// `write_pointer` in dwords; at most one ring full of frames runs.
+    /// Runs the frames up to `write_pointer` (in dwords), at most one round of the ring. Stops at a
+    /// frame that run_frame() cannot run.
     [[nodiscard]] std::uint32_t consume(std::uint32_t write_pointer);
-    /// False if frame, command buffer, response or fence is on memory that is not there.
+    /// False if frame, command buffer, response or fence is in memory that cannot be reached.
     [[nodiscard]] bool run_frame(std::uint64_t address);
-    /// PSP status of one command buffer; NOT_SUPPORTED for commands that a VF does not need.
+    /// Executes one command and returns its PSP status: NOT_SUPPORTED if no VF needs the command.
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);

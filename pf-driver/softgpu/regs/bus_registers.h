@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Registers of the bus interface and of the RLC that have a behaviour but no other block:
-//   PCIE_INDEX2/DATA2       window into SMN space: plain storage of the last few words written
-//   GPU_HDP_FLUSH_REQ/DONE  a flush is done at once (host writes are coherent here)
-//   HDP_MEM_COHERENCY_FLUSH_CNTL, HDP_READ_CACHE_INVALIDATE   write-only triggers, likewise
+// Registers of the bus interface and of the RLC (run list controller) that have a behaviour and
+// belong to no other block:
+//   PCIE_INDEX2/DATA2       window into the SMN (system management network): plain storage of up to
+//                           State::kWords words
+//   GPU_HDP_FLUSH_REQ/DONE  a flush is complete at once
 //   RLC_SAFE_MODE           CMD is cleared after a write
-// Registers of GPUVM, e.g. the semaphores of VM_INVALIDATE, belong to mem.
-// A flat State and the block verbs; called with the VF's lock held.
+// Host writes are coherent, so the other triggers of the HDP (host data path) are plain storage.
+// Registers of GPUVM, e.g. the semaphores of VM_INVALIDATE, belong to mem. All calls are made with
+// the VF's lock held.
 #pragma once
 
 #include <array>
@@ -25,7 +27,7 @@ public:
             std::uint32_t address = 0;
             std::uint32_t value = 0;
         };
-        /// Drivers store about six words; the oldest is forgotten beyond this.
+        /// Drivers store about six words. In a full store, a new address replaces the oldest.
         static constexpr std::size_t kWords = 64;
         std::array<Word, kWords> smn{};
         std::uint32_t used = 0;

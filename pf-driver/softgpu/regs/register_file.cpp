@@ -21,7 +21,7 @@ struct Row {
     hw_reg_access vf;
 };
 
-/// The rows of regs.def; registers that it does not list are plain storage.
+/// The rows of regs.def.
 constexpr Row kRows[] = {
 #define REG(block, name, offset, reset, pf, vf, doc) \
     Row{(offset), 1, 1, (reset), HW_REG_ACCESS_##pf, HW_REG_ACCESS_##vf},

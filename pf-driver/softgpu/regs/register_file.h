@@ -3,9 +3,9 @@
 // Register file: one function's bank of BAR5 registers. Most are plain storage; blocks claim the
 // registers that have a behaviour. There are two ways to access them:
 //   mmio_read / mmio_write   the function's own BAR accesses, filtered by regs.def's access column
-//   read / write             privileged paths: PM4 and SDMA packets, RLCG, the PF, blocks
-//   themselves
-// Claims are made once while the GPU is built. All calls are made with the VF's lock held.
+//   read / write             privileged paths: PM4 and SDMA packets, RLCG, PSP, other blocks
+// Claims are made once while the GPU is built. All calls are made with the VF's lock held, or for
+// the PF's bank on the io thread.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,15 @@
 
 namespace vgpu::softgpu::regs {
 
-/// The register write gate of a VF: open while the VF has full access (VGPU_GATES.REGWR_EN).
+/// The state of a gate of a VF, for example of the register write gate, which is open while the VF
+/// has full access (VGPU_GATES.REGWR_EN).
 enum class Gate : std::uint8_t { Shut, Open };
 /// Selects the access column of hw/regs.def; a VF does not have the PF-only range at all.
 enum class Role : std::uint8_t { Pf, Vf };
 
 class RegisterFile {
 public:
-    /// `index` is the register inside the claimed range; `stored` its storage.
+    /// `index` is the register inside the claimed range, `stored` the value in its storage.
     using Read = std::function<std::uint32_t(RegisterIndex index, std::uint32_t stored)>;
     /// Runs after `value` was stored; may change storage through set().
     using Write = std::function<void(RegisterIndex index, std::uint32_t value)>;
@@ -40,7 +41,7 @@ public:
     /// long as the register file and may use read(), write(), get() and set() of any register.
     void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
 
-    /// Runs the behaviour, ignores access rights. A register that does not exist reads all ones,
+    /// Run the behaviour and ignore access rights. A register that does not exist reads all ones,
     /// and writes to it vanish.
     [[nodiscard]] std::uint32_t read(RegisterIndex index);
     void write(RegisterIndex index, std::uint32_t value);
@@ -49,19 +50,22 @@ public:
     [[nodiscard]] std::uint32_t get(RegisterIndex index) const;
     void set(RegisterIndex index, std::uint32_t value);
 
-    /// MMIO of the function. Unknown registers are storage; NA reads 0. Refusals are counted.
+    /// MMIO of the function, by the access column of regs.def. Registers that regs.def does not
+    /// list are RW, but for a VF those of the PF-only range are NA. NA (no access) reads 0, a
+    /// number beyond the bank reads all ones; both count as refused.
     [[nodiscard]] std::uint32_t mmio_read(RegisterIndex index);
-    /// NA and RO always refuse, FA while the gate is shut; the guest sees no error, as on hardware.
+    /// Refuses and counts a write to NA or RO, and to FA (full access only) while the gate is shut.
+    /// The guest sees no error, as on hardware.
     void mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate);
     /// MMIO of bytes of BAR5, of any size and alignment, split into registers. Reads beyond the
     /// registers give all ones. A partial write, as drivers do to MAILBOX_CONTROL, triggers its
     /// register once.
     void mmio_read(std::uint64_t byte_offset, std::span<std::byte> out);
     void mmio_write(std::uint64_t byte_offset, std::span<const std::byte> data, Gate write_gate);
-    /// Counts since the device started; resets keep it.
+    /// Number of refused MMIO accesses since the device started; reset() does not change it.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
-    void reset();  ///< every register to its reset value, claims stay
+    void reset();  ///< every register to its reset value; claims are kept
     void drain() {}
     /// Storage only; claims belong to the blocks.
     void save(Writer& out) const;

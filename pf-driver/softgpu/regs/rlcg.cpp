@@ -11,7 +11,7 @@ namespace {
 
 enum class Operation : std::uint8_t { Invalid, Read, Write };
 
-/// Indexed by the command field; values that the field's documentation does not name are invalid.
+/// Indexed by the command field; values that hw/fields.def does not name are invalid.
 constexpr std::array<Operation, 16> kOperations = [] {
     std::array<Operation, 16> table{};
     table[0] = Operation::Write;  // GC
@@ -21,7 +21,7 @@ constexpr std::array<Operation, 16> kOperations = [] {
     return table;
 }();
 
-/// The RLCG reaches neither the PF-only range nor itself.
+/// The RLCG reaches neither the PF-only range nor the registers that start and hold a command.
 bool is_reachable(std::uint32_t offset) {
     return offset < REG_VGPU_ID && offset != REG_GC_RLC_SPARE_INT && offset != REG_GC_SCRATCH_REG1;
 }
@@ -36,7 +36,8 @@ Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
                      });
 }
 
-/// Complete when the write of RLC_SPARE_INT returns: the driver's first poll sees the answer.
+/// The access is complete when the write of RLC_SPARE_INT returns, so the driver's first poll sees
+/// the answer.
 void Rlcg::perform() {
     const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
     std::uint32_t request = registers_.get(mailbox);

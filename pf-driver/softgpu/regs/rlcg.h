@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// RLCG: the path by which a VF's driver reaches GC and MMHUB registers during full access. It puts
-// a value into SCRATCH_REG0 and command | dword offset into SCRATCH_REG1, then writes 1 to
-// RLC_SPARE_INT; the device performs the access and answers in SCRATCH_REG1: offset field 0, error
-// field set if the access was refused. A refused access changes nothing else.
+// RLCG: the path by which a VF's driver reaches GC and MMHUB registers during full access, on
+// hardware through the firmware of the RLC (run list controller). The driver puts a value into
+// SCRATCH_REG0 and command | dword offset into SCRATCH_REG1, then writes 1 to RLC_SPARE_INT. The
+// device performs the access and answers in SCRATCH_REG1: the offset field is 0, and the error
+// field is 0 or the reason why the device refused the access. A refused access changes nothing
+// else. RLC_SPARE_INT reads 0 after every access.
 //
 // While the register write gate is shut, every access is refused (error 4), including reads, as the
 // VF gate of the real RLC does. Called with the VF's lock held.
@@ -24,6 +26,7 @@ public:
     Rlcg(const Rlcg&) = delete;
     Rlcg& operator=(const Rlcg&) = delete;
 
+    /// Number of refused accesses since the device started.
     [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
 private:

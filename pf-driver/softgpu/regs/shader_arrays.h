@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The compute units that a VF's driver sees. The model is the real part's: 4 shader engines of one
+// The compute units that a VF's driver sees. The layout is that of Vega10: 4 shader engines of one
 // array with 16 CUs each. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs of the engine that
 // GRBM_GFX_INDEX selects (broadcast reads engine 0). The CUs of the mask are dealt to the engines
-// round robin, so that every engine has work and the driver counts exactly the VF's CUs.
-// Called with the VF's lock held.
+// round robin, so that the engines have equal numbers of CUs, or differ by one, and the driver
+// counts as many CUs as the mask has. Called with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace vgpu::softgpu::regs {
 
 class ShaderArrays {
 public:
-    /// Vega10: the number in the stock gpu_info firmware (Linux 6.12, amdgpu/amdgpu_device.c).
+    /// The numbers in the gpu_info firmware of Vega10 (Linux 6.12, amdgpu/amdgpu_device.c).
     static constexpr unsigned kEngines = 4;
     static constexpr unsigned kCusPerArray = 16;
 
@@ -24,7 +24,7 @@ public:
     ShaderArrays(const ShaderArrays&) = delete;
     ShaderArrays& operator=(const ShaderArrays&) = delete;
 
-    /// `cu_mask`: bit per CU of the device the VF may use; at most 64 are shown.
+    /// `cu_mask` has a bit for each CU of the device that the VF may use.
     void set_cu_mask(std::uint64_t cu_mask);
 
 private:

@@ -20,8 +20,8 @@ constexpr unsigned kBaseShift = 8;
 constexpr std::uint32_t kStatusIdle = 1;
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
-/// The position of a preempted queue inside an IB or packet, as it is in the MQD. The layout is
-/// ours; the driver keeps these dwords and never reads them.
+/// The position of a preempted queue inside an IB or packet, as it is in the MQD. softgpu defines
+/// the layout; the driver keeps these dwords and never reads them.
 struct SavedPosition {
     std::uint32_t mark = 0;  ///< kPositionMark: this device wrote it
     std::uint32_t ib_depth = 0;
@@ -147,7 +147,7 @@ void Engine::show_read_pointer() {
     regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI), high32(value));
 }
 
-/// For a ring without doorbell, whose write pointer is polled in memory.
+/// Reads the write pointer from memory if the kernel's ring has no doorbell and polling is on.
 void Engine::poll_write_pointer() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_CNTL);
@@ -215,7 +215,8 @@ bool Engine::unmap(DoorbellIndex doorbell) {
     return false;
 }
 
-/// If the MQD is gone, only its owner loses the position: the queue is off in any case.
+/// If the MQD cannot be written, only its owner loses the position: the queue is unmapped in any
+/// case.
 void Engine::save_position(const Queue& queue) {
     const std::array pointers = {queue.read_pointer, queue.write_pointer};
     const SavedPosition position{kPositionMark, queue.ib_depth, queue.progress,
@@ -227,8 +228,8 @@ void Engine::save_position(const Queue& queue) {
     kernel.clear_fault();
 }
 
-/// The position was in guest memory, so its values are checked: sizes are cut to the largest
-/// packet, and a packet whose progress is beyond its end counts as done.
+/// The position was in guest memory, so its values are checked: sizes are masked to the width of
+/// their packet fields, and a packet whose progress is beyond its end counts as done.
 void Engine::load_position(Queue& queue, std::span<const std::uint32_t> mqd) {
     const auto saved = softgpu::load<SavedPosition>(std::as_bytes(mqd), kPositionOffset);
     if (saved.mark != kPositionMark) return;
@@ -248,7 +249,7 @@ bool Engine::doorbell(DoorbellIndex index, std::uint64_t value) {
     for (Queue& queue : state_.queues) {
         const bool is_ours = queue.has_doorbell != 0 && queue.doorbell == raw(index);
         if (!is_ours) continue;
-        // A driver rings before it enables its ring; such a doorbell is ignored.
+        // A driver may ring before it enables its ring; such a doorbell is ignored.
         if (queue.is_mapped != 0) queue.write_pointer = value & ~kDwordMask;
         if (&queue == &state_.queues[0] && queue.is_mapped != 0) {
             regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_WPTR), low32(queue.write_pointer));
@@ -295,7 +296,7 @@ bool Engine::is_over(const Wait& wait, const Queue& queue) {
     const auto bytes = bytes_of(value).first(std::min<std::size_t>(wait.width, sizeof(value)));
     const bool is_read = memory.read(GpuVa{wait.address}, bytes);
     memory.clear_fault();
-    // If the memory of a wait is gone, the wait ends: step() then meets and reports the fault.
+    // If the memory of a wait cannot be read, the wait ends: step() then reports the fault.
     return !is_read || compare(wait.function, value & wait.mask, wait.reference);
 }
 
@@ -344,7 +345,7 @@ bool Engine::run_queue(Queue& queue) {
     bool is_going = true;
     while (is_going && !budget_.is_spent() && is_active(queue)) {
         const Outcome outcome = run_packet();
-        settle(outcome);
+        finish_packet(outcome);
         is_going = outcome == Outcome::Done || outcome == Outcome::Partial;
     }
     report_read_pointer();
@@ -352,7 +353,7 @@ bool Engine::run_queue(Queue& queue) {
     return packets != state_.packets || bytes != state_.bytes || queue.is_halted != 0;
 }
 
-Engine::Outcome Engine::pass_over() {
+Engine::Outcome Engine::skip_dwords() {
     const std::uint64_t passed = std::min<std::uint64_t>(queue_->skip, available());
     queue_->skip -= static_cast<std::uint32_t>(passed);
     length_ = passed;
@@ -361,8 +362,8 @@ Engine::Outcome Engine::pass_over() {
     return truncated();
 }
 
-/// The only place where a packet's outcome moves its queue.
-void Engine::settle(Outcome outcome) {
+/// Applies the outcome of a packet to its queue.
+void Engine::finish_packet(Outcome outcome) {
     Queue& queue = *queue_;
     if (outcome != Outcome::Blocked) queue.wait = {};
     switch (outcome) {

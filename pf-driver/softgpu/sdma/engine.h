@@ -12,7 +12,7 @@
 // A packet that waits suspends its queue only. A fault or a bad packet halts its queue until it is
 // unmapped or re-enabled. User queues use their own VMID for everything and reach no register.
 //
-// Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
+// Called by the workers of cp::Engine and by register or doorbell writes, with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -32,7 +32,8 @@
 
 namespace vgpu::softgpu::sdma {
 
-/// From MAP_QUEUES, filled in by the command processor; the MQD holds the rest.
+/// The user queue to map: the values of MAP_QUEUES, which the command processor fills in. The MQD
+/// holds the rest.
 struct MapRequest {
     GpuVa mqd{};  ///< in VMID 0
     DoorbellIndex doorbell{};
@@ -41,7 +42,7 @@ struct MapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Packets: Linux 6.12, amdgpu/vega10_sdma_pkt_open.h; registers amdgpu/sdma_v4_0.c; MQD
+/// Sources (Linux 6.12): packets amdgpu/vega10_sdma_pkt_open.h, registers amdgpu/sdma_v4_0.c, MQD
 /// include/v9_structs.h (v9_sdma_mqd).
 class Engine final : public PacketSource {
 public:
@@ -50,7 +51,7 @@ public:
     static constexpr unsigned kMaxRingLog2 = 24;  ///< dwords
     static constexpr unsigned kMaxPacketDwords = 16;
 
-    /// Called with the VF lock held, from step() and register writes.
+    /// Called with the VF's lock held.
     struct Hooks {
         std::function<void(const ih_iv_entry&)> raise;
         std::function<void(const mem::VmFault&)> fault;
@@ -66,7 +67,7 @@ public:
         Retry,     ///< no event: every step() is a try, and tries are counted
         MoreData,  ///< a write pointer other than `address`
     };
-    /// Over when function(value & mask, reference) is true.
+    /// The wait is over when function(value & mask, reference) is true.
     struct Wait {
         WaitKind kind = WaitKind::None;
         std::uint8_t function = 0;
@@ -85,7 +86,8 @@ public:
         std::uint32_t vmid = 0;
         std::uint32_t reserved = 0;
     };
-    /// Flat. An unmapped queue is all zero; the kernel's ring follows its registers.
+    /// Trivially copyable (Saved, block.h). An unmapped user queue is all zero; the kernel's ring
+    /// follows its registers.
     struct Queue {
         std::uint32_t is_mapped = 0;
         std::uint32_t is_halted = 0;
@@ -112,7 +114,7 @@ public:
         std::array<Queue, kQueues> queues{};
         std::uint32_t next_queue = 0;
         std::uint32_t reserved = 0;
-        std::uint64_t time_offset = 0;  ///< TIMESTAMP set
+        std::uint64_t time_offset = 0;  ///< set by TIMESTAMP_SET; added to the GPU clock
         std::uint64_t packets = 0;
         std::uint64_t bytes = 0;
         std::uint64_t bad_packets = 0;
@@ -124,14 +126,15 @@ public:
 
     /// Maps a user queue, if it is not mapped; false if there is no slot or the MQD is unusable.
     [[nodiscard]] bool map(const MapRequest& request);
-    /// Unmaps the user queue with that doorbell; false if none. Its position goes into its
-    /// MQD (a fault if that cannot be written), where the next map() continues.
+    /// Unmaps the user queue with that doorbell; false if none. Saves the queue's position in its
+    /// MQD, from which the next map() continues. If the MQD cannot be written, only State::faults
+    /// counts it.
     bool unmap(DoorbellIndex doorbell);
 
     /// True if the doorbell belongs to a queue of this engine. `value`: new write pointer in bytes.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Runs one queue; the next call starts with the next queue.
+    /// Tries the queues in turn until one makes progress; the next call starts after that queue.
     StepResult step(Budget budget);
     StepResult step() override { return step(Budget{}); }
     [[nodiscard]] bool has_work() override;
@@ -140,13 +143,13 @@ public:
     [[nodiscard]] const State& state() const { return state_; }
 
     void reset();
-    void drain() {}  ///< every step() ends with the engine at rest
+    void drain() {}  ///< nothing is in flight between two calls of step()
     void save(Writer& out) const;
-    /// EPROTO if a queue could not have come from save(); the engine is then reset.
+    /// EPROTO if a queue has a value that no queue can have; the engine is then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// The outcome of the head packet; settle() acts on it.
+    /// The outcome of the head packet; finish_packet() acts on it.
     enum class Outcome : std::uint8_t {
         Done,
         Partial,  ///< budget used up; `progress` holds how far
@@ -179,8 +182,8 @@ private:
     /// Sets queue_ and executes packets while the budget lasts.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
-    [[nodiscard]] Outcome pass_over();
-    void settle(Outcome outcome);
+    [[nodiscard]] Outcome skip_dwords();
+    void finish_packet(Outcome outcome);
     void report_read_pointer();
     void save_position(const Queue& queue);
     static void load_position(Queue& queue, std::span<const std::uint32_t> mqd);
@@ -208,7 +211,7 @@ private:
     Outcome set_timestamp();
     Outcome get_timestamp();
     Outcome write_register();
-    Outcome pass();
+    Outcome pass();  ///< a packet without effect
     [[nodiscard]] Outcome wait_for(const Wait& wait);
 
     // packets that move data (transfers.cpp)
@@ -239,7 +242,7 @@ private:
     Budget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};
     std::uint64_t length_ = 0;  // dwords of the packet with its payload
-    Ib call_;                   // the IB that the packet entered; no dwords: none
+    Ib call_;                   // the IB that the packet entered; 0 dwords if none
 };
 
 }  // namespace vgpu::softgpu::sdma

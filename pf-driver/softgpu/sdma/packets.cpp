@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The packet table and the packets that synchronise. A handler sees a packet whose fixed part is
-// complete in packet_; after Blocked or Partial it may be called again for the same packet.
+// The packet table, and the packets that move no data (transfers.cpp has the others). A handler
+// sees a packet whose fixed part is complete in packet_; after Blocked, Partial or Starved it may
+// be called again for the same packet.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -60,10 +61,10 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
 }
 
 /// Takes the length from the header, checks it against the published dwords, and only then fetches
-/// the rest: the guest may still be writing the dwords behind.
+/// the rest: the guest may still be writing the other dwords.
 Engine::Outcome Engine::run_packet() {
     call_ = {};
-    if (queue_->skip != 0) return pass_over();
+    if (queue_->skip != 0) return skip_dwords();
     length_ = 1;
     if (available() < length_) return truncated();
     if (!fetch(0, std::span(packet_).first(1))) return Outcome::Fault;
@@ -79,7 +80,7 @@ std::uint64_t Engine::pair(unsigned dword) const {
     return join(packet_[dword], packet_[dword + 1]);
 }
 
-/// Skips its data in pieces, because the data may be longer than the ring holds now.
+/// Skips the data of the NOP in pieces, because the data may be longer than the ring holds now.
 Engine::Outcome Engine::nop() {
     queue_->skip = HW_GET(SDMA_NOP, COUNT, packet_[0]);
     return Outcome::Done;
@@ -89,8 +90,9 @@ Engine::Outcome Engine::pass() {
     return Outcome::Done;
 }
 
-/// settle() enters the IB when the packet has ended, so the position saved for the outer stream is
-/// behind the packet. A user queue's IB stays in its own VMID, whatever the packet requests.
+/// finish_packet() enters the IB when the packet has ended, so the position saved for the outer
+/// stream is after the packet. A user queue's IB stays in its own VMID, whatever the packet
+/// requests.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
     const std::uint32_t packet_vmid = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
@@ -127,8 +129,8 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
-/// Signal adds 1 or writes 1; wait subtracts 1 when the value allows. If another engine is faster,
-/// a wait continues.
+/// Signal adds 1 or writes 1; wait subtracts 1 as soon as the value is not 0. If another engine is
+/// faster, a wait continues.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {
@@ -149,7 +151,8 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
-/// A poll with a retry count ends after that many reads, successful or not; a step() is one read.
+/// A poll with a retry count ends after the first read and that many retries, successful or not; a
+/// step() is one read.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;
@@ -218,7 +221,7 @@ Engine::Outcome Engine::atomic() {
         {WaitKind::Memory, kEqual, raw(vmid()), width, 0, reference, mask, raw(request.address)});
 }
 
-/// The engine's clock is the GPU clock plus an offset, so it runs by itself.
+/// The engine's clock is the GPU clock plus an offset, so only the offset has to be stored.
 Engine::Outcome Engine::set_timestamp() {
     state_.time_offset = pair(1) - regs::gpu_ticks(clock_.now());
     return Outcome::Done;
@@ -233,7 +236,8 @@ Engine::Outcome Engine::get_timestamp() {
     return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
-/// Kernel's stream only. Takes disabled bytes from storage, so that no read behaviour is triggered.
+/// Only the kernel's stream may write registers. Takes the bytes that are not enabled from the
+/// stored value, so that the register's read behaviour is not triggered.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Packets that move data. Each has a total of units (bytes or entries) and a loop that continues
-// from Queue::progress until the total or this step's budget is used up.
+// Packets that move data. Each has a total of units (bytes, dwords or entries) and a loop that
+// continues from Queue::progress until the total or this step's budget is used up.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BusySince: the time at which the io thread began its present piece of work (a message or a
-// posted function). If that was long ago, the io thread waits: for a client whose memory it reads,
-// or for a lock whose holder waits for a client. All other clients wait meanwhile. The io thread
-// writes the time; threads that wait for a client read it (ClientMemory).
+// BusySince: the time at which the io thread began its present piece of work (a message, an event
+// of a descriptor or a posted function). If that was long ago, the io thread is waiting: for a
+// client whose memory it reads, or for a lock whose holder waits for a client. All other clients
+// wait meanwhile. The io thread writes the time; threads that wait for a client read it
+// (ClientMemory).
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@ public:
 
     void begin(Clock::time_point now) { since_ = now.time_since_epoch().count(); }
     /// Called when there is no work.
-    void rest() { since_ = kNone; }
+    void end() { since_ = kNone; }
 
     [[nodiscard]] bool has_lasted(Clock::duration time, Clock::time_point now) const {
         const Clock::rep since = since_;

@@ -54,7 +54,7 @@ std::optional<Message> Channel::next(ReplySink& replies) {
 std::optional<Message> Channel::next_in_place(ReplySink& replies) {
     auto message = buffer_.next(served_.fds);
     while (message && is_reply(*message)) {
-        replies.take_reply(*message);
+        replies.handle_reply(*message);
         served_.fds.clear();
         message = buffer_.next(served_.fds);
     }
@@ -72,8 +72,8 @@ Header Channel::broken_header() const {
     return buffer_.broken_header();
 }
 
-/// Takes both locks, so that a holder of either sees one reader.
-void Channel::hand_reading_to(ReadBy reader) {
+/// Takes both locks, so that either lock is enough to read read_by_.
+void Channel::set_reader(ReadBy reader) {
     const std::scoped_lock lock(input_mutex_, send_mutex_);
     read_by_ = reader;
     update_interest();
@@ -103,7 +103,7 @@ Channel::Reader::Sorted Channel::Reader::sort(ReplySink& replies) {
         const auto message = channel_.buffer_.next(fds);
         if (!message) return Sorted::All;
         if (is_reply(*message))
-            replies.take_reply(*message);
+            replies.handle_reply(*message);
         else
             channel_.enqueue(*message);
     }
@@ -140,9 +140,9 @@ void Channel::set_loop(Loop loop) {
     loop_ = std::move(loop);
 }
 
-void Channel::hold_input(bool is_held) {
+void Channel::pause_input(bool is_paused) {
     const std::lock_guard lock(send_mutex_);
-    is_held_ = is_held;
+    is_input_paused_ = is_paused;
     update_interest();
 }
 
@@ -153,7 +153,7 @@ void Channel::shut_down() {
 void Channel::update_interest() {
     if (!loop_.watch) return;
     if (has_backlog_) return loop_.watch(Interest::Output);
-    const bool is_read_here = read_by_ == ReadBy::IoThread && !is_held_;
+    const bool is_read_here = read_by_ == ReadBy::IoThread && !is_input_paused_;
     loop_.watch(is_read_here ? Interest::Input : Interest::Nothing);
 }
 
@@ -164,7 +164,7 @@ void Channel::backlog_changed() {
 }
 
 /// The descriptor is duplicated, since the caller closes its own after send().
-std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
+std::errc Channel::add_backlog(std::span<const std::byte> rest, int fd) {
     if (unsent_bytes_ + rest.size() > kMaxBacklogBytes) return std::errc::no_buffer_space;
     OwnedFd copy(fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
     if (fd >= 0 && !copy) return static_cast<std::errc>(errno);
@@ -177,11 +177,11 @@ std::errc Channel::put_off(std::span<const std::byte> rest, int fd) {
 /// Queues every message behind a backlog, because messages must not overtake each other.
 std::errc Channel::send(std::span<const std::byte> message, int fd) {
     const std::lock_guard lock(send_mutex_);
-    if (!unsent_.empty()) return put_off(message, fd);
+    if (!unsent_.empty()) return add_backlog(message, fd);
     const Transfer put = vfio_user::send(socket_.get(), message, fd);
     if (put.bytes == message.size()) return {};
     if (put.error != std::errc{} && put.error != std::errc::operation_would_block) return put.error;
-    return put_off(message.subspan(put.bytes), put.bytes == 0 ? fd : -1);
+    return add_backlog(message.subspan(put.bytes), put.bytes == 0 ? fd : -1);
 }
 
 std::errc Channel::flush() {

@@ -9,8 +9,9 @@
 //  a thread waits   socket --> Reader --> replies to their calls
 //                                    \--> requests, copied, in order --> queue --> io thread
 //
-// While a Reader exists, the io thread gets nothing from the socket and its loop does not watch it
-// for input. The queue is bounded: if it is full, the Reader must leave reading to the io thread.
+// While a Reader exists, the io thread gets nothing from the socket, and its loop does not watch
+// the socket for input. The queue is bounded: if it is full, the Reader must leave reading to the
+// io thread.
 //
 // Writing sends each message whole; the part that the socket does not take at once waits in a
 // bounded backlog.
@@ -42,14 +43,14 @@ public:
     /// The loop that watches the socket. Called on any thread, with the send lock held.
     struct Loop {
         std::function<void(Interest)> watch;
-        std::function<void()> serve;  ///< messages wait for the io thread, not in the socket
+        std::function<void()> serve;  ///< messages wait in the queue, not in the socket
     };
     /// Receives the replies, whichever thread reads them. Called on any thread, with the input lock
     /// held: when a Reader finds nothing more to read, every reply read before has been delivered.
     class ReplySink {
     public:
         virtual ~ReplySink() = default;
-        virtual void take_reply(const Message& reply) = 0;
+        virtual void handle_reply(const Message& reply) = 0;
     };
     class Reader;
 
@@ -57,9 +58,10 @@ public:
 
     /// When this returns, the previous loop is not called any more. Empty functions: no loop.
     void set_loop(Loop loop);
-    /// While held, the loop does not watch for input; Readers continue.
-    void hold_input(bool is_held);
-    /// Ends both directions: for the client, and for every thread that waits for input.
+    /// While paused, the loop does not watch for input; Readers continue.
+    void pause_input(bool is_paused);
+    /// Shuts down both directions of the socket; the client and all threads that wait for input see
+    /// the end.
     void shut_down();
 
     [[nodiscard]] int fd() const { return socket_.get(); }
@@ -69,12 +71,12 @@ public:
     /// The next message that is not a reply, valid until the next call. None: call fill() again, or
     /// the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
-    /// The size in the next message's header is impossible.
+    /// True if the size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
 
     /// Sends header and body as one message. no_buffer_space: the backlog is full, nothing was
-    /// queued; any other error: the client is gone.
+    /// queued; any other error: the client is gone, or softgpu is out of descriptors.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
     [[nodiscard]] std::errc flush();
     /// Any thread. While true, the client is not served.
@@ -86,7 +88,7 @@ private:
         std::vector<std::byte> bytes;
         OwnedFd fd;
     };
-    /// A message for another thread than its reader.
+    /// A message that a Reader has read for the io thread.
     struct Queued {
         Header header;
         std::vector<std::byte> body;
@@ -94,17 +96,17 @@ private:
     };
     enum class ReadBy : std::uint8_t { IoThread, Reader };
 
-    /// Limits of the data that the server keeps for a client that does not read or wait.
+    /// Limits of what the server keeps for a client that reads no replies or sends too fast.
     static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;
 
-    void hand_reading_to(ReadBy reader);
+    void set_reader(ReadBy reader);
     [[nodiscard]] std::optional<Message> next_in_place(ReplySink& replies);
     [[nodiscard]] bool is_queue_full() const;
     void enqueue(const Message& message);
     void call_io_thread();
-    [[nodiscard]] std::errc put_off(std::span<const std::byte> rest, int fd);
+    [[nodiscard]] std::errc add_backlog(std::span<const std::byte> rest, int fd);
     void backlog_changed();
     void update_interest();
 
@@ -122,31 +124,30 @@ private:
     std::size_t unsent_bytes_ = 0;
     std::atomic<bool> has_backlog_{false};
     Loop loop_;
-    bool is_held_ = false;
+    bool is_input_paused_ = false;
     ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
 };
 
 /// While a Reader exists, it reads the socket instead of the io thread. Only one exists at a time.
-/// Any thread may make one, also the io thread in a device call: its current message stays valid.
+/// Any thread may create a Reader. The io thread may do so while it serves a message, which stays
+/// valid.
 class Channel::Reader {
 public:
     enum class Outcome : std::uint8_t {
         Data,     ///< something came; there may be more
-        Nothing,  ///< wait()
+        Nothing,  ///< nothing to read now; call wait_until()
         Full,     ///< the io thread must serve requests before more can be read
         Closed,   ///< no further reply will come
     };
-    explicit Reader(Channel& channel) : channel_(channel) {
-        channel_.hand_reading_to(ReadBy::Reader);
-    }
-    ~Reader() { channel_.hand_reading_to(ReadBy::IoThread); }
+    explicit Reader(Channel& channel) : channel_(channel) { channel_.set_reader(ReadBy::Reader); }
+    ~Reader() { channel_.set_reader(ReadBy::IoThread); }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Handles everything that has arrived, and does one recvmsg. Replies go to `replies`; all
-    /// other messages wait for the io thread.
+    /// Handles what has arrived, with at most one recvmsg(). Replies go to `replies`; all other
+    /// messages wait for the io thread.
     [[nodiscard]] Outcome read(ReplySink& replies);
-    /// Waits until there is something to read. Sends the backlog meanwhile.
+    /// Waits, at most until `deadline`, for something to read, or for room to send the backlog.
     void wait_until(std::chrono::steady_clock::time_point deadline);
 
 private:

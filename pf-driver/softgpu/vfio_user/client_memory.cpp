@@ -34,7 +34,7 @@ ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Cou
       work_(std::move(work)),
       limits_(limits),
       stalls_(limits.stalls, StallBudget::Clock::now()),
-      hold_ups_(limits.hold_ups, StallBudget::Clock::now()) {}
+      blocking_(limits.blocking, StallBudget::Clock::now()) {}
 
 void ClientMemory::set_max_transfer(std::uint32_t bytes) {
     max_transfer_ = std::min(bytes, kMaxTransfer);
@@ -89,8 +89,8 @@ std::uint16_t ClientMemory::free_id() {
 std::errc ClientMemory::begin(Call& call) {
     if (is_closed_) return std::errc::not_connected;
     const Time now = StallBudget::Clock::now();
-    call.holds_up_others = work_->has_lasted(limits_.hold_ups.grace, now);
-    if (stalls_.is_spent(now) || (call.holds_up_others && hold_ups_.is_spent(now))) {
+    call.blocks_others = work_->has_lasted(limits_.blocking.grace, now);
+    if (stalls_.is_spent(now) || (call.blocks_others && blocking_.is_spent(now))) {
         counters_->dma_failures++;
         return std::errc::timed_out;
     }
@@ -117,11 +117,11 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
     return result;
 }
 
-/// The grace is free: most clients answer in microseconds. After it, the client's budget pays for
-/// the wait until it ends; the budget of hold-ups pays from the start.
+/// The grace is not charged, because most clients answer in microseconds. The rest of the wait is
+/// charged to stalls_. If the wait blocks other clients, all of it is also charged to blocking_.
 std::errc ClientMemory::await(Call& call, Lock& lock) {
     const Time start = StallBudget::Clock::now();
-    const Time end = call.holds_up_others ? hold_ups_.begin(start) : Time::max();
+    const Time end = call.blocks_others ? blocking_.begin(start) : Time::max();
     Time deadline = std::min<Time>(start + limits_.stalls.grace, end);
     bool is_charged = false;
     while (call.state == State::Waiting) {
@@ -137,7 +137,7 @@ std::errc ClientMemory::await(Call& call, Lock& lock) {
         }
     }
     if (is_charged) stalls_.end(StallBudget::Clock::now());
-    if (call.holds_up_others) hold_ups_.end(StallBudget::Clock::now());
+    if (call.blocks_others) blocking_.end(StallBudget::Clock::now());
     return call.result;
 }
 
@@ -153,10 +153,10 @@ void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
     lock.lock();
     has_reader_ = false;
     call.leaves_reading = outcome == Channel::Reader::Outcome::Full;
-    changed_.notify_all();  // the next one may read
+    changed_.notify_all();  // another waiting thread may read now
 }
 
-/// Does not hold mutex_ while it reads the channel, because take_reply() takes it.
+/// Does not hold mutex_ while it reads the channel, because handle_reply() takes it.
 Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& call) {
     using Outcome = Channel::Reader::Outcome;
     Channel::Reader reader(*channel_);
@@ -164,7 +164,7 @@ Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& cal
     while (StallBudget::Clock::now() < deadline) {
         outcome = reader.read(*this);
         if (outcome == Outcome::Closed || outcome == Outcome::Full) break;
-        // After reading: another thread may have been about to deliver the reply.
+        // Checked after the read, because another thread may have delivered the reply before it.
         if (!is_waiting(call)) break;
         if (outcome == Outcome::Nothing) reader.wait_until(deadline);
     }
@@ -183,15 +183,16 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
                                        : static_cast<std::errc>(reply.header.error);
     if (reply.header.command != static_cast<std::uint16_t>(call.command))
         return std::errc::protocol_error;
-    // Clients send different data behind the header of a write's reply.
+    // Clients differ in what they send after the header of a write's reply.
     if (reply.body.size() < expected) return std::errc::protocol_error;
     if (expected != 0 && load<DmaAccess>(reply.body).count != call.count)
         return std::errc::protocol_error;
     return {};
 }
 
-/// Copies into the caller's buffer under the mutex: a call that timed out has left calls_.
-void ClientMemory::take_reply(const Message& reply) {
+/// Copies into the caller's buffer under the mutex, so that the buffer exists: a call that times
+/// out removes itself from calls_ under the mutex.
+void ClientMemory::handle_reply(const Message& reply) {
     counters_->messages++;
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(calls_.begin(), calls_.end(), [&](const Call* call) {

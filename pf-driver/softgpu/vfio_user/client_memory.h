@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, also the io thread
+// ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, including the io thread
 // inside a device call. One of the threads that wait for replies reads the channel
 // (Channel::Reader) and hands every reply to the call with its message id; the others sleep. So a
 // reply arrives whatever the io thread waits for, even a lock of the caller.
 //
-// A transfer fails if the client refuses, answers nonsense, answers too late or goes away. The time
-// for which callers may wait for the client is limited per message and for all messages together
-// (StallBudget). When that time is used up, transfers fail at once for a while. Quick answers are
-// free, because only the client's own function waits for them. They count if the io thread has
-// already spent long on its present piece of work (BusySince), because all clients wait then.
+// A transfer fails if the client refuses, answers wrongly, answers too late or disconnects. The
+// time for which callers may wait for the client is limited per message and for all messages
+// together (StallBudget). When that time is used up, transfers fail at once for a while. The wait
+// for a quick answer is not charged, because it delays only the client's own function. It is
+// charged if the io thread has already spent long on its present piece of work (BusySince), because
+// all clients wait then.
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
 // needs a lock of the caller, the transfer ends when the budget does.
@@ -30,7 +31,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Its users keep it alive; after close() all calls fail at once.
+/// Shared by the session and the device's Peer pointers. After close() all calls fail at once.
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
@@ -42,9 +43,10 @@ public:
 
     /// The limit agreed in VERSION: larger transfers are split into several messages.
     void set_max_transfer(std::uint32_t bytes);
-    /// Counts a reply without a call. Any thread that reads the channel, with its input lock held.
-    void take_reply(const Message& reply) override;
-    /// The client has gone: every call fails from now on.
+    /// Completes the call that waits for the reply; counts a reply that no call waits for. Called
+    /// by any thread that reads the channel, with the channel's input lock held.
+    void handle_reply(const Message& reply) override;
+    /// The client is gone: every call fails from now on.
     void close();
 
 private:
@@ -58,11 +60,12 @@ private:
         Command command{};
         std::uint64_t count = 0;
         std::span<std::byte> out;  // empty for a write
-        bool holds_up_others = false;
+        bool blocks_others = false;
         State state = State::Waiting;
         std::errc result{};
-        /// Set when the queue for the io thread is full: this call then only waits.
-        bool leaves_reading = false;  // to the io thread, which has too much to serve
+        /// True once the queue for the io thread is full: this call then leaves reading to the io
+        /// thread.
+        bool leaves_reading = false;
     };
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
@@ -86,11 +89,11 @@ private:
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
-    /// Whether one of the waiting threads reads the channel.
+    /// True if one of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
     StallBudget stalls_;
-    StallBudget hold_ups_;
+    StallBudget blocking_;
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientRecord: says which process has a socket open, for vgpud to show: its PID in vf1.client next
-// to vf1.sock, as the kernel knows the client's end (SO_PEERCRED). The file exists as long as the
-// client is attached; it is made before the device learns of the client. Used by Session.
+// ClientRecord: a file that names the process attached to a socket, so that vgpud can show it.
+// vf1.client, next to vf1.sock, holds the PID that the kernel reports for the client's end of the
+// connection (SO_PEERCRED). The file is created before the device learns of the client and exists
+// until the client is detached. Used by Session.
 #pragma once
 
 #include <string>
@@ -11,9 +12,10 @@ namespace vgpu::softgpu::vfio_user {
 
 class ClientRecord {
 public:
-    /// For a client at socket `path`, connected as `fd`. A failure to write the record is ignored.
+    /// Writes the record of a client at socket `path`, connected as `fd`. A failure to write the
+    /// record is ignored.
     ClientRecord(const std::string& path, int fd);
-    /// The file of a socket's client.
+    /// Path of the record for the socket at `path`.
     [[nodiscard]] static std::string path_of(std::string path);
     ~ClientRecord();
     ClientRecord(const ClientRecord&) = delete;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Device: the interface of a served PCI function.
-// The Server calls every Device method on its io thread, one at a time, only between attach() and
-// detach() (except name() and resets()). Requests have already been checked against the protocol:
-// indices are in range, counts fit, ranges do not wrap or overlap. An error that a method returns
-// becomes the client's error reply; nothing that a client sends is ever fatal.
+// Device: the interface of a PCI function that the Server serves. The Server calls every Device
+// method on its io thread, one at a time, only between attach() and detach() (except name() and
+// resets()). Requests have already been checked against the protocol: indices are in range, counts
+// fit, ranges do not wrap or overlap. An error that a method returns becomes the client's error
+// reply; nothing that a client sends is ever fatal.
 #pragma once
 
 #include <chrono>
@@ -29,9 +29,9 @@ namespace vgpu::softgpu::vfio_user {
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< per message
     StallBudget::Spec stalls{};              ///< all messages of a client together
-    /// The budget while the io thread has been at one piece of work for longer than the grace;
-    /// counts every wait in full, however fast the answers are.
-    StallBudget::Spec hold_ups{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
+    /// A second budget, for waits that delay other clients, because the io thread has spent longer
+    /// than `blocking.grace` on one piece of work. Charges such a wait from its start.
+    StallBudget::Spec blocking{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 
 /// Answer to DEVICE_GET_REGION_INFO.
@@ -50,9 +50,9 @@ struct IrqDescription {
 
 enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
 
-/// One SET_IRQS request. Exactly one of the data kinds: eventfds (is_assignment; an fd that is not
-/// set removes the vector's eventfd), or the sub-indices of [start, start + count) to perform the
-/// action on. A device that keeps fds moves them out.
+/// One SET_IRQS request. If is_assignment, it assigns eventfds to the vectors [start, start +
+/// count); an fd that is not set removes the vector's eventfd. Else it performs `action` on the
+/// selected vectors of that range. A device that keeps fds moves them out.
 struct IrqRequest {
     Irq index{};
     IrqAction action{};
@@ -63,7 +63,7 @@ struct IrqRequest {
     std::span<const std::uint8_t> is_selected;  ///< count of them, or empty: all
 };
 
-/// A range as the client mapped it; addresses are its guest's physical ones.
+/// A range as the client mapped it; `address` is a bus address of the function.
 struct DmaRange {
     Iova address{};
     std::uint64_t size = 0;
@@ -82,10 +82,11 @@ public:
 
     /// A client has agreed on a version. An error refuses it (EBUSY: attached elsewhere).
     [[nodiscard]] virtual Result<> attach(std::shared_ptr<Peer> peer) = 0;
-    /// The client has gone. dma_unmap_all() has withdrawn its DMA maps before.
+    /// The client is gone. dma_unmap_all() has withdrawn its DMA maps before.
     virtual void detach() = 0;
 
-    /// Called for every DEVICE_GET_REGION_INFO, so that memory may come and go between clients.
+    /// Called for every DEVICE_GET_REGION_INFO, because the memory may differ from client to
+    /// client.
     [[nodiscard]] virtual RegionDescription region(std::uint32_t index) = 0;
     /// The size that region() gives; called for every access.
     [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
@@ -93,9 +94,11 @@ public:
     /// The device moves the fds it keeps out of the request; the others are closed.
     [[nodiscard]] virtual Result<> set_irqs(const IrqRequest& request) = 0;
 
-    /// `fd` is borrowed; -1: by message only. 4 KiB aligned, not empty, overlaps no mapped range.
+    /// `fd` is borrowed; -1: by message only. The range is 4 KiB aligned, not empty, and overlaps
+    /// no mapped range.
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
-    /// Unmaps every map in the range, which cuts none. No access to them follows the return.
+    /// Unmaps every map inside the range; the range cuts no map. The device does not access them
+    /// after the return.
     virtual void dma_unmap(const DmaRange& range) = 0;
     /// Called if the client asks, and before every detach().
     virtual void dma_unmap_all() = 0;

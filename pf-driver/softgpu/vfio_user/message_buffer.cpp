@@ -21,7 +21,7 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
     return load<Header>({storage_.data.get() + offset, sizeof(Header)});
 }
 
-// The rest of the incomplete message, or as much as one time slice of a session allows.
+// The bytes that complete the first message or its header; kReadBytes if none has begun.
 std::size_t MessageBuffer::missing_bytes() const {
     const std::size_t have = end_ - begin_;
     if (have == 0) return kReadBytes;

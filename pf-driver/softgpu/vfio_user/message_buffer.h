@@ -41,7 +41,7 @@ public:
     /// The next whole message, its descriptors in `fds` (empty before). None: call fill() again, or
     /// the stream is broken. Its body is valid until the next fill().
     [[nodiscard]] std::optional<Message> next(ReceivedFds& fds);
-    /// The size in the next message's header is impossible.
+    /// True if the size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
 
@@ -67,8 +67,8 @@ private:
     Storage storage_;         // kMaxMessage once a client has sent a long message
     Storage pinned_;          // the storage that a pin keeps; without a pin, spare room
     std::size_t begin_ = 0;   // first byte of the next message
-    std::size_t end_ = 0;     // one behind the last byte received
-    bool is_pinned_ = false;  // in storage_
+    std::size_t end_ = 0;     // one after the last byte received
+    bool is_pinned_ = false;  // a message in storage_ is pinned
     ReceivedFds fds_;
     std::size_t fds_owner_ = 0;  // start of the message to which fds_ belong
 };

@@ -40,7 +40,7 @@ Result<std::string> text_of(std::span<const std::byte> data) {
     return text;
 }
 
-/// Bounds the depth while parsing, because hostile JSON attacks the recursion.
+/// Bounds the depth while parsing, because deeply nested JSON could exhaust the stack.
 Result<Json> object_of(const std::string& text) {
     bool is_too_deep = false;
     const auto limit = [&](int depth, Json::parse_event_t, Json&) {

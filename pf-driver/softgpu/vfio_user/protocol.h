@@ -30,9 +30,9 @@ inline constexpr std::uint32_t kTypeReply = 0x1;
 inline constexpr std::uint32_t kNoReply = 0x10;
 inline constexpr std::uint32_t kError = 0x20;
 
-// Upper limits that this server offers; a client may propose less.
+// Limits; a client may propose lower ones for transfers, descriptors and DMA maps.
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
-inline constexpr std::uint32_t kMinTransfer = 4096;      ///< least that a client may propose
+inline constexpr std::uint32_t kMinTransfer = 4096;      ///< minimum that a client may propose
 inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
 inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
 inline constexpr std::uint32_t kPageBytes = 4096;
@@ -184,7 +184,7 @@ static_assert(sizeof(WriteMulti) == 8);
 struct SingleWrite {
     std::uint64_t offset = 0;
     std::uint32_t region = 0;
-    std::uint32_t count = 0;  ///< 1..8, always 8 bytes of room
+    std::uint32_t count = 0;  ///< 1..8; `data` has 8 bytes in any case
     std::uint64_t data = 0;
 };
 static_assert(sizeof(SingleWrite) == 24);

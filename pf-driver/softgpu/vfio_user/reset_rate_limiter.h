@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ResetRateLimiter: limits how often clients may reset a device, as a bucket of resets. A reset
-// delays the whole GPU: commands of the world switch wait for it, and the PF checks the VF after
-// it. So a client whose device has used up the bucket is not served until the bucket has room for
-// the next reset. A well-behaved driver does not notice: after a reset it leaves the function alone
-// for 100 ms (PCIe 6.0, 6.6.2).
+// ResetRateLimiter: limits how often clients may reset a device, as a leaky bucket that each reset
+// fills by one. A reset delays the whole GPU: commands of the world switch wait for it, and the PF
+// checks the VF after it. So the clients of a device whose bucket is full are not served until the
+// bucket has room for the next reset. A well-behaved driver does not notice: after a reset it
+// leaves the function alone for 100 ms (PCIe 6.0, 6.6.2).
 //
 // The caller passes time points in; this file reads no clock. Used on the io thread.
 #pragma once
@@ -21,22 +21,23 @@ public:
 
     struct Spec {
         unsigned burst = 16;                 ///< capacity of the bucket in resets
-        std::chrono::milliseconds gap{100};  ///< time for each further reset; zero: no limit
+        std::chrono::milliseconds gap{100};  ///< time in which one reset leaks out; zero: no limit
     };
 
     ResetRateLimiter() = default;
     explicit ResetRateLimiter(const Spec& spec) : spec_(spec) {}
 
+    /// Adds `resets` resets to the bucket.
     void count(std::uint64_t resets, Time now) {
         if (resets == 0) return;
-        paid_at_ = std::max(paid_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
+        empty_at_ = std::max(empty_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
     }
     /// No client of the device is served before this time.
-    [[nodiscard]] Time free_at() const { return paid_at_ - spec_.burst * spec_.gap; }
+    [[nodiscard]] Time free_at() const { return empty_at_ - spec_.burst * spec_.gap; }
 
 private:
     Spec spec_{};
-    Time paid_at_{};  ///< time at which the bucket is empty again
+    Time empty_at_{};  ///< time at which the bucket is empty again
 };
 
 }  // namespace vgpu::softgpu::vfio_user

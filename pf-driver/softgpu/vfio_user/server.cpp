@@ -27,10 +27,11 @@
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
-// Connections that have not sent VERSION yet, per socket.
+// Maximum number of connections per socket that have not agreed on a version yet.
 constexpr std::size_t kMaxNegotiating = 8;
 
-// The socket's name in the file system, removed with it unless another socket took the name.
+// The socket's name in the file system. The destructor removes the file unless another socket has
+// taken the name.
 class SocketName {
 public:
     explicit SocketName(std::string path) : path_(std::move(path)) { record_inode(); }
@@ -79,7 +80,7 @@ public:
     const Counters& counters() const override { return *context_.counters; }
 
 private:
-    // The source of an epoll event. Never reused, so a stale event finds no source.
+    // Identifies the source of an epoll event. Never reused, so a stale event finds no source.
     using SourceId = std::uint64_t;
     struct Watch {
         int fd = -1;
@@ -93,7 +94,7 @@ private:
     struct Client {
         Listener* listener = nullptr;
         std::unique_ptr<Session> session;
-        bool is_scheduled = false;  // posted
+        bool is_scheduled = false;  // its next slice is posted
     };
 
     Result<SourceId> add(int fd, std::function<void()> readable);
@@ -124,7 +125,8 @@ private:
     std::unordered_map<SourceId, Watch> watches_;
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unordered_map<SourceId, Client> clients_;
-    std::map<SourceId, Session::Time> held_;  // and until when; nearly always empty
+    // for each blocked client: the time at which it is served again; nearly always empty
+    std::map<SourceId, Session::Time> blocked_clients_;
     std::atomic<bool> is_stopping_{false};
     PiMutex posted_mutex_;
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
@@ -136,7 +138,7 @@ int timeout(std::optional<Nanoseconds> longest) {
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
 }
 
-/// A second descriptor of something that is open: a process that is locked in opens no file.
+/// Duplicates a descriptor that is open, because a confined process cannot open a file.
 OwnedFd reserve_of(const OwnedFd& open) {
     return OwnedFd(::fcntl(open.get(), F_DUPFD_CLOEXEC, 0));
 }
@@ -228,17 +230,18 @@ void EpollServer::hang_up_now(const Device& device) {
         std::vector<SourceId> open;
         for (const auto& [id, client] : clients_)
             if (client.listener == listener.get()) open.push_back(id);
-        if (!open.empty()) log::warn("{}: {} clients are hung up", device.name(), open.size());
+        if (!open.empty()) log::warn("{}: disconnected {} client(s)", device.name(), open.size());
         for (const SourceId id : open) drop(id);
     }
 }
 
-/// Runs posted work after a round's events: a session's socket must not starve the work it posts.
+/// Runs posted work after the events of each epoll_wait(): a session's socket must not starve the
+/// work that the session posts.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     RtThread rt_thread;
     while (!is_stopping_) {
-        context_.work->rest();
+        context_.work->end();
         const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
                                        timeout(longest_sleep(rt_thread)));
         rt_thread.woke();
@@ -282,7 +285,7 @@ void EpollServer::dispatch(const epoll_event& event) {
     const SourceId id = event.data.u64;
     context_.work->begin(BusySince::Clock::now());
     if (const auto found = watches_.find(id); found != watches_.end()) {
-        const auto readable = found->second.readable;  // it may remove itself
+        const auto readable = found->second.readable;  // a copy: the callback may unwatch its fd
         return readable();
     }
     serve(id, event.events);
@@ -305,7 +308,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
 void EpollServer::schedule(SourceId id, Client& client) {
     const Session& session = *client.session;
     if (session.state() == Session::State::Closed) return drop(id);
-    if (const auto until = session.blocked_until()) held_.insert_or_assign(id, *until);
+    if (const auto until = session.blocked_until()) blocked_clients_.insert_or_assign(id, *until);
     if (!session.has_backlog() || client.is_scheduled) return;
     client.is_scheduled = true;
     post([this, id] { serve_backlog(id); });
@@ -319,20 +322,20 @@ void EpollServer::serve_backlog(SourceId id) {
 }
 
 void EpollServer::resume_blocked() {
-    if (held_.empty()) return;
+    if (blocked_clients_.empty()) return;
     const auto now = std::chrono::steady_clock::now();
     std::vector<SourceId> due;
-    for (const auto& [id, until] : held_)
+    for (const auto& [id, until] : blocked_clients_)
         if (until <= now) due.push_back(id);
     for (const SourceId id : due) {
-        held_.erase(id);
+        blocked_clients_.erase(id);
         serve(id, EPOLLIN);
     }
 }
 
 std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_thread) const {
     std::optional<Nanoseconds> longest = rt_thread.longest_sleep();
-    for (const auto& [id, until] : held_) {
+    for (const auto& [id, until] : blocked_clients_) {
         const Nanoseconds left = until - std::chrono::steady_clock::now();
         longest = std::clamp(left, Nanoseconds::zero(), longest.value_or(Nanoseconds::max()));
     }
@@ -353,7 +356,7 @@ void EpollServer::accept_from(Listener& listener) {
     if (code == EMFILE || code == ENFILE) make_room_for_fds(listener.socket.get());
 }
 
-// Without a descriptor to accept it, the connection would stay readable for ever.
+// Without a descriptor to accept the connection, the listening socket would stay readable for ever.
 void EpollServer::make_room_for_fds(int listener) {
     log::error("out of descriptors: a client is refused; raise the limit of open files");
     context_.counters->refused_clients++;
@@ -377,7 +380,7 @@ void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     drop(oldest);
 }
 
-/// Finds the session by id, not by pointer: it may be gone when the posted work runs.
+/// Finds the session by id, not by pointer: the session may be gone when the posted work runs.
 Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     const auto watch = [epoll = epoll_.get(), fd, id](Channel::Interest interest) {
         epoll_event event{};

@@ -8,8 +8,8 @@
 //
 // A socket whose file is removed is bound again, because no client could connect any more.
 //
-// run() turns the calling thread into the io thread until stop(). stop() and post() may be called
-// from any thread; everything else before run() or on the io thread.
+// run() turns the calling thread into the io thread until stop(). hang_up(), stop() and post() may
+// be called from any thread; everything else before run() or on the io thread.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct ServerOptions {
     ResetRateLimiter::Spec resets{};  ///< limit for each device
 };
 
-/// An interface, so that epoll stays out of the headers; create() makes the only kind.
+/// An interface, so that epoll stays out of the headers; create() makes its only implementation.
 class Server {
 public:
     [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
@@ -38,8 +38,8 @@ public:
     /// The device outlives the server. EADDRINUSE: another server answers; EEXIST: not a socket.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
-    /// Posted: disconnects every client of `device`, also clients that do not read and clients that
-    /// wait to be accepted. Clients that connect afterwards are served. Any thread.
+    /// Disconnects every client of `device` on the io thread, including clients that do not read
+    /// and clients that wait to be accepted. Clients that connect afterwards are served.
     virtual void hang_up(const Device& device) = 0;
 
     /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.
@@ -48,7 +48,7 @@ public:
     virtual void unwatch(int fd) = 0;
 
     virtual void run() = 0;
-    /// run() returns soon; clients stay connected until the server goes.
+    /// run() returns soon; clients stay connected until the server is destroyed.
     virtual void stop() = 0;
     /// Runs `work` on the io thread, after all work posted before.
     virtual void post(std::function<void()> work) = 0;

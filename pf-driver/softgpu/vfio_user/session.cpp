@@ -56,8 +56,8 @@ Session::~Session() {
     close();
 }
 
-/// Detaches from the loop before the device learns of it; unmaps before the detach, so that no
-/// transfer is in progress when the owner is called.
+/// Detaches from the loop before the device learns of the end; unmaps before the detach, so that no
+/// transfer is in progress when Device::detach() is called.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -79,8 +79,8 @@ void Session::close_broken(const char* what) {
     close();
 }
 
-/// First serves all messages that have arrived, then handles the end of the stream: a client may
-/// send and close.
+/// Serves all messages that have arrived, in several slices if necessary, before it handles the end
+/// of the stream: a client may send and close.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
@@ -111,7 +111,7 @@ void Session::serve_received() {
         port_.limiter.count(port_.device.resets() - resets, now);
     }
     has_backlog_ = has_more && may_serve(now);
-    hold(now);
+    update_blocked(now);
     if (state_ == State::Closed || writes_ || !channel_->is_broken()) return;
     answer(channel_->broken_header(), {.error = std::errc::message_size});
     close_broken("a message of impossible size");
@@ -127,11 +127,11 @@ bool Session::serve_piece() {
     return message.has_value();
 }
 
-void Session::hold(Time now) {
+void Session::update_blocked(Time now) {
     const Time until = port_.limiter.free_at();
-    const bool is_held = state_ != State::Closed && until > now;
-    if (is_held != blocked_until_.has_value()) channel_->hold_input(is_held);
-    blocked_until_ = is_held ? std::optional(until) : std::nullopt;
+    const bool is_paused = state_ != State::Closed && until > now;
+    if (is_paused != blocked_until_.has_value()) channel_->pause_input(is_paused);
+    blocked_until_ = is_paused ? std::optional(until) : std::nullopt;
 }
 
 void Session::serve(const Message& message) {
@@ -405,7 +405,8 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Reads into the reply, without a copy. A bus has no posted reads: nobody would get the data.
+/// Reads into the reply, without a copy. Refuses a read without a reply, because nobody would get
+/// the data.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     const bool is_posted = (request.header.flags & kNoReply) != 0;

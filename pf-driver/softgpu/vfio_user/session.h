@@ -2,22 +2,24 @@
 //
 // Session: one connected client of one device, from its VERSION to its end.
 //
-//   Negotiating --VERSION agreed, device free--> Attached --closed, broken, refused--> Closed
+//   Negotiating --VERSION agreed, device free--> Attached --closed, broken, hung up--> Closed
 //        |                                                                               ^
 //        +---- VERSION refused (other version, device taken), or not the first message ---+
 //
 // The session checks every request against the protocol (size, descriptors, indices, ranges) before
 // the device sees it, and answers it exactly once unless the client asked for no reply. After an
-// error the client gets an error reply; only a broken stream ends the connection.
+// error the client gets an error reply; once attached, a request that fails does not end the
+// connection, but a broken stream does.
 //
 // A session serves for a time slice of about a millisecond. The remaining messages wait for its
 // next slice, so other clients and posted work get theirs, however much a client sends. A slice
-// ends between two messages or two writes of one message. While its device has been reset too
-// often, a session has no slices at all (ResetRateLimiter).
+// ends between two messages or two writes of one message. After too many resets of its device, a
+// session gets no slices until ResetRateLimiter::free_at().
 //
-// Everything runs on the io thread. The Server drives the session: it calls on_readable() (also
-// when the session asks for a slice or is not held any more) and on_writable(), drops it when it is
-// closed; close() detaches the device.
+// Everything runs on the io thread. The Server drives the session. It calls on_writable() if the
+// socket has room for replies again, and on_readable() if the socket or the Channel's queue has
+// input, if has_backlog() or if blocked_until() has passed; it drops a session that is closed.
+// close() detaches the device.
 #pragma once
 
 #include <cstddef>
@@ -72,12 +74,14 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// Whether messages wait that did not fit into this slice.
+    /// True if messages wait that did not fit into the last slice.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
-    /// Until this time nothing is served, and the socket is not watched for input; nullopt: served.
+    /// Until this time nothing is served, and the socket is not watched for input; nullopt if not
+    /// blocked.
     [[nodiscard]] std::optional<Time> blocked_until() const { return blocked_until_; }
 
-    /// A slice: receives once and serves everything that has arrived, also through other threads.
+    /// Runs a slice: receives once, then serves what has arrived, including messages that a Reader
+    /// on another thread has queued.
     void on_readable();
     /// Sends the backlog, then serves the messages that were received before.
     void on_writable();
@@ -85,7 +89,7 @@ public:
     void close();
 
 private:
-    /// A reply's payload lies in context_.reply behind room for the header.
+    /// A reply's payload lies in context_.reply after room for the header.
     struct Reply {
         std::errc error{};
         std::size_t body = 0;
@@ -102,19 +106,21 @@ private:
     static constexpr std::size_t kRows = 19;
     static const std::array<Row, kRows> kTable;
 
-    /// The REGION_WRITE_MULTI being served; the message stays until the next one is requested.
+    /// The REGION_WRITE_MULTI being served. `rest` points into its message, which is valid until
+    /// the next Channel::next().
     struct Writes {
         Header request;
         WriteMulti multi;
         std::span<const std::byte> rest;
-        std::errc error{};  // the first
+        std::errc error{};  // of the first write that failed
     };
 
     void serve_received();
     /// Serves a message, or one write of it; false if there was none.
     bool serve_piece();
     [[nodiscard]] bool may_serve(Time now) const;
-    void hold(Time now);
+    /// Blocks or unblocks the session, as the limiter requires.
+    void update_blocked(Time now);
     void serve(const Message& message);
     void write_next();
     [[nodiscard]] Reply handle(const Message& request);

@@ -28,8 +28,9 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Whether a server accepts connections there, or might: a full backlog is not stale. A socket of
-// softgpu that vgpud has given to QEMU's user refuses root without capabilities (EACCES).
+// True if a server accepts connections at the address, or might: a full backlog is not stale.
+// EACCES counts as stale: vgpud gives softgpu's sockets to QEMU's user, so an old socket refuses
+// softgpu, which is root without capabilities.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;
@@ -38,7 +39,7 @@ bool is_answered(const sockaddr_un& address) {
     return errno != ECONNREFUSED && errno != ENOENT && errno != EACCES;
 }
 
-/// Removes only a socket that no server answers at; never touches a file of another kind.
+/// Removes only a socket that no server answers at; never removes a file of another kind.
 Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
     if (::lstat(vgpu_sealed(path.c_str()), &found) != 0) return {};
@@ -51,7 +52,7 @@ Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     return {};
 }
 
-void take_fds(msghdr& message, ReceivedFds& fds) {
+void collect_fds(msghdr& message, ReceivedFds& fds) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
     if (count < 0) fds.mark_truncated();
@@ -121,7 +122,7 @@ Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
         got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
     if (got < 0) return failed(errno);
-    take_fds(message, fds);
+    collect_fds(message, fds);
     return {.bytes = static_cast<std::size_t>(got)};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Unix stream sockets with descriptors: listening, receiving, sending. All calls are non-blocking
-// and return errno values; nothing here knows vfio-user messages. Used by Server and Channel.
+// Unix stream sockets that carry descriptors: listening, receiving, sending. All calls are
+// non-blocking and return errno values; nothing here depends on vfio-user messages. Used by Server
+// and Channel.
 #pragma once
 
 #include <sys/un.h>
@@ -21,7 +22,7 @@
 namespace vgpu::softgpu::vfio_user {
 
 /// Descriptors that came with a message; closed unless moved out. At most kMaxFds; the excess is
-/// closed and remembered as "truncated".
+/// closed and sets is_truncated().
 class ReceivedFds {
 public:
     ReceivedFds() = default;
@@ -39,7 +40,7 @@ public:
     [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
     [[nodiscard]] std::size_t count() const { return count_; }
     [[nodiscard]] bool is_empty() const { return count_ == 0 && !is_truncated_; }
-    /// More were sent than a message may carry; the excess is closed already.
+    /// True if more were sent than a message may carry; the excess is closed already.
     [[nodiscard]] bool is_truncated() const { return is_truncated_; }
     void add(OwnedFd fd);
     void mark_truncated() { is_truncated_ = true; }
@@ -72,7 +73,7 @@ struct Transfer {
 
 /// bytes == 0 without error: the other side has closed the connection.
 [[nodiscard]] Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds);
-/// `fd` (-1: none) goes with the first byte.
+/// `fd` (-1: none) is sent with the first byte.
 [[nodiscard]] Transfer send(int socket, std::span<const std::byte> data, int fd);
 
 }  // namespace vgpu::softgpu::vfio_user

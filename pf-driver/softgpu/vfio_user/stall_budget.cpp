@@ -6,31 +6,31 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-StallBudget::StallBudget(Spec spec, Time now) : spec_(spec), left_(spec.capacity), settled_(now) {}
+StallBudget::StallBudget(Spec spec, Time now) : spec_(spec), left_(spec.capacity), refilled_(now) {}
 
 bool StallBudget::is_spent(Time now) {
-    settle(now);
+    refill(now);
     return is_spent_;
 }
 
 StallBudget::Time StallBudget::begin(Time now) {
-    settle(now);
+    refill(now);
     waits_++;
     return now + left_;
 }
 
 void StallBudget::end(Time now) {
     assert(waits_ > 0);
-    settle(now);
+    refill(now);
     waits_--;
 }
 
 /// Accounts time lazily, at each call: waiting drains, idling refills.
-void StallBudget::settle(Time now) {
-    const auto passed = now - settled_;
+void StallBudget::refill(Time now) {
+    const auto passed = now - refilled_;
     const auto change = waits_ > 0 ? -passed : passed * spec_.refill_percent / 100;
     left_ = std::clamp<Clock::duration>(left_ + change, Clock::duration::zero(), spec_.capacity);
-    settled_ = now;
+    refilled_ = now;
     if (left_ == Clock::duration::zero()) is_spent_ = true;
     if (left_ >= spec_.reserve) is_spent_ = false;
 }

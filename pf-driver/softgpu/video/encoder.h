@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The two encoders of a VF and their numbers: UVD 7.0's encoder and VCE 4.0, each with one ring.
-// Only their registers, doorbells and interrupts differ, so the rest of this folder works on rows
-// of this table. A VCPU "runs its firmware" as soon as it has a clock and is out of reset.
+// Only their registers, doorbells and interrupts differ, so the rest of this folder works on the
+// rows of one table (row_of()). A VCPU "runs its firmware" as soon as it has a clock and is out of
+// reset.
 #pragma once
 
 #include <array>
@@ -20,7 +21,7 @@ namespace vgpu::softgpu::video {
 enum class Encoder : std::uint8_t { Uvd, Vce };
 inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
 
-/// Bits of a register; the condition requires all of them.
+/// Bits of a register; the condition is true if all of them are set.
 struct Bits {
     std::uint32_t reg;
     std::uint32_t mask;
@@ -38,7 +39,7 @@ struct EncoderRow {
     std::uint32_t write_pointer;
     Bits clock;
     Bits reset;
-    Bits loaded;  ///< the VCPU's report while it runs its firmware
+    Bits loaded;  ///< shown while the VCPU runs its firmware
     Bits interrupts;
     std::uint32_t first_register;  ///< an init table may touch [first, end)
     std::uint32_t end_register;
@@ -46,7 +47,7 @@ struct EncoderRow {
 
 [[nodiscard]] const EncoderRow& row_of(Encoder encoder);
 
-/// Clock on and reset off; nothing is loaded or executed.
+/// True if the clock is on and the reset is off; nothing is loaded or executed.
 [[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 

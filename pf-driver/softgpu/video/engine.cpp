@@ -30,8 +30,9 @@ bool is_consistent(const Engine::Ring& ring) {
            ring.wait.kind <= Engine::WaitKind::MoreData;
 }
 
-/// Follows the frames of a job (hw/video.h) to its end or to padding, whose length is 0; nothing is
-/// coded. Processes write jobs, so any dword may have any value; every length advances.
+/// Follows the frames of a job (hw/video.h) to its end or to padding, whose length is 0; encodes
+/// nothing. Processes write jobs, so any dword may have any value. A frame length below the minimum
+/// ends the walk, so every walk ends.
 bool is_good_job(std::span<const std::uint32_t> frames) {
     while (!frames.empty() && frames[0] != 0) {
         const std::uint32_t bytes = frames[0];
@@ -62,7 +63,7 @@ Engine::Engine(regs::RegisterFile& regs, Hooks hooks) : regs_(regs), hooks_(std:
 
 /// Copies the table before it checks anything, because its owner may change it meanwhile.
 mmsch_response Engine::initialise(std::uint32_t request) {
-    if (!hooks_.gate_is_open()) return MMSCH_RESPONSE_REFUSED;
+    if (!hooks_.is_gate_open()) return MMSCH_RESPONSE_REFUSED;
     const std::uint32_t dwords = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_SIZE});
     const std::uint32_t vmid = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_VMID});
     const bool is_known =
@@ -172,19 +173,19 @@ StepResult Engine::step() {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done. A large job ends the step: no other packet takes time.
+/// True if anything was done. A job ends the step, because only a job can take long.
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
     for (std::uint32_t i = 0; i < Budget{}.packets && is_active(encoder); ++i) {
         const Outcome outcome = run_packet(encoder);
-        settle(encoder, outcome);
+        finish_packet(encoder, outcome);
         if (outcome != Outcome::Done || state_.jobs != jobs) break;
     }
     return packets != state_.packets || ring(encoder).is_halted != 0;
 }
 
-void Engine::settle(Encoder encoder, Outcome outcome) {
+void Engine::finish_packet(Encoder encoder, Outcome outcome) {
     Ring& which = ring_of(encoder);
     switch (outcome) {
         case Outcome::Done:
@@ -250,8 +251,8 @@ const Engine::PacketRow* Engine::find_row(std::uint32_t op) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// Moves the read pointer before the packet acts, because a packet may write a register that ends
-/// this ring. Moves it back if the packet must wait.
+/// Moves the read pointer before the packet acts, because a packet may write a register that sets
+/// this ring up again. Moves it back if the packet waits or fails.
 Engine::Outcome Engine::run_packet(Encoder encoder) {
     const Ring& which = ring(encoder);
     Packet packet{};
@@ -293,7 +294,7 @@ Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// A bad job harms its process only: the ring continues to the kernel's fence behind the job.
+/// A bad job harms its process only: the ring continues to the kernel's fence after the job.
 Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
     if (raw(vmid) != packet[1]) return Outcome::Bad;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH, which takes an
-// init table from memory (init_table.h), and the ring of each encoder. It does not encode video:
-// it walks and drops the frames of an IB; a job ends without output, but with fence and interrupt.
-// step() does bounded work; State holds position and waits, so that a ring can be parked, saved and
-// continued bit for bit.
+// Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH (the blocks'
+// scheduler), which takes an init table from memory (init_table.h), and the ring of each encoder.
+// It does not encode video: it walks and drops the frames of an IB; a job ends without output, but
+// with fence and interrupt. step() does bounded work; State holds position and waits, so that a
+// ring can be parked, saved and continued bit for bit.
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
 //    ^            (VCPU stopped: on, but nothing is fetched)                                |
 //    +------------------------ next init table that names the encoder ----------------------+
 //
-// A bad table gets an error response and leaves its encoder off. A bad packet halts its ring. A bad
-// IB is dropped and the ring continues, because processes write IBs and the kernel writes rings.
-// All are counted. Rings and fences are in VMID 0. The kernel owns them, so they reach every
-// register of the VF.
+// A bad table gets an error response; an encoder whose list in it is bad stays off. A bad packet
+// halts its ring. A bad IB is dropped and the ring continues, because processes write IBs and the
+// kernel writes rings. All are counted. Rings and fences are in VMID 0. The kernel owns them, so
+// they reach every register of the VF.
 //
 // Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
 #pragma once
@@ -36,7 +36,7 @@
 
 namespace vgpu::softgpu::video {
 
-/// Rings and packets for the stock driver's tests of rings and IBs. Frames are walked, not encoded.
+/// Executes what the stock driver's tests of rings and IBs require. Frames are walked, not encoded.
 class Engine final : public PacketSource {
 public:
     struct Hooks {
@@ -45,8 +45,8 @@ public:
         std::function<void(const mem::VmFault&)> fault;
         /// The port of a VMID on the MM hub.
         std::function<mem::Port&(Vmid)> port;
-        /// Is the register write gate open?
-        std::function<bool()> gate_is_open;
+        /// True while the register write gate is open.
+        std::function<bool()> is_gate_open;
     };
 
     /// The condition that the head packet of a ring waits for.
@@ -77,9 +77,9 @@ public:
         std::array<Ring, kEncoders.size()> rings{};
         std::uint32_t next_ring = 0;
         std::uint32_t reserved = 0;
-        std::uint64_t tables = 0;       ///< init tables that ran to their end
+        std::uint64_t tables = 0;       ///< lists of init tables that started a ring
         std::uint64_t packets = 0;      ///< executed
-        std::uint64_t jobs = 0;         ///< IBs walked and dropped
+        std::uint64_t jobs = 0;         ///< IBs, including bad ones
         std::uint64_t bad_packets = 0;  ///< bad packets, tables and IBs
         std::uint64_t faults = 0;
     };
@@ -91,7 +91,7 @@ public:
     /// ring is ignored. `value` is the write pointer in dwords, taken modulo the ring.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Executes packets of one ring; the next step begins with the other.
+    /// Executes packets of one ring; the next step begins with the other ring.
     StepResult step() override;
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
@@ -125,12 +125,13 @@ private:
     [[nodiscard]] bool run_ring(Encoder encoder);
     [[nodiscard]] Outcome run_packet(Encoder encoder);
     /// Bad and Fault halt the ring until an init table sets it up again.
-    void settle(Encoder encoder, Outcome outcome);
+    void finish_packet(Encoder encoder, Outcome outcome);
     [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
     void advance(Encoder encoder, std::uint32_t dwords);
     void report_fault(Vmid vmid);
 
     [[nodiscard]] static const PacketRow* find_row(std::uint32_t op);
+    /// A packet without effect.
     Outcome pass(Encoder encoder, const Packet& packet);
     Outcome fence(Encoder encoder, const Packet& packet);
     Outcome trap(Encoder encoder, const Packet& packet);

@@ -33,7 +33,7 @@ mmsch_response modify(const Command& command, regs::RegisterFile& regs) {
     return MMSCH_RESPONSE_DONE;
 }
 
-/// No encoder register that has a behaviour here is reached through an index.
+/// Does nothing: no encoder register that has a behaviour here is reached through an index.
 mmsch_response write_indirect(const Command&, regs::RegisterFile&) {
     return MMSCH_RESPONSE_DONE;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The MMSCH init table: a header and one list of register commands per encoder (hw/mmsch.h). A
-// guest wrote all of it, so only a copy is used and every size and offset is checked against that
-// copy. A command that does not fit or is unknown ends the list. A list reaches only the registers
-// of its encoder; it cannot start another table, because it does not reach those of the MMSCH. The
-// firmware here boots at once: a polled condition that does not hold now never will.
+// The init table of the MMSCH, the scheduler of the video blocks: a header and one list of register
+// commands per encoder (hw/mmsch.h). A guest wrote all of it, so only a copy is used and every size
+// and offset is checked against that copy. A command that does not fit or is unknown ends the list.
+// A list reaches only the registers of its encoder; it cannot start another table, because it does
+// not reach those of the MMSCH. The firmware here boots at once: a polled condition that does not
+// hold now never will.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ using CommandList = std::span<const std::uint32_t>;
     std::span<const std::uint32_t> table);
 
 /// Executes a list up to its END: DONE, or the reason why it stopped; earlier commands have been
-/// executed. With the VF's lock held. NOT_READY: a polled condition does not hold. BAD_REGISTER:
-/// not of the encoder's range. BAD_COMMAND: unknown, cut off, or no END.
+/// executed. With the VF's lock held. NOT_READY: a polled condition does not hold. BAD_REGISTER: a
+/// register outside the encoder's range. BAD_COMMAND: unknown, cut off, or no END.
 [[nodiscard]] mmsch_response run_list(const EncoderRow& row, CommandList list,
                                       regs::RegisterFile& regs);
 

@@ -53,8 +53,8 @@ struct DoorbellsRig final : iov::DoorbellListener {
         const std::uint32_t narrow = n + 2;
         doorbells.write(4ull * (2 * n + 1), bytes_of(narrow));
     }
-    bool ring_interrupts(const iov::Ring&) override { return false; }
-    void ring(const iov::Ring&) override {}
+    bool deliver_to_ih(const iov::DoorbellRing&) override { return false; }
+    void deliver(const iov::DoorbellRing&) override {}
     void work_arrived() override {}
     iov::Doorbells doorbells{*this};
 };

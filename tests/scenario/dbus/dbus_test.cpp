@@ -276,7 +276,7 @@ TEST_F(DBus, ABusThatGoesAwayEndsVgpudWithAMessageAndLeavesVfsAlone) {
     static_cast<void>(create("train"));
     bus->kill_now();
     EXPECT_EQ(vgpud->wait_exit(), EXIT_FAILURE);
-    EXPECT_THAT(vgpud->output(), HasSubstr("or has the bus gone?"));
+    EXPECT_THAT(vgpud->output(), HasSubstr("or is the bus gone?"));
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.contains(1); }));
 }
 

@@ -49,15 +49,6 @@ void read_interface(const std::string& xml, std::vector<Method>& to) {
     }
 }
 
-std::string path_of(const std::string& interface) {
-    static const std::map<std::string, std::string> kPaths{
-        {"org.vgpu1.Manager", "/org/vgpu1"},
-        {"org.vgpu1.Gpu", "/org/vgpu1/gpu/gpu0"},
-        {"org.vgpu1.Vf", "/org/vgpu1/gpu/gpu0/vf/1"},
-        {"org.vgpu1.Job", "/org/vgpu1/job/1"}};
-    return kPaths.at(interface);
-}
-
 std::string text_for(const std::string& argument) {
     static const std::map<std::string, std::string> kTexts{
         {"gpu", "gpu0"}, {"target", "train"}, {"owner", "job:1"}, {"config", kDocument}};
@@ -81,6 +72,15 @@ void append(sdbus::MethodCall& message, const Argument& argument) {
 }
 
 }  // namespace
+
+std::string object_of(const std::string& interface) {
+    static const std::map<std::string, std::string> kPaths{
+        {"org.vgpu1.Manager", "/org/vgpu1"},
+        {"org.vgpu1.Gpu", "/org/vgpu1/gpu/gpu0"},
+        {"org.vgpu1.Vf", "/org/vgpu1/gpu/gpu0/vf/1"},
+        {"org.vgpu1.Job", "/org/vgpu1/job/1"}};
+    return kPaths.at(interface);
+}
 
 std::vector<Method> methods_of_the_xml() {
     std::set<fs::path> files;
@@ -138,11 +138,11 @@ void make_job(sdbus::IConnection& bus) {
         .onInterface("org.vgpu1.Manager")
         .withArguments(std::string(kDocument), Dict{{"dry_run", sdbus::Variant{true}}})
         .storeResultsTo(job);
-    EXPECT_EQ(job, path_of("org.vgpu1.Job"));
+    EXPECT_EQ(job, object_of("org.vgpu1.Job"));
 }
 
 Outcome call(sdbus::IConnection& bus, const Method& method) {
-    const auto object = sdbus::createProxy(bus, "org.vgpu1", path_of(method.interface));
+    const auto object = sdbus::createProxy(bus, "org.vgpu1", object_of(method.interface));
     object->finishRegistration();
     auto message = object->createMethodCall(method.interface, method.name);
     for (const Argument& argument : method.arguments) append(message, argument);

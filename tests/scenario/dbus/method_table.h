@@ -32,6 +32,9 @@ struct Right {
     const char* action;
 };
 
+/// The object that calls of an interface go to: gpu0, its VF 1, job 1.
+[[nodiscard]] std::string object_of(const std::string& interface);
+
 /// Written by hand: what the XML cannot say and docs/dbus-api.md promises.
 [[nodiscard]] const std::vector<Right>& rights();
 
@@ -43,7 +46,7 @@ struct Outcome {
 /// A job that changes nothing: number 1 of a vgpud that has had none.
 void make_job(sdbus::IConnection& bus);
 
-/// Calls `method` on the object of its interface: gpu0, its VF 1 (named "train"), job 1.
+/// Calls `method` on the object of its interface; VF 1 is named "train".
 [[nodiscard]] Outcome call(sdbus::IConnection& bus, const Method& method);
 
 }  // namespace vgpu::daemon::testing

@@ -26,7 +26,7 @@ struct GpuOptions {
     unsigned idle_grace_us = 100;
     SwitchMode mode = SwitchMode::Pointer;
     bool is_stepwise = false;    ///< vgpu-pf switches with IDLE SAVE LOAD RUN
-    bool is_unconfined = false;  ///< neither program locks itself in
+    bool is_unconfined = false;  ///< neither program confines itself
 };
 
 /// One JSON line to a control socket of softgpu; throws if the answer is an error.

@@ -85,11 +85,12 @@ TEST(Facts, ADrmClientCountsOnceAndNotBesideKfd) {
 TEST(KernelLog, CountsResetsAndErrorsOfAmdgpuOnly) {
     KernelLog log("/nonexistent");
     log.read();
-    log.take("6,339,5140900,-;amdgpu 0000:00:05.0: amdgpu: GPU reset(1) succeeded!\n");
-    log.take("3,340,5140901,-;amdgpu 0000:00:05.0: [drm:amdgpu_ib_test] *ERROR* ring failed\n K=V");
-    log.take("3,341,5140902,-;usb 1-1: error\n");
-    log.take("nonsense");
-    log.take("");
+    log.count_record("6,339,5140900,-;amdgpu 0000:00:05.0: amdgpu: GPU reset(1) succeeded!\n");
+    log.count_record(
+        "3,340,5140901,-;amdgpu 0000:00:05.0: [drm:amdgpu_ib_test] *ERROR* ring failed\n K=V");
+    log.count_record("3,341,5140902,-;usb 1-1: error\n");
+    log.count_record("nonsense");
+    log.count_record("");
     EXPECT_EQ(log.resets(), 1u);
     EXPECT_EQ(log.errors(), 1u);
     EXPECT_THAT(log.last_error(), HasSubstr("*ERROR* ring failed"));

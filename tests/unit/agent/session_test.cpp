@@ -32,7 +32,7 @@ struct FakeGuest final : Guest {
         ++thawed;
         return {.is_ok = true, .text = "thawed"};
     }
-    void hold() override { ++held; }
+    void refreeze_users() override { ++held; }
 
     std::optional<Outcome> outcome;
     int started = 0, ended = 0, thawed = 0, held = 0;
@@ -107,7 +107,7 @@ TEST_F(AgentSession, AHostThatDoesNotReadIsNeverWaitedForAndTheQueueIsBounded) {
     serve();
     channel.room = 10;
     for (int i = 0; i < 10'000; ++i) session.step(now += 5s);
-    EXPECT_TRUE(session.wants_write());
+    EXPECT_TRUE(session.needs_write());
     channel.room = SIZE_MAX;
     session.step(now);
     EXPECT_LE(channel.text.size(), Session::kMaxQueue + 10);

@@ -119,7 +119,7 @@ TEST_F(PciGpu, GivesAVfToADomainAndResetsItAfterwards) {
     FakeVmSockets sockets;
     Assignments assignments{*manager, sockets, clock};
     const auto assign = [&](const std::string& owner) {
-        return answer<std::vector<GivenVf>>([&](const Done<std::vector<GivenVf>>& done) {
+        return answer<std::vector<AssignedVf>>([&](const Done<std::vector<AssignedVf>>& done) {
             assignments.assign(owner, {{.by = VfSelector::By::Name, .value = "web1"}}, {}, done);
         });
     };
@@ -146,6 +146,27 @@ TEST_F(PciGpu, GivesAVfToADomainAndResetsItAfterwards) {
 
 // --- other programs
 
+TEST_F(PciGpu, TakesAVfFromADriverOfTheHostOnlyByForce) {
+    const auto made = create(
+        "a", {{"vram_bytes", std::uint64_t{512 * kMiB}}, {"assignment_mode", std::string("host")}});
+    ASSERT_TRUE(made) << made.error().cause;
+    pass();
+    const Options to_vms{{"assignment_mode", std::string("vfio-pci")}};
+    const auto refused = set(*made, to_vms);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::WrongState);
+    EXPECT_THAT(refused.error().cause, HasSubstr("option 'force'"));
+    EXPECT_EQ(view(1).assignment_mode, AssignmentMode::Host);
+
+    Options by_force = to_vms;
+    by_force["force"] = true;
+    const auto done = set(*made, by_force);
+    ASSERT_TRUE(done) << done.error().cause;
+    pass();
+    EXPECT_EQ(view(1).assignment_mode, AssignmentMode::VfioPci);
+    EXPECT_FALSE(view(1).active.is_attached);
+}
+
 TEST_F(PciGpu, ReportsWhatSomebodyElseWrote) {
     ASSERT_TRUE(create_for_vm("web1"));
     pass();
@@ -165,7 +186,7 @@ TEST_F(PciGpu, ReportsVfsThatSomebodyElseDisabledAndDoesNotCompete) {
     for (int i = 0; i < 10; ++i) pass();
     EXPECT_THAT(kinds_of_events(), AllOf(Contains("vf-count-changed"), Contains("not-restored")));
     EXPECT_THAT(files->writes(), Not(Contains(HasSubstr("numvfs"))));
-    EXPECT_THAT(view(1).condition, HasSubstr("somebody else changed the number of VFs"));
+    EXPECT_THAT(view(1).condition, HasSubstr("another program changed the number of VFs"));
     start();
     pass();
     EXPECT_EQ(card.pf.count(), 1u) << "the operator has restarted vgpud";

@@ -95,7 +95,7 @@ TEST(Quanta, ThatTheTimeoutsAloneMakeTooLateAreRefusedWithWhatHelps) {
     EXPECT_THAT(
         refused.error().cause,
         HasSubstr("vf1 may wait at most 100 ms, but waits up to 278 ms even if every quantum "
-                  "is the shortest; have fewer VFs, shorter preempt time-outs"));
+                  "is the shortest; use fewer VFs, shorter preempt time-outs"));
 }
 
 TEST(Quanta, FixedByTheOperatorStayAndOthersFollowTheirWeights) {

@@ -48,7 +48,7 @@ protected:
     /// VFs 1 to `count` with 512 MiB each, for VMs.
     Result<> make(std::uint32_t count) {
         for (std::uint32_t vf = 1; vf <= count; ++vf) {
-            TRY_VOID(assignment->set(vf, Mode::VfioPci));
+            TRY_VOID(assignment->set(vf, Mode::VfioPci, TakeFromHost::No));
             TRY_VOID(backend->provision(wanted(vf, 512 * kMiB)));
         }
         return {};
@@ -92,7 +92,7 @@ TEST_F(SafetyRule, Rule2AnotherCardAtTheAddressIsNeverWrittenTo) {
     card.pf.replace("0xe20b", "xe");
     EXPECT_EQ(backend->provision(wanted(3, 512 * kMiB)).error().id, ErrorId::PfLost);
     EXPECT_FALSE(backend->is_connected());
-    EXPECT_FALSE(assignment->set(1, Mode::None));
+    EXPECT_FALSE(assignment->set(1, Mode::None, TakeFromHost::No));
     EXPECT_THAT(files->writes(), IsEmpty());
 }
 
@@ -116,7 +116,7 @@ TEST_F(SafetyRule, Rule3AnObservedGpuIsNeverWrittenTo) {
     ASSERT_TRUE(connect({.address = "0000:03:00.0"}));
     EXPECT_TRUE(backend->provision(wanted(2))) << "a VF that exists can be named and claimed";
     EXPECT_EQ(backend->provision(wanted(3)).error().id, ErrorId::Observed);
-    EXPECT_FALSE(assignment->set(1, Mode::None));
+    EXPECT_FALSE(assignment->set(1, Mode::None, TakeFromHost::No));
     EXPECT_FALSE(backend->set_shares(std::vector<VfShare>{{2, 100, 5000, 0}}));
     EXPECT_FALSE(backend->control(2, 0, VGPU_PF_STOP));
     EXPECT_FALSE(backend->control(2, 0, VGPU_PF_RESET));
@@ -140,7 +140,7 @@ TEST_F(SafetyRule, Rule4VfsAreNotDisabledWhileOneIsOpen) {
 
 TEST_F(SafetyRule, Rule4VfsAreNotDisabledWhileAHostDriverHasOne) {
     make_and_forget(2);
-    ASSERT_TRUE(assignment->set(2, Mode::Host));
+    ASSERT_TRUE(assignment->set(2, Mode::Host, TakeFromHost::No));
     files->forget_writes();
     EXPECT_EQ(backend->provision(wanted(3, 512 * kMiB)).error().id, ErrorId::VfsInUse);
     EXPECT_THAT(files->writes(), IsEmpty());
@@ -173,7 +173,7 @@ TEST_F(SafetyRule, Rule7VramResetAndUnbindNeedAClosedVf) {
     EXPECT_EQ(backend->provision(wanted(1, 1024 * kMiB)).error().id, ErrorId::VfsInUse);
     EXPECT_EQ(backend->control(1, 0, VGPU_PF_RESET).error().id, ErrorId::VfsInUse);
     EXPECT_EQ(backend->release(1, 0).error().id, ErrorId::VfsInUse);
-    EXPECT_EQ(assignment->set(1, Mode::None).error().id, ErrorId::VfsInUse);
+    EXPECT_EQ(assignment->set(1, Mode::None, TakeFromHost::No).error().id, ErrorId::VfsInUse);
     EXPECT_THAT(files->writes(), IsEmpty());
 }
 
@@ -195,7 +195,7 @@ TEST_F(SafetyRule, Rule8OnlySixKindsOfFilesAreWritten) {
     ASSERT_TRUE(make(2));
     ASSERT_TRUE(backend->set_shares(std::vector<VfShare>{{1, 100, 5000, 0}, {2, 100, 0, 0}}));
     ASSERT_TRUE(backend->control(2, 0, VGPU_PF_STOP));
-    ASSERT_TRUE(assignment->set(1, Mode::Host));
+    ASSERT_TRUE(assignment->set(1, Mode::Host, TakeFromHost::No));
     ASSERT_TRUE(backend->release(2, 0));
     const std::regex allowed(
         "0000:03:00\\.0/(sriov_numvfs|sriov_drivers_autoprobe|sriov_admin/.*)=.*|"
@@ -224,9 +224,9 @@ TEST_F(SafetyRule, Rule9AForeignValueIsPutBackAtMostThreeTimesAndTenSecondsApart
     ASSERT_THAT(notices, SizeIs(4));
     EXPECT_EQ(notices[0].kind, NoticeKind::DriverChanged);
     EXPECT_EQ(notices[0].vf, 1u);
-    EXPECT_THAT(notices[0].text, HasSubstr("somebody else gave vf1 of 0000:03:00.0 a quantum of 99 "
-                                           "ms"));
-    EXPECT_THAT(notices[3].text, HasSubstr("vgpud leaves it now"));
+    EXPECT_THAT(notices[0].text,
+                HasSubstr("another program gave vf1 of 0000:03:00.0 a quantum of 99 ms"));
+    EXPECT_THAT(notices[3].text, HasSubstr("vgpud no longer restores it"));
     ASSERT_TRUE(backend->set_shares(std::vector<VfShare>{{1, 100, 5000, 0}}));
     EXPECT_EQ(card.function(1).quantum_ms, 5u) << "the operator's change counts again";
 }
@@ -241,7 +241,7 @@ TEST_F(SafetyRule, Rule10AnotherManagerThatChangesTheCountIsReportedAndNothingIs
     EXPECT_THAT(backend->take_notices(),
                 ElementsAre(BackendNotice{.vf = 0,
                                           .kind = NoticeKind::VfCountChanged,
-                                          .text = "somebody else changed the number of VFs of "
+                                          .text = "another program changed the number of VFs of "
                                                   "0000:03:00.0 from 2 to 0"}));
     EXPECT_THAT(files->writes(), IsEmpty());
 }

@@ -165,7 +165,9 @@ TEST_F(Sriov, TakesAVfFromTheHostOnlyIfAsked) {
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().cause,
                 HasSubstr("used by the host's driver igbvf; unbind it (echo 0000:03:00.1 > "
-                          "/sys/bus/pci/drivers/igbvf/unbind), or use option 'force'"));
+                          "/sys/bus/pci/drivers/igbvf/unbind)"));
+    EXPECT_THAT(refused.error().cause, ::testing::Not(HasSubstr("force")))
+        << "no request can take it";
     EXPECT_THAT(files.writes(), IsEmpty());
     ASSERT_TRUE(pf().bind(1, Mode::VfioPci, TakeFromHost::Yes));
     EXPECT_EQ(card.vf(1).driver, "vfio-pci");
@@ -256,7 +258,7 @@ TEST_F(Sriov, RefusesMoreVfsThanThePfHas) {
     const auto refused = pf().set_count(8, none);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::OutOfRange);
-    EXPECT_EQ(refused.error().cause, "0000:03:00.0 has at most 7 VFs, 8 wanted");
+    EXPECT_EQ(refused.error().cause, "0000:03:00.0 has at most 7 VFs, not 8");
 }
 
 TEST_F(Sriov, NoticesThatTheDriverEnabledFewerVfs) {

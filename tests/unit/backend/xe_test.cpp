@@ -136,7 +136,7 @@ TEST_F(Xe, AVfWithoutVramIsRefusedUntilItGetsASize) {
     const auto refused = provision(1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::OutOfRange);
-    EXPECT_THAT(refused.error().cause, HasSubstr("name a multiple of 2097152 bytes"));
+    EXPECT_THAT(refused.error().cause, HasSubstr("set a multiple of 2097152 bytes"));
     EXPECT_TRUE(provision(1, 256 * kMiB));
 }
 

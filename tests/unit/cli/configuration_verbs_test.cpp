@@ -34,7 +34,7 @@ constexpr const char* kPlan = R"({
      "why": "takes effect with the next run table"},
     {"action": "rename", "target": "gpu0/vf2", "name": "old", "from": {"name": "old"},
      "to": {"name": "web-2"}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
-     "why": "it has its former name"},
+     "why": "the VF has its former name"},
     {"action": "set", "target": "gpu0/vf2", "name": "old",
      "from": {"weight": 100, "quantum_us": 0, "profile": "small"},
      "to": {"weight": 300, "quantum_us": 2000, "profile": "large"}, "disruption": "none",
@@ -67,19 +67,19 @@ constexpr const char* kPlan = R"({
 constexpr const char* kEmptyPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
   "from": {}, "to": {}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
-  "why": "it matches the configuration"}]})";
+  "why": "it matches the configuration"}], "gpus": []})";
 
 constexpr const char* kAbsentPlan = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": true,
   "disruption": "none", "steps": [{"action": "keep", "target": "gpu0/vf1", "name": "web-1",
   "from": {}, "to": {}, "disruption": "none", "needs": "nothing", "in_use": "", "blocked": "",
   "condition": "512 MiB are missing",
-  "why": "its definition matches the configuration, but the VF is not in service"}]})";
+  "why": "its definition matches the configuration, but the VF is not in service"}], "gpus": []})";
 
 constexpr const char* kHarmlessPlan = R"({"schema": "vgpu-plan-1", "label": "day",
   "is_empty": false, "disruption": "none", "steps": [{"action": "set", "target": "gpu0/vf1",
   "name": "web-1", "from": {"weight": 100}, "to": {"weight": 200}, "disruption": "none",
   "needs": "nothing", "in_use": "", "blocked": "",
-  "why": "takes effect with the next run table"}]})";
+  "why": "takes effect with the next run table"}], "gpus": []})";
 
 /// Of a GPU whose driver disables all VFs to enable more.
 constexpr const char* kEnablePlan = R"json({"schema": "vgpu-plan-1", "label": "vms",

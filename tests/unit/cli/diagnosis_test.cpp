@@ -38,10 +38,10 @@ HostFacts well() {
     facts.group_members["0000:03:00.0"] = {"0000:03:00.0"};
     facts.module = {.is_loaded = true, .is_available = true, .pf_devices = {"/dev/vgpu-pf0"}};
     facts.qemu_version = "QEMU emulator version 10.1.2 (Debian 1:10.1.2+ds-1)";
-    facts.run_dir = {.path = "/run/vgpu", .exists = true, .is_expected_kind = true, .mode = 0755};
+    facts.run_dir = {.path = "/run/vgpu", .exists = true, .has_expected_type = true, .mode = 0755};
     facts.vf_sockets = {{.path = "/run/vgpu/gpu0/vf1.sock",
                          .exists = true,
-                         .is_expected_kind = true,
+                         .has_expected_type = true,
                          .mode = 0660}};
     facts.service.has_bus = facts.service.is_there = true;
     facts.service.manager = testing::FakeService().manager();

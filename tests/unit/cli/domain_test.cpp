@@ -95,7 +95,7 @@ TEST(DomainXml, MistakesAreNamedWithTheirLine) {
                 HasSubstr("<vf> in <vgpu:vfs>"));
     EXPECT_THAT(condition_of("<network/>"), HasSubstr("<network> is not a <domain>"));
     EXPECT_THAT(condition_of("<domain><name>x</domain>"), HasSubstr("line 1: "));
-    EXPECT_EQ(condition_of(""), "not XML");
+    EXPECT_EQ(condition_of(""), "line 1: Document is empty");
 }
 
 TEST(DomainXml, NeitherEntitiesNorEndlessTextsAreTaken) {
@@ -335,6 +335,18 @@ TEST(DomainEdit, WhatIsNoUuidIsRefusedByItsValue) {
     }
 }
 
+TEST(DomainEdit, APrefixWithoutANamespaceIsRefusedByItsName) {
+    const std::string xml =
+        "<domain><name>x</name>\n<qemu:commandline><qemu:arg value='-snapshot'/>"
+        "</qemu:commandline></domain>";
+    try {
+        static_cast<void>(edited(xml, {vf_of("name", "a")}));
+        ADD_FAILURE();
+    } catch (const XmlError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("line 2: Namespace prefix qemu"));
+    }
+}
+
 TEST(DomainEdit, QemuIsKeptFromSavingADomainWithAVf) {
     const std::string other = "<qemu:arg value='-blockdev'/><qemu:arg value='driver=null-co'/>";
     const std::string before =
@@ -347,6 +359,28 @@ TEST(DomainEdit, QemuIsKeptFromSavingADomainWithAVf) {
     EXPECT_EQ(edited(after, {vf_of("name", "a"), vf_of("name", "b")}), after);
     EXPECT_EQ(count_of(edited(after, {}), "never-saved"), 0);
     EXPECT_EQ(count_of(edited(after, {}), "driver=null-co"), 1) << "the administrator's";
+}
+
+TEST(DomainEdit, DevicesWithMembersOfAnotherTypeAreTheAdministrators) {
+    for (const char* device : {R"({"driver": 1})", R"({"driver": "virtserialport", "chardev": {}})",
+                               R"({"driver": "vfio-user-pci", "socket": {"path": 2}})",
+                               R"({"node-name": [], "id": 3})"}) {
+        const std::string before =
+            "<domain xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'><name>x</name>"
+            "<qemu:commandline><qemu:arg value='-device'/><qemu:arg value='" +
+            std::string(device) + "'/></qemu:commandline></domain>";
+        const std::string after = edited(before, {vf_of("name", "a")});
+        EXPECT_EQ(count_of(edited(after, {}), "<qemu:arg"), 2) << device;
+    }
+}
+
+TEST(DomainEdit, APrefixOfAnotherNamespaceIsNotTaken) {
+    const std::string before =
+        "<domain xmlns:qemu='urn:another' xmlns:qemu2='urn:third'><name>x</name></domain>";
+    const std::string after = edited(before, {vf_of("name", "a")});
+    EXPECT_THAT(after, HasSubstr("<qemu3:commandline>"));
+    EXPECT_THAT(after, HasSubstr("xmlns:qemu3=\"http://libvirt.org/schemas/domain/qemu/1.0\""));
+    EXPECT_EQ(edited(after, {vf_of("name", "a")}), after);
 }
 
 TEST(DomainEdit, AVfOfThisHostIsAHostDevice) {

@@ -151,12 +151,12 @@ TEST_F(Events, AreColouredOnlyWhereColourIsWanted) {
 }
 
 TEST(ColourWanted, OnATerminalOnlyAndNotWithNoColor) {
-    EXPECT_TRUE(wants_colour(true, nullptr, "xterm"));
-    EXPECT_TRUE(wants_colour(true, "", "xterm")) << "an empty NO_COLOR says nothing";
-    EXPECT_FALSE(wants_colour(true, "1", "xterm"));
-    EXPECT_FALSE(wants_colour(false, nullptr, "xterm"));
-    EXPECT_FALSE(wants_colour(true, nullptr, "dumb"));
-    EXPECT_FALSE(wants_colour(true, nullptr, nullptr));
+    EXPECT_TRUE(may_use_colour(true, nullptr, "xterm"));
+    EXPECT_TRUE(may_use_colour(true, "", "xterm")) << "an empty NO_COLOR says nothing";
+    EXPECT_FALSE(may_use_colour(true, "1", "xterm"));
+    EXPECT_FALSE(may_use_colour(false, nullptr, "xterm"));
+    EXPECT_FALSE(may_use_colour(true, nullptr, "dumb"));
+    EXPECT_FALSE(may_use_colour(true, nullptr, nullptr));
 }
 
 }  // namespace

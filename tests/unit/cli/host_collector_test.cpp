@@ -26,9 +26,9 @@ std::string release() {
 class Collector : public ::testing::Test {
 protected:
     [[nodiscard]] HostFacts collect() {
-        places.root = tree.path();
-        places.run_dir = tree.file("run");
-        return HostCollector(places).collect([this]() -> std::unique_ptr<Service> {
+        sources.root = tree.path();
+        sources.run_dir = tree.file("run");
+        return HostCollector(sources).collect([this]() -> std::unique_ptr<Service> {
             if (!has_bus)
                 throw ServiceError("org.freedesktop.DBus.Error.FileNotFound", "no such bus");
             return std::make_unique<testing::Lent>(service);
@@ -37,7 +37,7 @@ protected:
 
     TempTree tree;
     testing::FakeService service;
-    HostPlaces places{
+    HostSources sources{
         .root = "",
         .pci_dump = std::string(VGPU_SOURCE_DIR) + "/tests/unit/cli/pci/sriov_ready.txt",
         .run_dir = "",
@@ -65,7 +65,7 @@ TEST_F(Collector, FindsWhatIsThere) {
     EXPECT_TRUE(facts.module.is_available);
     EXPECT_THAT(facts.module.pf_devices, ElementsAre("/dev/vgpu-pf0"));
     EXPECT_TRUE(facts.run_dir.exists);
-    EXPECT_TRUE(facts.run_dir.is_expected_kind);
+    EXPECT_TRUE(facts.run_dir.has_expected_type);
     EXPECT_EQ(facts.pci.functions.size(), 2u);
     EXPECT_TRUE(facts.service.is_there);
     EXPECT_EQ(facts.service.gpus.size(), 2u);
@@ -179,12 +179,12 @@ TEST_F(Collector, AFileInPlaceOfADirectoryIsSeen) {
     tree.write("run", "");
     const HostFacts facts = collect();
     EXPECT_TRUE(facts.run_dir.exists);
-    EXPECT_FALSE(facts.run_dir.is_expected_kind);
+    EXPECT_FALSE(facts.run_dir.has_expected_type);
 }
 
 TEST_F(Collector, AsksQemuForItsVersion) {
-    places.qemu = tree.write("qemu", "#!/bin/sh\necho QEMU emulator version 10.1.0\necho more\n");
-    std::filesystem::permissions(places.qemu, std::filesystem::perms(0755));
+    sources.qemu = tree.write("qemu", "#!/bin/sh\necho QEMU emulator version 10.1.0\necho more\n");
+    std::filesystem::permissions(sources.qemu, std::filesystem::perms(0755));
     EXPECT_EQ(collect().qemu_version, "QEMU emulator version 10.1.0");
 }
 

@@ -25,7 +25,7 @@ protected:
     JsonOutput() {
         service.tell(0, "attached", "the PF core answers");
         service.plan_text = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": false,
-            "disruption": "destroys", "steps": []})";
+            "disruption": "destroys", "steps": [], "gpus": []})";
         service.recorded_trace = "x";
     }
     ~JsonOutput() override { std::cin.rdbuf(typed_before_); }

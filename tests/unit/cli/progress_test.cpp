@@ -33,7 +33,7 @@ std::vector<std::string> drawn(const std::string& text) {
 TEST(ProgressLine, IsCutBeforeTheTerminalsEdgeAndWipedInTheEnd) {
     std::ostringstream out;
     {
-        ProgressLine line{Canvas(out, true, 20)};
+        ProgressLine line{ProgressOutput(out, true, 20)};
         line.draw("create gpu0/vf3 'a-long-name'");
         line.draw("done");
     }
@@ -43,9 +43,9 @@ TEST(ProgressLine, IsCutBeforeTheTerminalsEdgeAndWipedInTheEnd) {
 TEST(ProgressLine, IsNothingWhereNobodyLooks) {
     std::ostringstream out;
     {
-        ProgressLine line{Canvas(out, false, 80)};
+        ProgressLine line{ProgressOutput(out, false, 80)};
         line.draw("create");
-        const Waiting waiting(Canvas(out, false, 80), "destroy a");
+        const Spinner waiting(ProgressOutput(out, false, 80), "destroy a");
     }
     EXPECT_EQ(out.str(), "");
 }
@@ -76,10 +76,10 @@ private:
     std::string text_;
 };
 
-TEST(Waiting, GoesOnByItselfWhileACallBlocks) {
+TEST(Spinner, GoesOnByItselfWhileACallBlocks) {
     Watched seen;
     std::ostream out(&seen);
-    const Waiting waiting(Canvas(out, true, 80), "destroy a", std::chrono::milliseconds(1));
+    const Spinner waiting(ProgressOutput(out, true, 80), "destroy a", std::chrono::milliseconds(1));
     EXPECT_TRUE(seen.wait_for("| destroy a: 0 s"));
     EXPECT_TRUE(seen.wait_for("/ destroy a: "));
     EXPECT_TRUE(seen.wait_for("\\ destroy a: "));
@@ -120,7 +120,7 @@ TEST_F(ProgressOf, AWaitThatFailsLeavesNothingOnTheScreen) {
 TEST_F(ProgressOf, ApplyFitsTheTerminal) {
     is_terminal = true;
     service.plan_text = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": false,
-        "disruption": "none", "steps": []})";
+        "disruption": "none", "steps": [], "gpus": []})";
     const std::string file =
         std::string(VGPU_SOURCE_DIR) + "/schemas/examples/valid/vgpu-config-two-sizes.json";
     const std::string step = "resize gpu0/vf3 '" + std::string(90, 'n') + "'";

@@ -228,8 +228,8 @@ TEST(Schemas, StateFilesObeyTheirSchema) {
     const daemon::ApplyIntent apply{
         .label = "night",
         .rollback_reason = "it was cancelled",
-        .after = {{.gpu = "gpu0", .quantum_us = 2000, .max_gap_ms = 60, .vfs = {web}}},
-        .before = {{.gpu = "gpu0", .quantum_us = 6000, .max_gap_ms = 60, .vfs = {www}}}};
+        .after = {{.gpu = "gpu0", .scheduler = {2000, 60}, .vfs = {web}}},
+        .before = {{.gpu = "gpu0", .scheduler = {6000, 60}, .vfs = {www}}}};
     for (const std::string& text : {daemon::encode_gpu(file), daemon::encode_apply(apply)}) {
         EXPECT_EQ(complaint_of("vgpud-state.schema.json", Json::parse(text)), "") << text;
         EXPECT_EQ(read_and_written(text), text);

@@ -30,7 +30,7 @@ protected:
         service.plan_text = R"({"schema": "vgpu-plan-1", "label": "day", "is_empty": false,
             "disruption": "none", "steps": [{"action": "set", "target": "gpu0", "name": "",
             "from": {"max_gap_ms": 60}, "to": {"max_gap_ms": 80}, "disruption": "none",
-            "in_use": "", "why": "takes effect at once"}]})";
+            "in_use": "", "why": "takes effect at once"}], "gpus": []})";
     }
 
     const testing::TempTree tree;

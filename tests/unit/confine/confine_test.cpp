@@ -55,7 +55,7 @@ private:
 };
 
 struct Confined : ::testing::Test {
-    /// The wait status of a child that seals `seal`, locks itself in and returns act().
+    /// The wait status of a child that seals `seal`, confines itself and returns act().
     int status_of(const std::function<int()>& act) const {
         const pid_t child = ::fork();
         if (child == 0) {
@@ -350,7 +350,7 @@ TEST_F(Confined, SaysOnceWhatWasRefused) {
     std::string line, more;
     std::getline(file, line);
     EXPECT_EQ(line, "test: refused system call " + std::to_string(SYS_kill) +
-                        " (this process is locked in)");
+                        " (this process is confined)");
     EXPECT_FALSE(std::getline(file, more)) << more;
 }
 

@@ -116,6 +116,70 @@ TEST(Adoption, ANewCoreTakesOverVfsInServiceWithoutResettingThem) {
     EXPECT_EQ(rig.provision(4, 256), 0) << "free VRAM is known";
 }
 
+/// The events of VF1 wait until VF1 has left the engine.
+void await_engine(Rig& rig) {
+    rig.make_busy(1);
+    rig.make_busy(2);
+    for (int i = 0; i < 1000 && !vgpu_pf_run_engine_holds(rig.pf.get(), &rig.vf(1)); ++i)
+        rig.gpu.run_for(100 * kUs);
+    rig.gpu.vf(1).received.clear();
+}
+
+TEST(Adoption, ARequestAfterAnFlrIsAnsweredByTheNextCore) {
+    int deferred = 0;
+    for (std::uint64_t at = 0; at < 200; ++at) {
+        Rig rig;
+        rig.make_busy(1);
+        rig.make_busy(2);
+        rig.gpu.run_for(20 * kMs + at * 31 * kUs);
+        rig.gpu.guest_resets_function(1);
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+        deferred += rig.vf(1).mailbox.deferred_request != 0 ? 1 : 0;
+        rig.restart_core();
+        rig.gpu.run_for(kSecond);
+        EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_READY_TO_ACCESS_GPU) << at;
+        EXPECT_NE(rig.get_vf(1).state, VGPU_PF_VF_PROVISIONED) << at;
+    }
+    EXPECT_GT(deferred, 0) << "a reset that waits for the engine";
+}
+
+TEST(Adoption, AResetThatAGuestHasRequestedIsDoneByTheNextCore) {
+    const std::pair<std::uint32_t, std::uint32_t> answers[] = {
+        {MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_VF_READY_TO_ACCESS_GPU},
+        {MAILBOX_READY_TO_RESET, MAILBOX_VF_FLR_NOTIFICATION_CMPL}};
+    for (const auto& [request, answer] : answers)
+        for (const bool has_begun : {false, true}) {
+            Rig rig;
+            await_engine(rig);
+            rig.gpu.vf(1).flr_never_ends = has_begun;
+            rig.gpu.guest_sends(1, request);
+            if (has_begun) rig.gpu.run_for(20 * kMs);
+            ASSERT_EQ(rig.vf(1).state == VGPU_PF_VF_RESETTING, has_begun);
+            rig.gpu.vf(1).flr_never_ends = false;
+            rig.restart_core();
+            rig.gpu.run_for(kSecond);
+            ASSERT_FALSE(rig.gpu.vf(1).received.empty()) << request << has_begun;
+            EXPECT_EQ(rig.gpu.vf(1).received.back(), answer) << request << has_begun;
+            EXPECT_EQ(rig.get_vf(1).state == VGPU_PF_VF_PROVISIONED,
+                      request == MAILBOX_READY_TO_RESET);
+        }
+}
+
+TEST(Adoption, AResetThatIsOverIsNotRepeatedByTheNextCore) {
+    Rig rig;
+    await_engine(rig);
+    rig.gpu.vf(1).has_interrupts = true;
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(20 * kMs);
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+    const std::uint32_t before = rig.gpu.vf(1).generation;
+    rig.restart_core();
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.gpu.vf(1).generation, before);
+}
+
 TEST(Adoption, ACrashAtAnyTimeLeavesNothingStuck) {
     for (std::uint64_t at = 0; at < 60; ++at) {
         Rig rig;

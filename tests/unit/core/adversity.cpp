@@ -333,7 +333,7 @@ bool Adversity::is_quiet() {
         const vgpu_vf& vf = rig.vf(n);
         if (vf.inbox.events != 0 || vf.state == VGPU_PF_VF_RESETTING) return false;
         if (vf.state == VGPU_PF_VF_SCRUBBING && vf.scrub.stage != VGPU_VF_SCRUB_DONE &&
-            !vgpu_pf_scrub_has_given_up(&vf))
+            !vgpu_pf_scrub_has_failed(&vf))
             return false;
     }
     const vgpu_scheduler_state state = rig.pf->scheduler.state;
@@ -355,7 +355,7 @@ std::string Adversity::check_rest() {
         const std::string who = "VF" + std::to_string(n) + " ";
         if (vf.inbox.events != 0)
             return who + "still has pending " +
-                   vgpu_pf_control_event_name(vgpu_vf_weightiest(vf.inbox.events));
+                   vgpu_pf_control_event_name(vgpu_vf_severest(vf.inbox.events));
         if (vf.inbox.token != 0) return who + "still has a request";
         if (vf.control.mismatches != 0) return who + "came upon an impossible transition";
         if (vf.state == VGPU_PF_VF_RUNNING && !vgpu_pf_run_engine_holds(rig.pf.get(), &vf))
@@ -383,7 +383,7 @@ int Adversity::step_towards_service(std::uint32_t vf) {
         case VGPU_PF_VF_QUARANTINED:
             return rig.control(vf, VGPU_PF_CLEAR_QUARANTINE);
         case VGPU_PF_VF_SCRUBBING:
-            if (vgpu_pf_scrub_has_given_up(&rig.vf(vf))) return rig.release(vf);
+            if (vgpu_pf_scrub_has_failed(&rig.vf(vf))) return rig.release(vf);
             return rig.durable(vf) == 0 || rig.vf(vf).scrub.stage != VGPU_VF_SCRUB_DONE ? 0 : -EIO;
         case VGPU_PF_VF_READY:
         case VGPU_PF_VF_RUNNING:

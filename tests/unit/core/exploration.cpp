@@ -51,7 +51,7 @@ private:
 void add_vf(Digest& digest, const vgpu_vf& vf) {
     digest.add(vf.state);
     digest.add(vf.inbox.events);
-    digest.add(vf.inbox.asked | (vf.inbox.token != 0 ? 256u : 0u));
+    digest.add(vf.inbox.requested | (vf.inbox.token != 0 ? 256u : 0u));
     digest.add(vf.control.gates);
     digest.add(vf.mailbox.out[0]);
     digest.add(vf.mailbox.deferred_request);
@@ -82,15 +82,15 @@ void add_run(Digest& digest, const vgpu_run& run) {
 void add_scheduler(Digest& digest, const vgpu_pf& pf) {
     const vgpu_pf_scheduler& scheduler = pf.scheduler;
     digest.add(scheduler.state | std::uint64_t{scheduler.preemption} << 8 |
-               std::uint64_t{scheduler.wants_decision} << 16 |
+               std::uint64_t{scheduler.is_decision_due} << 16 |
                std::uint64_t{scheduler.is_idle} << 17 |
                std::uint64_t{scheduler.tables.is_pending} << 18);
     digest.add(scheduler.exclusive_vf);
     digest.add(scheduler.cut.vf);
     digest.add(scheduler.aborts);
     digest.add(scheduler.tables.cursors[0]);
-    for (const auto& slots : scheduler.tables.slots)
-        digest.add(slots.table.count << 16 | slots.table.weights[0]);
+    for (const auto& indexed : scheduler.tables.indexed)
+        digest.add(indexed.table.count << 16 | indexed.table.weights[0]);
     add_run(digest, scheduler.run);
     add_run(digest, scheduler.next);
     digest.add_time(scheduler.recover_deadline_ns);
@@ -311,7 +311,7 @@ void Exploration::branch(const Path& path) {
     const Adversity::Snapshot here = world_->save();
     for (const Act& act : acts()) {
         if (!bound_.is_whole && !act.is_short) continue;
-        if (act.is_fault ? path.had_fault : path.acts_left == 0) continue;
+        if (act.is_fault ? !may_fail(path) : path.acts_left == 0) continue;
         Path next = path;
         if (act.is_fault)
             next.had_fault = true;
@@ -338,7 +338,7 @@ void Exploration::follow(Path path) {
         const bool is_mine = !own.insert(here).second;
         if (!is_mine && !is_new(here, path)) return;
         old_steps = is_mine ? old_steps + 1 : 0;
-        if (!is_mine && (path.acts_left != 0 || !path.had_fault)) branch(path);
+        if (!is_mine && (path.acts_left != 0 || may_fail(path))) branch(path);
         const bool is_late = world_->rig.gpu.now() - path.acted_at > kRestLimit;
         if (old_steps > kRound || is_late) {
             if (help(path)) continue;

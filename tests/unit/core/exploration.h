@@ -38,8 +38,9 @@ public:
         bool is_short;  ///< tried unless the bound is whole, too
     };
     struct Bound {
-        std::uint32_t acts;  ///< in a path, besides one fault
-        bool is_whole;       ///< acts on both VFs, and all faults
+        std::uint32_t acts;      ///< in a path, besides a fault
+        bool is_whole;           ///< acts on both VFs, and all faults
+        bool has_faults = true;  ///< one fault in a path, or none
     };
     [[nodiscard]] static const std::vector<Root>& roots();
     [[nodiscard]] static const std::vector<Act>& acts();
@@ -64,6 +65,9 @@ private:
 
     void follow(Path path);
     void branch(const Path& path);
+    [[nodiscard]] bool may_fail(const Path& path) const {
+        return bound_.has_faults && !path.had_fault;
+    }
     [[nodiscard]] bool is_new(std::uint64_t state, const Path& path);
     bool help(Path& path);
     [[nodiscard]] std::string check_rest();

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
 
 namespace vgpu::test {
 namespace {
@@ -16,8 +17,9 @@ void expect_clean(std::size_t root, Exploration::Bound bound, std::uint64_t min_
     Exploration exploration(bound);
     const Exploration::Root& begin = Exploration::roots()[root];
     exploration.explore(begin);
-    std::cout << begin.name << ", " << bound.acts << " acts and a fault: " << exploration.states
-              << " states, " << exploration.transitions << " transitions\n";
+    std::cout << begin.name << ", acts: " << bound.acts << ", faults: " << bound.has_faults << ": "
+              << exploration.states << " states, " << exploration.transitions << " transitions"
+              << std::endl;
     EXPECT_GE(exploration.states, min_states);
     EXPECT_GE(exploration.transitions, exploration.states);
     for (std::size_t i = 0; i < std::min(kShown, exploration.wrong.size()); ++i)
@@ -32,11 +34,16 @@ TEST(Exploration, NothingThatHappensToAVfAndNoFaultLeavesAnythingPendingOrStarve
 }
 
 TEST(Exploration, NothingWithinTheBoundOfTheEnvironmentLeavesAnythingPendingOrStarved) {
-    const char* acts = std::getenv("VGPU_EXPLORATION_ACTS");
-    if (acts == nullptr) GTEST_SKIP() << "VGPU_EXPLORATION_ACTS is not set";
-    const Exploration::Bound bound{static_cast<std::uint32_t>(std::atoi(acts)), true};
+    const char* acts = std::getenv("VGPU_EXPLORATION_ACTIONS");
+    if (acts == nullptr) GTEST_SKIP() << "VGPU_EXPLORATION_ACTIONS is not set";
+    const char* faults = std::getenv("VGPU_EXPLORATION_FAULTS");
+    const char* only = std::getenv("VGPU_EXPLORATION_ROOT");
+    const Exploration::Bound bound{.acts = static_cast<std::uint32_t>(std::atoi(acts)),
+                                   .is_whole = true,
+                                   .has_faults = faults == nullptr || std::atoi(faults) != 0};
     for (std::size_t root = 0; root < Exploration::roots().size(); ++root)
-        expect_clean(root, bound, 1);
+        if (only == nullptr || std::string_view(only) == Exploration::roots()[root].name)
+            expect_clean(root, bound, 1);
 }
 
 }  // namespace

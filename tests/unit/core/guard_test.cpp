@@ -322,12 +322,12 @@ TEST(Guard, OneThatIsThrottledIsAnsweredInTimeThoughItsLevelRises) {
     rig.provision(1);
     while (rig.vf(1).guard.level < kThrottle)
         vgpu_pf_guard_count(rig.pf.get(), &rig.vf(1), VGPU_GUARD_EXCLUSIVE);
-    vgpu_pf_settle(rig.pf.get());
+    vgpu_pf_do_pending(rig.pf.get());
     rig.gpu.guest_sends(1, 999);
     ASSERT_FALSE(rig.gpu.vf(1).to_pf_acked);
     while (rig.vf(1).guard.level == kThrottle)
         vgpu_pf_guard_count(rig.pf.get(), &rig.vf(1), VGPU_GUARD_EXCLUSIVE);
-    vgpu_pf_settle(rig.pf.get());
+    vgpu_pf_do_pending(rig.pf.get());
     rig.gpu.run_for(MAILBOX_GUEST_ACK_LIMIT_MS / 2 * kMs);
     EXPECT_TRUE(rig.gpu.vf(1).to_pf_acked);
 }

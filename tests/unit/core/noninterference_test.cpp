@@ -25,7 +25,7 @@ constexpr std::uint64_t kSlack = kMs;
 /// core's timer, and the time in which it must leave the engine.
 constexpr std::uint64_t kGapBound = kGapUs * kUs + kSlack;
 constexpr std::uint64_t kHangBound =
-    kGapBound + 20 * kMs /* SLICE_NET_NS */ + kPreemptTimeoutUs * kUs;
+    kGapBound + 20 * kMs /* SLICE_TIMER_SLACK_NS */ + kPreemptTimeoutUs * kUs;
 
 /// Everything that VF1 is told, or finds in its registers.
 struct Sight {

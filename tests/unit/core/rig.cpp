@@ -84,7 +84,7 @@ int Rig::provision(std::uint32_t vf, std::uint64_t mib, std::uint32_t flags) {
 
 void Rig::post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason) {
     vgpu_vf_post(&this->vf(vf), event, reason);
-    vgpu_pf_settle(pf.get());
+    vgpu_pf_do_pending(pf.get());
 }
 
 int Rig::control(std::uint32_t vf, vgpu_pf_control_action action) {
@@ -177,7 +177,7 @@ void Rig::provoke_pause(std::uint32_t number) {
     constexpr std::uint32_t kPause = 3;  // of the guard's levels
     while (vf(number).guard.level < kPause)
         vgpu_pf_guard_count(pf.get(), &vf(number), VGPU_GUARD_INTERRUPT);
-    vgpu_pf_settle(pf.get());
+    vgpu_pf_do_pending(pf.get());
 }
 
 void Rig::live_at_random(std::uint32_t vfs, int rounds, const Rng& rng) {

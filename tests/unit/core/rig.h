@@ -49,7 +49,7 @@ public:
         return error == -EINPROGRESS ? await(token) : error;
     }
     int provision(std::uint32_t vf, std::uint64_t mib = 32, std::uint32_t flags = 0);
-    /// Something happens to a VF, and the core settles.
+    /// Something happens to a VF, and the core does what is pending.
     void post(std::uint32_t vf, vgpu_vf_event event, vgpu_pf_reason reason);
     int control(std::uint32_t vf, vgpu_pf_control_action action);
     int release(std::uint32_t vf);

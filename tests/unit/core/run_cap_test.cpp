@@ -181,9 +181,9 @@ TEST(Cap, WhoHasNoTokensIsSaidAndNotCountedAsWaiting) {
     const auto idles = rig.events(VGPU_PF_EVENT_IDLE, 1);
     const auto wakes = rig.events(VGPU_PF_EVENT_WAKE, 1);
     ASSERT_GE(idles.size(), 30u);
-    EXPECT_EQ(idles.back().arg, static_cast<std::uint64_t>(VGPU_PF_IDLE_CAPPED));
+    EXPECT_EQ(idles.back().arg, static_cast<std::uint64_t>(VGPU_PF_IDLE_THROTTLED));
     EXPECT_NEAR(static_cast<double>(idles.size()), static_cast<double>(wakes.size()), 2.0);
-    EXPECT_NEAR(static_cast<double>(rig.get_vf(1).capped_ns), 5e9 * 0.96, 0.1e9);
+    EXPECT_NEAR(static_cast<double>(rig.get_vf(1).throttled_ns), 5e9 * 0.96, 0.1e9);
     for (const Interval& run : record.of(1)) EXPECT_GE(run.ns(), 1900 * kUs) << "no rescues";
 }
 

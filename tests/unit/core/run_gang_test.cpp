@@ -31,7 +31,7 @@ vgpu_pf_contract gang(std::uint64_t slot_ns = kSlot, std::uint64_t period_ns = k
     return contract;
 }
 
-/// VF1 is of a gang, VF2 its neighbour; both have endless work.
+/// VF1 is in a gang, VF2 its neighbour; both have endless work.
 int start_beside_one(Rig& rig) {
     rig.make_busy(1);
     rig.make_busy(2);
@@ -246,18 +246,18 @@ TEST(Gang, TermsThatMakeNoSenseAreRefusedWithWords) {
     };
     vgpu_pf_contract wrong = gang();
     wrong.ahead = 1;
-    refused({{1, wrong}}, "VF1 is of a gang");
+    refused({{1, wrong}}, "VF1 is in a gang");
     wrong = gang();
     wrong.rate_ppm = 500'000;
     wrong.burst_ns = 50 * kMs;
-    refused({{1, wrong}}, "VF1 is of a gang");
-    refused({{1, gang(kSlot, kPeriod, kPeriod)}}, "VF1 is of a gang");
+    refused({{1, wrong}}, "VF1 is in a gang");
+    refused({{1, gang(kSlot, kPeriod, kPeriod)}}, "VF1 is in a gang");
     wrong = vgpu_pf_contract{};
     wrong.flags = VGPU_PF_CONTRACT_GANG;
-    refused({{2, wrong}}, "VF2 is of a gang");
+    refused({{2, wrong}}, "VF2 is in a gang");
     wrong = reservation(kSlot, kPeriod);
     wrong.phase_us = 1;
-    refused({{2, wrong}}, "VF2 has a phase of 1 us but is not of a gang");
+    refused({{2, wrong}}, "VF2 has a phase of 1 us but is not in a gang");
     wrong = gang();
     wrong.flags |= 4;
     refused({{1, wrong}}, "unknown flags 0x6");

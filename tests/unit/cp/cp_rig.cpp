@@ -8,6 +8,7 @@
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/mqd.h"
 #include "tests/support/code_object.h"
+#include "tests/support/isa/tier.h"
 
 namespace vgpu::test {
 
@@ -135,8 +136,11 @@ Words write_data(std::uint64_t va, std::uint32_t value) {
 CpRig::CpRig(const Options& options)
     : memory(options.memory_bytes),
       vf(memory),
-      cp({.compute_units = options.compute_units, .workers = options.workers}, registers, vf,
-         clock) {}
+      cp({.compute_units = options.compute_units,
+          .workers = options.workers,
+          .code = code_memory_of_run(),
+          .hot_runs = 0},
+         registers, vf, clock) {}
 
 std::uint32_t CpRig::read(hw_reg which) {
     return registers.read(RegisterIndex{static_cast<std::uint32_t>(which)});

@@ -166,7 +166,7 @@ TEST_P(EngineThreads, QuantumEndsTheRunByItself) {
     EXPECT_FALSE(engine.running());
 }
 
-/// Else the next stay could begin before the listener hears that this one is over.
+/// Else the next time slice could begin before the listener hears that this one is over.
 TEST_P(EngineThreads, ParkReturnsAfterTheEndOfTheQuantumWasTold) {
     std::promise<void> begun;
     std::promise<void> go_on;
@@ -390,7 +390,8 @@ protected:
         });
     }
     /// Moves the clock until the engine has said `count` times that it is out of work. How far is
-    /// not known: a worker that the host has put aside looks late. So the stay has no quantum.
+    /// not known: a worker that the host has put aside looks late. So the time slice has no
+    /// quantum.
     void await_idle_period(unsigned count) {
         wait_for("a dry spell longer than the grace is reported", kSoon, [&] {
             clock.advance(kGrace);
@@ -410,7 +411,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, IdleGrace, testing::Values(1u, 2u, 4u));
 TEST_P(IdleGrace, PacketsThatFollowInTheGraceAreOneStay) {
     ASSERT_TRUE(engine.run(vf.context, std::nullopt));
     run_packet();
-    const unsigned before = ear.dry_spells();  // the stay may have begun dry
+    const unsigned before = ear.dry_spells();  // the time slice may have begun dry
     for (int i = 0; i < 200; ++i) run_packet();
     EXPECT_EQ(ear.dry_spells(), before);
     await_idle_period(before + 1);

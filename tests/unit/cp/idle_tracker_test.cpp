@@ -52,17 +52,17 @@ TEST(IdleTracker, RestIsAnIdlePeriodThatWasToldWithoutTheLooksInIt) {
     idle.begin();
     idle.worked();
     idle.found_no_work(at(0));
-    idle.end_rest(at(50));
-    EXPECT_EQ(idle.rested(), at(0)) << "not told yet";
+    idle.end_idle(at(50));
+    EXPECT_EQ(idle.idle_time(), at(0)) << "not told yet";
     idle.found_no_work(at(50));
     idle.report();
-    idle.end_rest(at(150));
-    EXPECT_EQ(idle.rested(), at(150));
+    idle.end_idle(at(150));
+    EXPECT_EQ(idle.idle_time(), at(150));
     idle.found_no_work(at(160));  // woken for nothing
-    idle.end_rest(at(200));
-    EXPECT_EQ(idle.rested(), at(190));
+    idle.end_idle(at(200));
+    EXPECT_EQ(idle.idle_time(), at(190));
     idle.begin();
-    EXPECT_EQ(idle.rested(), at(0));
+    EXPECT_EQ(idle.idle_time(), at(0));
 }
 
 }  // namespace

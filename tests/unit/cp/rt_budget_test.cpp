@@ -18,8 +18,8 @@ constexpr Nanoseconds kSecond{1'000'000'000};
 TEST(RtBudget, ItBeginsWithAFullBudget) {
     RtBudget rt_budget;
     EXPECT_TRUE(rt_budget.wake(0 * kSecond, 5 * kSecond));
-    EXPECT_TRUE(rt_budget.go_on(5 * kSecond + 999 * kUs));
-    EXPECT_FALSE(rt_budget.go_on(5 * kSecond + 1 * kMs));
+    EXPECT_TRUE(rt_budget.charge(5 * kSecond + 999 * kUs));
+    EXPECT_FALSE(rt_budget.charge(5 * kSecond + 1 * kMs));
 }
 
 TEST(RtBudget, WhoSleepsNearlyAlwaysAlwaysHasRealTimeBudgetLeft) {
@@ -28,7 +28,7 @@ TEST(RtBudget, WhoSleepsNearlyAlwaysAlwaysHasRealTimeBudgetLeft) {
     for (Nanoseconds now{}; now < 10 * kSecond; now += 1 * kMs) {
         ASSERT_TRUE(rt_budget.wake(now, cpu)) << now.count();
         cpu += 40 * kUs;  // 4 % of a CPU
-        ASSERT_TRUE(rt_budget.go_on(cpu)) << now.count();
+        ASSERT_TRUE(rt_budget.charge(cpu)) << now.count();
     }
 }
 
@@ -40,7 +40,7 @@ TEST(RtBudget, NobodyTakesMoreThanItsPartOfACpu) {
          now += 10 * kUs) {  // asleep for an instant, again and again
         if (rt_budget.wake(now, cpu)) rt += 10 * kUs;
         cpu += 10 * kUs;
-        (void)rt_budget.go_on(cpu);
+        (void)rt_budget.charge(cpu);
     }
     EXPECT_LE(rt, 10 * kSecond / 20 + 1 * kMs);
     EXPECT_GE(rt, 10 * kSecond / 40);
@@ -49,7 +49,7 @@ TEST(RtBudget, NobodyTakesMoreThanItsPartOfACpu) {
 TEST(RtBudget, ALongTurnIsPaidForLater) {
     RtBudget rt_budget;
     ASSERT_TRUE(rt_budget.wake(0 * kSecond, 0 * kSecond));
-    ASSERT_FALSE(rt_budget.go_on(5 * kMs));  // 4 ms of debt: 80 ms, and a quarter of the budget
+    ASSERT_FALSE(rt_budget.charge(5 * kMs));  // 4 ms of debt: 80 ms, and a quarter of the budget
     EXPECT_FALSE(rt_budget.wake(80 * kMs, 5 * kMs));
     EXPECT_FALSE(rt_budget.wake(84 * kMs, 5 * kMs));
     EXPECT_TRUE(rt_budget.wake(86 * kMs, 5 * kMs));
@@ -58,7 +58,7 @@ TEST(RtBudget, ALongTurnIsPaidForLater) {
 TEST(RtBudget, RecoveryIsWhenItMayGoOnAgain) {
     RtBudget rt_budget;
     ASSERT_TRUE(rt_budget.wake(0 * kSecond, 0 * kSecond));
-    ASSERT_FALSE(rt_budget.go_on(1 * kMs + 100 * kUs));
+    ASSERT_FALSE(rt_budget.charge(1 * kMs + 100 * kUs));
     EXPECT_EQ(rt_budget.recovery(), 7 * kMs);  // 100 us of debt and a quarter of the budget
     EXPECT_FALSE(rt_budget.wake(7 * kMs - 1 * kUs, 2 * kMs));
     EXPECT_TRUE(rt_budget.wake(7 * kMs, 2 * kMs));
@@ -68,7 +68,7 @@ TEST(RtBudget, RecoveryIsWhenItMayGoOnAgain) {
 TEST(RtBudget, ABudgetDoesNotGrowBeyondItself) {
     RtBudget rt_budget;
     EXPECT_TRUE(rt_budget.wake(3600 * kSecond, 0 * kSecond));
-    EXPECT_FALSE(rt_budget.go_on(1 * kMs));
+    EXPECT_FALSE(rt_budget.charge(1 * kMs));
 }
 
 }  // namespace

@@ -235,15 +235,15 @@ TEST_F(AgentOfVf, OneThatWasSilentIsWelcomedAgainWhenItSpeaks) {
 
 TEST_F(AgentOfVf, RequestsAreBounded) {
     serve();
-    for (std::size_t i = 0; i <= AgentSession::kMaxAsked; ++i) ask();
+    for (std::size_t i = 0; i <= AgentSession::kMaxOpenRequests; ++i) ask();
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_THAT(answers[0], HasSubstr("VGPU-304"));
 }
 
 TEST_F(AgentOfVf, AsManyThawsHaveRoomBesideThem) {
     serve();
-    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentRequest::Quiesce);
-    for (std::size_t i = 0; i < AgentSession::kMaxAsked; ++i) ask(AgentRequest::Thaw);
+    for (std::size_t i = 0; i < AgentSession::kMaxOpenRequests; ++i) ask(AgentRequest::Quiesce);
+    for (std::size_t i = 0; i < AgentSession::kMaxOpenRequests; ++i) ask(AgentRequest::Thaw);
     EXPECT_TRUE(answers.empty());
     ask(AgentRequest::Thaw);
     EXPECT_EQ(answers.size(), 1u);

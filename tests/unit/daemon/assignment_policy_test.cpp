@@ -302,8 +302,8 @@ TEST_F(ScrubBetweenOwners, OnReleaseComesBeforeAnExpiredLeaseIsTakenOver) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::WrongState);
     EXPECT_EQ(refused.error().cause,
-              "gpu0/vf1: the lease of 'a' (claim 1) is over; it is being scrubbed and is available "
-              "afterwards");
+              "gpu0/vf1: the lease of 'a' (claim 1) is over; the VF is being scrubbed and is "
+              "available afterwards");
     EXPECT_EQ(releases(), 1);
     world.pf().finish_scrub(1);
     world.pass(2s);

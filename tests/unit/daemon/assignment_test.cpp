@@ -95,7 +95,7 @@ TEST(Assignment, ARefusalCountsWhyNothingOfTheProfileIsFree) {
     EXPECT_EQ(refused.error().error.id, ErrorId::NoMatchingVf);
     EXPECT_EQ(refused.error().error.cause,
               "none of the 3 VFs of profile 'small' is free: 2 claimed, 1 not in service");
-    EXPECT_FALSE(refused.error().may_pass);
+    EXPECT_FALSE(refused.error().waiting_may_help);
 }
 
 TEST(Assignment, AProfileThatNoVfHasIsNamedWithThoseThereAre) {
@@ -113,10 +113,10 @@ TEST(Assignment, AScrubIsWaitedForAndAClaimIsNot) {
     const std::vector<Candidate> candidates{
         vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "small")),
         vf_that_is(Availability::Scrubbing, free_vf("gpu0", 2, "small"), "is being scrubbed")};
-    EXPECT_TRUE(choose(std::vector{kSmall}, candidates).error().may_pass);
-    EXPECT_TRUE(choose(std::vector{named("gpu0-2")}, candidates).error().may_pass);
+    EXPECT_TRUE(choose(std::vector{kSmall}, candidates).error().waiting_may_help);
+    EXPECT_TRUE(choose(std::vector{named("gpu0-2")}, candidates).error().waiting_may_help);
     const auto claimed = choose(std::vector{named("gpu0-1")}, candidates);
-    EXPECT_FALSE(claimed.error().may_pass);
+    EXPECT_FALSE(claimed.error().waiting_may_help);
     EXPECT_EQ(claimed.error().error.id, ErrorId::Claimed);
     EXPECT_EQ(claimed.error().error.cause, "gpu0/vf1 ('gpu0-1') is not free");
 }

@@ -37,7 +37,7 @@ VfSelector named(const std::string& name) {
 
 class Assigned : public ::testing::Test {
 protected:
-    using Given = std::vector<GivenVf>;
+    using Given = std::vector<AssignedVf>;
 
     Assigned() {
         for (const char* name : {"one", "two", "three"})
@@ -115,8 +115,10 @@ TEST(Assignments, VfsOfAGpuWithADamagedStateAreNotGivenAndThoseOfOthersAre) {
     world.start();
     FakeVmSockets sockets;
     Assignments assignments(*world.manager, sockets, world.clock);
-    std::optional<Result<std::vector<GivenVf>>> answer;
-    const auto keep = [&answer](Result<std::vector<GivenVf>> given) { answer = std::move(given); };
+    std::optional<Result<std::vector<AssignedVf>>> answer;
+    const auto keep = [&answer](Result<std::vector<AssignedVf>> given) {
+        answer = std::move(given);
+    };
     assignments.assign(kA, {named("one")}, {}, keep);
     ASSERT_TRUE(answer && !*answer);
     EXPECT_THAT(answer->error().cause,
@@ -523,6 +525,18 @@ TEST_F(VmSocketFiles, ASocketIsGivenAndTakenBack) {
     EXPECT_EQ(uid_of(vf(1).vfio_user), 65534u);
     sockets.revoke(vf(1));
     EXPECT_EQ(uid_of(vf(1).vfio_user), 0u);
+}
+
+TEST_F(VmSocketFiles, TheAgentsSocketIsTakenBackAlsoIfTheVfsIsGone) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+    VfSockets one = vf(1);
+    one.agent = vf(2).vfio_user;
+    ASSERT_TRUE(sockets.grant(one, 65534, 65534));
+    std::filesystem::remove(one.vfio_user);
+    sockets.revoke(one);
+    struct stat facts {};
+    ASSERT_EQ(::lstat(one.agent.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_uid, 0u);
 }
 
 TEST_F(VmSocketFiles, ASocketThatIsNotThereIsNamed) {

@@ -108,9 +108,9 @@ TEST_F(APlainGpu, GivesItsVfsToDomainsAndTakesThemBackEmpty) {
     ASSERT_TRUE(create("a"));
     testing::FakeVmSockets sockets;
     Assignments assignments{*world.manager, sockets, world.clock};
-    Result<std::vector<GivenVf>> given = fail(ErrorId::System, "no answer");
+    Result<std::vector<AssignedVf>> given = fail(ErrorId::System, "no answer");
     assignments.assign(domain, {{.by = VfSelector::By::Name, .value = "a"}}, {},
-                       [&given](Result<std::vector<GivenVf>> all) { given = std::move(all); });
+                       [&given](Result<std::vector<AssignedVf>> all) { given = std::move(all); });
     ASSERT_TRUE(given) << given.error().cause;
     EXPECT_EQ(given->front().target, kOne);
     assignments.unassign(domain, {}, [](const Result<std::uint32_t>&) {});

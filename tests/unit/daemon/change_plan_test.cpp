@@ -88,7 +88,7 @@ TEST(ChangePlan, ADestroyComesEarlierOnlyForWhatNeedsItsRoom) {
     const GpuInventory gpu = gpu_with({vf_of("a", 128), vf_of("b", 96)});
     const auto plan = plan_of(gpu, desired_of({vf_of("b", 96), vf_of("c", 128)}));
     EXPECT_THAT(steps_of(plan), ElementsAre("destroy gpu0/vf1", "create gpu0/vf1"));
-    EXPECT_THAT(plan->steps.at(1).why, HasSubstr("it makes way for 'c'"));
+    EXPECT_THAT(plan->steps.at(1).why, HasSubstr("makes room for 'c'"));
 }
 
 TEST(ChangePlan, VfsThatTradeSizesShrinkBeforeTheyGrow) {
@@ -332,7 +332,7 @@ public:
             DesiredGpu one = desired_of(vfs_for(empty_gpu(id)), id);
             for (DesiredVf& vf : one.vfs)
                 if (below(6) == 0) vf.was = std::exchange(vf.spec.name, vf.spec.name + "x");
-            if (below(3) == 0) one.max_gap_ms = 60 + below(40);
+            if (below(3) == 0) one.scheduler.max_gap_ms = 60 + below(40);
             all.push_back(std::move(one));
         }
         return all;

@@ -190,7 +190,7 @@ TEST(Configuration, StarStandsForTheGpusWithoutAnEntry) {
     ASSERT_TRUE(wanted) << wanted.error().cause;
     ASSERT_EQ(wanted->size(), 2u);
     EXPECT_THAT(names_of(wanted->at(0)), ElementsAre("gpu0-web-1", "gpu0-web-2", "train"));
-    EXPECT_EQ(wanted->at(0).max_gap_ms, 80u);
+    EXPECT_EQ(wanted->at(0).scheduler.max_gap_ms, 80u);
     EXPECT_EQ(wanted->at(0).vfs.at(2).was, "old");
     EXPECT_EQ(wanted->at(0).vfs.at(2).spec.profile, "large");
     EXPECT_THAT(names_of(wanted->at(1)), ElementsAre());

@@ -153,7 +153,7 @@ TEST(Contracts, AGangNeitherCompetesNorIsOwedAnything) {
         }
     EXPECT_NEAR(schedule.ideal_share(1), 0.4, 1e-9);
     EXPECT_NEAR(schedule.ideal_share(3), 0.2, 1e-9);
-    EXPECT_FALSE(schedule.wants_table(now + 100ms)) << "nothing happened that needs another one";
+    EXPECT_FALSE(schedule.needs_table(now + 100ms)) << "nothing happened that needs another one";
 }
 
 TEST(Contracts, ATableWithAGangIsAdoptedByTheNextVgpud) {
@@ -162,13 +162,13 @@ TEST(Contracts, ATableWithAGangIsAdoptedByTheNextVgpud) {
     GpuSchedule next;
     next.set_members(members, 60, 2s);
     next.adopt(table, 2s);
-    EXPECT_FALSE(next.wants_table(2s + 20ms));
+    EXPECT_FALSE(next.needs_table(2s + 20ms));
     vgpu_pf_run_table other = table;
     other.contracts[1].phase_us += 1;
     GpuSchedule another;
     another.set_members(members, 60, 2s);
     another.adopt(other, 2s);
-    EXPECT_TRUE(another.wants_table(2s + 20ms));
+    EXPECT_TRUE(another.needs_table(2s + 20ms));
 }
 
 // --- refusals
@@ -249,7 +249,7 @@ TEST(Contracts, WhatAReservationPaidForIsNoLag) {
         }
     for (std::uint32_t vf = 1; vf <= 3; ++vf)
         EXPECT_LE(std::abs(schedule.lag_quanta(vf)), 1.0) << vf;
-    EXPECT_FALSE(schedule.wants_table(now)) << "it does not plan anew for nothing";
+    EXPECT_FALSE(schedule.needs_table(now)) << "no change, so no new plan";
     EXPECT_NEAR(schedule.account().share_total(3), 2.0 / 3, 1e-9) << "it is service all the same";
 }
 
@@ -265,14 +265,14 @@ TEST(Contracts, AVfWithoutTokensDoesNotCompeteAndNothingIsPlannedForIt) {
         schedule.on_wake(1, now);
         now += 2ms;
         schedule.on_run(1, 2'000'000, now);
-        schedule.on_capped(1);
-        EXPECT_TRUE(schedule.is_capped(1));
+        schedule.on_throttled(1);
+        EXPECT_TRUE(schedule.is_throttled(1));
         for (int i = 0; i < 5; ++i)
             for (std::uint32_t vf = 2; vf <= 3; ++vf) {
                 now += 2ms;
                 schedule.on_run(vf, 2'000'000, now);
             }
-        if (schedule.wants_table(now)) {
+        if (schedule.needs_table(now)) {
             ++tables;
             ASSERT_TRUE(schedule.make_table(2, now));
             schedule.installed(now);
@@ -292,7 +292,7 @@ TEST(Contracts, IdealSharesKnowReservationsAndCaps) {
     EXPECT_DOUBLE_EQ(schedule.ideal_share(1), 0.2 + 0.7 / 3);
     EXPECT_DOUBLE_EQ(schedule.ideal_share(3), 0.7 * 2 / 3);
     schedule.on_run(2, 1'000'000, 1s + 1ms);
-    schedule.on_capped(2);
+    schedule.on_throttled(2);
     EXPECT_DOUBLE_EQ(schedule.ideal_share(2), 0.1) << "it waits for tokens, it is entitled to them";
 }
 
@@ -312,12 +312,12 @@ TEST(Contracts, ATableThatKeepsOtherContractsIsNotAdopted) {
     GpuSchedule schedule;
     schedule.set_members(members, 60, 1s);
     schedule.adopt(table, 1s);
-    EXPECT_FALSE(schedule.wants_table(1s + 20ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 20ms));
     table.contracts[1].rate_ppm = 300'000;
     GpuSchedule another;
     another.set_members(members, 60, 1s);
     another.adopt(table, 1s);
-    EXPECT_TRUE(another.wants_table(1s + 20ms));
+    EXPECT_TRUE(another.needs_table(1s + 20ms));
 }
 
 // --- through the service
@@ -389,12 +389,12 @@ TEST(Contracts, EventsOfThePfCoreReachTheLags) {
     world.pass(20ms);
     world.pf().push(VGPU_PF_EVENT_WAKE, 1, 3);
     world.step();
-    world.pf().push(VGPU_PF_EVENT_IDLE, 1, VGPU_PF_IDLE_CAPPED);
+    world.pf().push(VGPU_PF_EVENT_IDLE, 1, VGPU_PF_IDLE_THROTTLED);
     world.step();
-    EXPECT_TRUE(world.gpu().view(1).timing->is_capped);
+    EXPECT_TRUE(world.gpu().view(1).timing->is_throttled);
     world.pf().push(VGPU_PF_EVENT_WAKE, 1, 1);
     world.step();
-    EXPECT_FALSE(world.gpu().view(1).timing->is_capped);
+    EXPECT_FALSE(world.gpu().view(1).timing->is_throttled);
 }
 
 // --- documents

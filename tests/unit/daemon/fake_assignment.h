@@ -46,7 +46,7 @@ class FakeAssignmentPort final : public AssignmentPort {
 public:
     explicit FakeAssignmentPort(FakeAssignment& platform) : platform_(platform) {}
     Result<AssignmentMode> get(std::uint32_t vf) override { return platform_.of(vf); }
-    Result<> set(std::uint32_t vf, AssignmentMode assignment_mode) override {
+    Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost) override {
         return platform_.set(vf, assignment_mode);
     }
 

@@ -13,21 +13,21 @@ namespace vgpu::daemon::testing {
 
 class FakeVmSockets final : public VmSocketsPort {
 public:
-    [[nodiscard]] std::string path_of(const std::string& place, std::size_t n) const override {
-        return "/run/" + place + "/" + std::to_string(n) + ".sock";
+    [[nodiscard]] std::string path_of(const std::string& owner_dir, std::size_t n) const override {
+        return "/run/" + owner_dir + "/" + std::to_string(n) + ".sock";
     }
-    Result<> link(const std::string& place, const std::vector<VfSockets>& sockets) override {
+    Result<> link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) override {
         if (is_full) return fail(ErrorId::System, "no space left on device");
-        links[place] = sockets;
+        links[owner_dir] = sockets;
         return {};
     }
-    void unlink(const std::string& place) override { links.erase(place); }
-    void unlink_vf(const std::string& place, const VfSockets& sockets) override {
-        if (links.contains(place)) std::erase(links[place], sockets);
+    void unlink(const std::string& owner_dir) override { links.erase(owner_dir); }
+    void unlink_vf(const std::string& owner_dir, const VfSockets& sockets) override {
+        if (links.contains(owner_dir)) std::erase(links[owner_dir], sockets);
     }
-    [[nodiscard]] std::vector<std::string> linked(const std::string& place) const override {
+    [[nodiscard]] std::vector<std::string> linked(const std::string& owner_dir) const override {
         std::vector<std::string> targets;
-        const auto at = links.find(place);
+        const auto at = links.find(owner_dir);
         if (at == links.end()) return targets;
         for (const VfSockets& one : at->second) targets.push_back(one.vfio_user);
         return targets;
@@ -42,7 +42,7 @@ public:
         owners.erase(sockets.agent);
     }
 
-    std::map<std::string, std::vector<VfSockets>> links;  ///< by place
+    std::map<std::string, std::vector<VfSockets>> links;  ///< by owner_dir
     std::map<std::string, std::string> owners;            ///< by socket: "uid:gid"
     bool is_full = false;
 };

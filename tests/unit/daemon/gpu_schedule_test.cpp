@@ -55,7 +55,7 @@ public:
 private:
     void plan_if_wanted() {
         now_ += 1us;
-        if (!schedule_.wants_table(now_)) return;
+        if (!schedule_.needs_table(now_)) return;
         const auto table = schedule_.make_table(++generation_, now_);
         ASSERT_TRUE(table);
         table_ = *table;
@@ -211,19 +211,19 @@ TEST(GpuSchedule, SleeperGetsATableOfItsOwnKindAndAWakerAnotherOne) {
     for (std::uint32_t vf = 1; vf <= 3; ++vf) schedule.on_wake(vf, 1s);
     ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.installed(1s);
-    EXPECT_FALSE(schedule.wants_table(1s + 20ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 20ms));
     schedule.on_idle(3, 1s + 20ms);
-    EXPECT_FALSE(schedule.wants_table(1s + 50ms));
-    EXPECT_TRUE(schedule.wants_table(1s + 150ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 50ms));
+    EXPECT_TRUE(schedule.needs_table(1s + 150ms));
     const auto table = schedule.make_table(2, 1s + 150ms);
     ASSERT_TRUE(table);
     std::set<std::uint32_t> vfs;
     for (std::uint32_t i = 0; i < table->count; ++i) vfs.insert(table->entries[i].vf);
     EXPECT_EQ(vfs.size(), 3u) << "every VF stays in the table";
     schedule.installed(1s + 150ms);
-    EXPECT_FALSE(schedule.wants_table(1s + 200ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 200ms));
     schedule.on_wake(3, 1s + 200ms);
-    EXPECT_TRUE(schedule.wants_table(1s + 200ms));
+    EXPECT_TRUE(schedule.needs_table(1s + 200ms));
 }
 
 TEST(GpuSchedule, VfWithoutWorkHasAPlaceInTheReserveUntilItWakes) {
@@ -265,9 +265,9 @@ TEST(GpuSchedule, RefusedTableIsTriedAgainButNotAtOnce) {
     schedule.set_members(members_of({1}), 60, 1s);
     ASSERT_TRUE(schedule.make_table(1, 1s));
     schedule.refused(1s);
-    EXPECT_FALSE(schedule.wants_table(1s + 5ms));
-    EXPECT_FALSE(schedule.wants_table(1s + 15ms));
-    EXPECT_TRUE(schedule.wants_table(1s + 20ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 5ms));
+    EXPECT_FALSE(schedule.needs_table(1s + 15ms));
+    EXPECT_TRUE(schedule.needs_table(1s + 20ms));
 }
 
 TEST(ServiceAccount, WindowForgetsAndTotalsDoNot) {

@@ -9,21 +9,20 @@ namespace {
 
 using testing::VirtualClock;
 
-TEST(HeapTrimmer, IsLookedForOnceAfterEachBurstOfWork) {
+TEST(HeapTrimmer, WorksOnceAfterEachBurstOfRequests) {
     VirtualClock clock;
-    HeapTrimmer spare(clock);
-    EXPECT_FALSE(spare.next_step()) << "an idle daemon is not woken";
-    spare.record_work();
+    HeapTrimmer trimmer(clock);
+    EXPECT_FALSE(trimmer.next_step()) << "an idle daemon is not woken";
+    trimmer.record_work();
     clock.advance(HeapTrimmer::kQuiet / 2);
-    spare.record_work();
+    trimmer.record_work();
     clock.advance(HeapTrimmer::kQuiet / 2);
-    EXPECT_FALSE(spare.step()) << "not while requests come";
-    ASSERT_TRUE(spare.next_step());
+    trimmer.step();
+    ASSERT_TRUE(trimmer.next_step()) << "not while requests come";
     clock.advance(HeapTrimmer::kQuiet / 2);
-    EXPECT_EQ(*spare.next_step(), clock.now());
-    EXPECT_TRUE(spare.step());
-    EXPECT_FALSE(spare.next_step());
-    EXPECT_FALSE(spare.step());
+    EXPECT_EQ(*trimmer.next_step(), clock.now());
+    trimmer.step();
+    EXPECT_FALSE(trimmer.next_step());
 }
 
 }  // namespace

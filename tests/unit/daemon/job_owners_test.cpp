@@ -22,7 +22,7 @@ const std::string kSecond = "slurm:lab:17.1";
 
 class JobOwners : public ::testing::Test {
 protected:
-    using Given = std::vector<GivenVf>;
+    using Given = std::vector<AssignedVf>;
 
     JobOwners() {
         for (const char* name : {"one", "two"})

@@ -53,11 +53,11 @@ protected:
         world.step();
     }
     /// Without waiting for anything.
-    Result<std::vector<GivenVf>> start(const std::string& owner = kDomain) {
-        Result<std::vector<GivenVf>> given = fail(ErrorId::System, "no answer");
-        assignments->assign(owner, {{.by = VfSelector::By::Name, .value = "one"}},
-                            {{"wait_ms", std::uint64_t{0}}},
-                            [&given](Result<std::vector<GivenVf>> vfs) { given = std::move(vfs); });
+    Result<std::vector<AssignedVf>> start(const std::string& owner = kDomain) {
+        Result<std::vector<AssignedVf>> given = fail(ErrorId::System, "no answer");
+        assignments->assign(
+            owner, {{.by = VfSelector::By::Name, .value = "one"}}, {{"wait_ms", std::uint64_t{0}}},
+            [&given](Result<std::vector<AssignedVf>> vfs) { given = std::move(vfs); });
         return given;
     }
     void stop() {

@@ -50,24 +50,24 @@ protected:
 
 TEST_F(AssignmentModeInTheKernel, IsReadFromAndWrittenToTheModulesSysfs) {
     EXPECT_EQ(platform.get(2), AssignmentMode::None);
-    ASSERT_TRUE(platform.set(2, AssignmentMode::VfioPci));
+    ASSERT_TRUE(platform.set(2, AssignmentMode::VfioPci, TakeFromHost::No));
     EXPECT_EQ(text(), "vfio-pci");
     write("none [vfio-pci] host\n");
     EXPECT_EQ(platform.get(2), AssignmentMode::VfioPci);
-    ASSERT_TRUE(platform.set(2, AssignmentMode::Host));
+    ASSERT_TRUE(platform.set(2, AssignmentMode::Host, TakeFromHost::No));
     EXPECT_EQ(text(), "host");
     write("none vfio-pci [host]\n");
-    ASSERT_TRUE(platform.set(2, AssignmentMode::Default));
+    ASSERT_TRUE(platform.set(2, AssignmentMode::Default, TakeFromHost::No));
     EXPECT_EQ(text(), "none");
 }
 
 TEST_F(AssignmentModeInTheKernel, ThatIsSoAlreadyIsNotWritten) {
-    ASSERT_TRUE(platform.set(2, AssignmentMode::None));
+    ASSERT_TRUE(platform.set(2, AssignmentMode::None, TakeFromHost::No));
     EXPECT_EQ(text(), "[none] vfio-pci host\n");
 }
 
 TEST_F(AssignmentModeInTheKernel, KnowsNoVfioUser) {
-    const auto refused = platform.set(2, AssignmentMode::VfioUser);
+    const auto refused = platform.set(2, AssignmentMode::VfioUser, TakeFromHost::No);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::AssignmentRefused);
     EXPECT_EQ(
@@ -78,7 +78,7 @@ TEST_F(AssignmentModeInTheKernel, KnowsNoVfioUser) {
 
 TEST_F(AssignmentModeInTheKernel, SaysWhereAWriteFailed) {
     make_unwilling();
-    const auto refused = platform.set(2, AssignmentMode::Host);
+    const auto refused = platform.set(2, AssignmentMode::Host, TakeFromHost::No);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().cause, "cannot write " + attribute + ": No space left on device");
     EXPECT_THAT(platform.get(2).error().cause, HasSubstr("names no known assignment mode"));
@@ -112,31 +112,31 @@ TEST_F(AssignmentModeInAProcess, ToNobodyMeansThatNobodyCanAttach) {
     listen(1);
     EXPECT_EQ(platform.get(1), AssignmentMode::VfioUser);
     EXPECT_EQ(attach(1), 0);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::None));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::None, TakeFromHost::No));
     EXPECT_EQ(platform.get(1), AssignmentMode::None);
     EXPECT_EQ(attach(1), ENOENT);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::None)) << "it is so already";
+    ASSERT_TRUE(platform.set(1, AssignmentMode::None, TakeFromHost::No)) << "it is so already";
     const fs::perms mode = fs::status(directory.file("withheld")).permissions();
     EXPECT_EQ(mode, fs::perms::owner_all);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::VfioUser));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::VfioUser, TakeFromHost::No));
     EXPECT_EQ(attach(1), 0);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::None));
-    ASSERT_TRUE(platform.set(1, AssignmentMode::Default));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::None, TakeFromHost::No));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::Default, TakeFromHost::No));
     EXPECT_EQ(attach(1), 0);
 }
 
 TEST_F(AssignmentModeInAProcess, OfADeviceThatWasStartedAnewIsSeenAndMadeAgain) {
     listen(1);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::None));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::None, TakeFromHost::No));
     listen(1);
     EXPECT_EQ(platform.get(1), AssignmentMode::VfioUser);
-    ASSERT_TRUE(platform.set(1, AssignmentMode::None));
+    ASSERT_TRUE(platform.set(1, AssignmentMode::None, TakeFromHost::No));
     EXPECT_EQ(attach(1), ENOENT);
 }
 
 TEST_F(AssignmentModeInAProcess, KnowsNoDriversOfTheHost) {
     for (const AssignmentMode assignment_mode : {AssignmentMode::VfioPci, AssignmentMode::Host}) {
-        const auto refused = platform.set(1, assignment_mode);
+        const auto refused = platform.set(1, assignment_mode, TakeFromHost::No);
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().id, ErrorId::AssignmentRefused);
         EXPECT_EQ(
@@ -149,11 +149,12 @@ TEST_F(AssignmentModeInAProcess, KnowsNoDriversOfTheHost) {
 TEST_F(AssignmentModeInAProcess, WhoseSocketsAreNotKnownCannotBeWithheld) {
     PlatformAssignment blind(directory.file("uapi.sock"), "");
     EXPECT_EQ(blind.get(1), AssignmentMode::VfioUser);
-    const auto refused = blind.set(1, AssignmentMode::None);
+    const auto refused = blind.set(1, AssignmentMode::None, TakeFromHost::No);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::AssignmentRefused);
     EXPECT_THAT(refused.error().cause, HasSubstr("'vf_socket_dir'"));
-    EXPECT_THAT(platform.set(7, AssignmentMode::None).error().cause, HasSubstr("cannot move"));
+    EXPECT_THAT(platform.set(7, AssignmentMode::None, TakeFromHost::No).error().cause,
+                HasSubstr("cannot move"));
 }
 
 }  // namespace

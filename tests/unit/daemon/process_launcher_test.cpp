@@ -102,6 +102,12 @@ TEST_F(ProcessLauncherTest, ALogHasABoundWhileItIsWrittenTo) {
     EXPECT_EQ(fs::file_size(log), 5u) << "short enough";
 }
 
+TEST_F(ProcessLauncherTest, AChildBeginsItsLogOnALineOfItsOwn) {
+    EXPECT_EQ(output_of("printf 'error: dev'"), "error: dev");
+    EXPECT_EQ(output_of("echo attached"), "error: dev\nattached\n");
+    EXPECT_EQ(output_of("echo again"), "error: dev\nattached\nagain\n");
+}
+
 TEST_F(ProcessLauncherTest, AChildIsFoundByItsNoteUntilItEnds) {
     const auto id = launcher.start(spec("exec sleep 1000"));
     ASSERT_TRUE(id);
@@ -113,6 +119,23 @@ TEST_F(ProcessLauncherTest, AChildIsFoundByItsNoteUntilItEnds) {
     ::kill(id->pid, SIGKILL);
     ::waitpid(id->pid, nullptr, 0);
     EXPECT_FALSE(next.find(spec("")));
+}
+
+/// A device that was taken over could name any process as its own, which vgpud then stops.
+TEST_F(ProcessLauncherTest, ALinkInPlaceOfANoteIsNotRead) {
+    const auto id = launcher.start(spec("exec sleep 1000"));
+    ASSERT_TRUE(id);
+    const std::string note = directory + "/child.pid", moved = directory + "/moved";
+    fs::rename(note, moved);
+    fs::create_symlink(moved, note);
+    EXPECT_FALSE(ProcessLauncher().find(spec("")));
+    fs::remove(note);
+    fs::create_hard_link(moved, note);
+    EXPECT_FALSE(ProcessLauncher().find(spec("")));
+    fs::remove(moved);
+    EXPECT_TRUE(ProcessLauncher().find(spec("")));
+    ::kill(id->pid, SIGKILL);
+    ::waitpid(id->pid, nullptr, 0);
 }
 
 /// Children run as nobody, which only root can arrange.

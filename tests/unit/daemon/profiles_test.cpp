@@ -52,7 +52,7 @@ TEST(Profiles, ExportKeepsTheOperatorsNamesAndGroupsNumberedVfs) {
     EXPECT_THAT(names_of(written), ElementsAre("large", "small"));
     const auto& sections = written.configs.at("now");
     ASSERT_EQ(sections.size(), 1u);
-    EXPECT_EQ(sections.front().quantum_us, scheduler::kDefaultQuantumUs);
+    EXPECT_EQ(sections.front().scheduler.quantum_us, scheduler::kDefaultQuantumUs);
     EXPECT_THAT(sections.front().vfs,
                 ElementsAre(VfGroup{.profile = "small", .count = 2, .name = "web-{n}"},
                             VfGroup{.profile = "small", .name = "web-4"},

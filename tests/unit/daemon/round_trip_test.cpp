@@ -136,8 +136,8 @@ std::vector<DesiredGpu> sections_of(Random& random) {
     for (std::uint64_t i = random.number(0, 2); i > 0; --i) {
         DesiredGpu& gpu = gpus.emplace_back();
         gpu.gpu = random.word(20);
-        if (random.flag()) gpu.quantum_us = random.number32();
-        if (random.flag()) gpu.max_gap_ms = random.number32();
+        if (random.flag()) gpu.scheduler.quantum_us = random.number32();
+        if (random.flag()) gpu.scheduler.max_gap_ms = random.number32();
         for (std::uint64_t n = random.number(0, 3); n > 0; --n) {
             gpu.vfs.push_back({.spec = spec_of(random),
                                .vf = random.number32(0, VGPU_PF_MAX_VFS),
@@ -193,8 +193,8 @@ Configuration configuration_of(Random& random) {
         for (std::uint64_t n = random.number(0, 2); n > 0; --n) {
             GpuSection& section = sections.emplace_back();
             section.gpu = "gpu" + std::to_string(n);
-            if (random.flag()) section.quantum_us = scheduler::kMinQuantumUs;
-            if (random.flag()) section.max_gap_ms = random.number32(kMinGapMs, kMaxGapMs);
+            if (random.flag()) section.scheduler.quantum_us = scheduler::kMinQuantumUs;
+            if (random.flag()) section.scheduler.max_gap_ms = random.number32(kMinGapMs, kMaxGapMs);
             section.vfs.push_back({.profile = "p1",
                                    .count = random.number32(1, VGPU_PF_MAX_VFS),
                                    .name = random.word(20) + "{n}",
@@ -234,7 +234,7 @@ std::vector<trace::Event> recorded_events_of(Random& random) {
                           .names = {{1, random.word(63)}, {16, random.word(63)}}},
         trace::Ran{.end = at(), .vf = vf(), .ns = ns(), .reserved_ns = ns()},
         trace::Woke{.at = at(), .vf = vf()},
-        trace::WentIdle{.at = at(), .vf = vf(), .is_parked = random.flag()},
+        trace::WentIdle{.at = at(), .vf = vf(), .is_inactive = random.flag()},
         trace::Throttled{.at = at(), .vf = vf()},
         trace::Missed{.vf = vf(), .ns = ns(), .reserved_ns = ns()},
         trace::Restarted{},
@@ -277,7 +277,7 @@ TEST(RoundTrip, OfARecordedSchedule) {
             if (random.flag()) schedule.on_wake(vf, now);
             if (random.flag()) schedule.on_run(vf, random.signed_number(9'000'000), now);
             if (random.flag()) schedule.on_inactive_idle(vf, now);
-            if (random.flag()) schedule.on_capped(vf);
+            if (random.flag()) schedule.on_throttled(vf);
         }
         if (schedule.make_table(1, now)) schedule.installed(now);
         const GpuSchedule::Image image = schedule.image();

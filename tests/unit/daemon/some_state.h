@@ -41,13 +41,14 @@ inline ApplyIntent some_apply() {
     const OwnerRecord owner{.name = "slurm:1", .generation = 4, .since = UnixTime{1000}};
     return {.label = "night",
             .is_forced = true,
-            .after = {{.gpu = "gpu0", .quantum_us = 2000, .vfs = {{.spec = web, .vf = 2}}},
+            .after = {{.gpu = "gpu0",
+                       .scheduler = {.quantum_us = 2000},
+                       .vfs = {{.spec = web, .vf = 2}}},
                       {.gpu = "gpu1"}},
             .before = {{.gpu = "gpu0",
-                        .quantum_us = 6000,
-                        .max_gap_ms = 60,
+                        .scheduler = {.quantum_us = 6000, .max_gap_ms = 60},
                         .vfs = {{.spec = old_web, .vf = 3, .owner = owner, .is_open = true}}},
-                       {.gpu = "gpu1", .quantum_us = 6000, .max_gap_ms = 60}}};
+                       {.gpu = "gpu1", .scheduler = {.quantum_us = 6000, .max_gap_ms = 60}}}};
 }
 
 /// The file with `change` made, as a vgpud that means it writes it.

@@ -236,7 +236,7 @@ TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfAFileCostsThatChangeOnly) {
         ASSERT_FALSE(refused);
         EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
         EXPECT_THAT(refused.error().cause, HasSubstr("cannot write"));
-        EXPECT_THAT(refused.error().cause, Not(HasSubstr("may find it made")));
+        EXPECT_THAT(refused.error().cause, Not(HasSubstr("may find this change made")));
     }
     EXPECT_EQ(store.gpu("gpu0"), weighing(2));
     EXPECT_EQ(fs::file_size(files.where(kGpu0)), size);
@@ -252,9 +252,9 @@ TEST(StateFiles, ADiskThatFillsUpInTheMiddleOfAFileCostsThatChangeOnly) {
 
 TEST(RunLock, OneStateDirectoryHasOneVgpudAlsoIfItsLockFileCannotBeWritten) {
     const Directory directory;
-    const auto first = adapters::RunLock::take_state(directory.path());
+    const auto first = adapters::RunLock::lock_state(directory.path());
     ASSERT_TRUE(first);
-    const auto second = adapters::RunLock::take_state(directory.path());
+    const auto second = adapters::RunLock::lock_state(directory.path());
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().id, ErrorId::AlreadyRunning);
     EXPECT_EQ(second.error().cause, "another vgpud (pid " + std::to_string(::getpid()) +
@@ -262,7 +262,7 @@ TEST(RunLock, OneStateDirectoryHasOneVgpudAlsoIfItsLockFileCannotBeWritten) {
     EXPECT_TRUE(adapters::RunLock::take(directory.path())) << "run_dir may be the same";
     const Directory other;
     fs::create_directory(other.file("vgpud.state.lock"));
-    EXPECT_TRUE(adapters::RunLock::take_state(other.path()));
+    EXPECT_TRUE(adapters::RunLock::lock_state(other.path()));
 }
 
 TEST(OwnerProbe, KnowsThisProcessByPidAndStartTime) {

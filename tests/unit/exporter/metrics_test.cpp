@@ -260,14 +260,14 @@ TEST(MetricsOf, EveryFamilyHasASampleOfAVgpudThatKnowsAll) {
 TEST(MetricsOf, AskVgpudOnlyForPropertiesThatItHas) {
     const auto gpus = daemon::dbus::PropertyFilter::of_gpu(properties_of_gpus());
     ASSERT_TRUE(gpus) << gpus.error().cause;
-    EXPECT_TRUE(gpus->wants("TotalVfs"));
-    EXPECT_TRUE(gpus->wants("TableEntries"));
-    EXPECT_FALSE(gpus->wants("Uapi"));
+    EXPECT_TRUE(gpus->includes("TotalVfs"));
+    EXPECT_TRUE(gpus->includes("TableEntries"));
+    EXPECT_FALSE(gpus->includes("Uapi"));
     const auto vfs = daemon::dbus::PropertyFilter::of_vf(properties_of_vfs());
     ASSERT_TRUE(vfs) << vfs.error().cause;
-    EXPECT_TRUE(vfs->wants("OwnerName"));
-    EXPECT_TRUE(vfs->wants("Agent"));
-    EXPECT_FALSE(vfs->wants("Socket"));
+    EXPECT_TRUE(vfs->includes("OwnerName"));
+    EXPECT_TRUE(vfs->includes("Agent"));
+    EXPECT_FALSE(vfs->includes("Socket"));
 }
 
 TEST(MetricsFormats, AreChosenByWhatAScraperAccepts) {

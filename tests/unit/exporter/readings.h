@@ -29,7 +29,7 @@ inline Properties some_vf(const std::string& target, const std::string& name) {
             {"ServiceNs", std::uint64_t{6'000'000}},
             {"LagNs", std::int64_t{-1'500'000'000}},
             {"Hangs", std::uint64_t{3}},
-            {"Capped", false},
+            {"Throttled", false},
             {"LeaseExpires", std::uint64_t{0}},
             {"Orphan", std::string()},
             {"Condition", std::string()},

@@ -16,6 +16,7 @@
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/vf_page_table.h"
+#include "tests/support/isa/tier.h"
 
 namespace vgpu::softgpu::test {
 
@@ -335,6 +336,7 @@ RunningGpu::RunningGpu(const Clock& clock, iov::SwitchMode mode, iov::DoorbellMo
     spec.switch_mode = mode;
     spec.doorbell_mode = doorbells;
     spec.host_view = host_view::EndpointKind::Bridge;
+    if (vgpu::test::is_translator_run()) spec.isa_tier = IsaTier::Translator;
     gpu = *Gpu::create(spec, clock);
     require(gpu->listen().has_value(), "listen");
     gpu->start();

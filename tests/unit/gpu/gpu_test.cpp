@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <memory>
+#include <sstream>
 
 #include "pf-driver/hw/doorbell.h"
 #include "pf-driver/hw/fields.h"
@@ -300,6 +307,48 @@ TEST(GpuSpec, WrongOptionsAreNamed) {
     spec = {};
     spec.compute_units = 65;
     EXPECT_NE(Gpu::create(spec, clock).error().message.find("--cus"), std::string::npos);
+}
+
+/// No file of this process, and so no memory for code, may be larger.
+class FileLimit {
+public:
+    explicit FileLimit(Bytes largest) {
+        std::signal(SIGXFSZ, SIG_IGN);
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit limit{largest.count, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+    }
+    ~FileLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, SIG_DFL);
+    }
+    FileLimit(const FileLimit&) = delete;
+    FileLimit& operator=(const FileLimit&) = delete;
+
+private:
+    rlimit before_{};
+};
+
+/// On a processor without AVX-512 the reason is another one, but the GPU works as well.
+TEST(GpuSpec, TranslatorWithoutMemoryForCodeInterpretsAndSaysSoOnce) {
+    std::ostringstream text;
+    const auto before = spdlog::default_logger();
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+    {
+        const FileLimit limit(40_MiB);
+        const SteadyClock clock;
+        Gpu::Spec spec;
+        spec.vfs = 4;
+        spec.vram = 32_MiB;
+        spec.isa_tier = IsaTier::Translator;
+        EXPECT_TRUE(Gpu::create(spec, clock).has_value());
+    }
+    spdlog::set_default_logger(before);
+    const std::string log = text.str();
+    const auto first = log.find("waves are interpreted, not translated: ");
+    ASSERT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(log.find("waves are interpreted", first + 1), std::string::npos) << log;
 }
 
 }  // namespace

@@ -75,6 +75,19 @@ TEST(HostViewIommu, MappingsComeAndGoWhileTheFunctionIsAttached) {
     EXPECT_THAT(rig.story(), ElementsAre("map 0x1000+0x1000", "unmap 0x1000+0x1000"));
 }
 
+TEST(HostViewIommu, CutsDoNotAddMappingsBeyondTheLimit) {
+    constexpr std::uint64_t kMany = 65536, kPage = 0x1000, kLarge = 4 * kPage;
+    IommuRig rig;
+    ASSERT_EQ(rig.map(0, 16u << 20, kLarge), 0u);
+    for (std::uint64_t i = 0; i + 2 < kMany; ++i)
+        ASSERT_EQ(rig.map(kLarge + i * kPage, 16u << 20, kPage), 0u) << i;
+    EXPECT_EQ(rig.unmap(kPage, kPage), 0u) << "there is room for one more";
+    ASSERT_EQ(rig.unmap(kLarge, kPage), 0u);
+    ASSERT_EQ(rig.map(kMany * kPage * 2, 16u << 20, kLarge), 0u) << "the last one";
+    EXPECT_NE(rig.unmap(kMany * kPage * 2 + kPage, kPage), 0u) << "would add one";
+    EXPECT_EQ(rig.unmap(kMany * kPage * 2, kLarge), 0u) << "adds none";
+}
+
 TEST(HostViewIommu, MappingThatIsCutKeepsItsRests) {
     IommuRig rig;
     ASSERT_EQ(rig.map(0x10000, 16u << 20, 0x5000), 0u);

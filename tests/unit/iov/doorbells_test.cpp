@@ -15,10 +15,10 @@
 
 namespace vgpu::softgpu::iov {
 
-bool operator==(const Ring& a, const Ring& b) {
+bool operator==(const DoorbellRing& a, const DoorbellRing& b) {
     return a.index == b.index && a.value == b.value && a.width == b.width;
 }
-void PrintTo(const Ring& ring, std::ostream* out) {
+void PrintTo(const DoorbellRing& ring, std::ostream* out) {
     *out << "{" << raw(ring.index) << ", " << ring.value << ", " << static_cast<int>(ring.width)
          << "}";
 }
@@ -33,16 +33,16 @@ constexpr DoorbellIndex kIh{DOORBELL_IH};
 
 class Listener final : public DoorbellListener {
 public:
-    bool ring_interrupts(const Ring& ring) override {
+    bool deliver_to_ih(const DoorbellRing& ring) override {
         if (ring.index != kIh) return false;
         read_pointers.push_back(ring.value);
         return true;
     }
-    void ring(const Ring& ring) override { rings.push_back(ring); }
+    void deliver(const DoorbellRing& ring) override { rings.push_back(ring); }
     void work_arrived() override { ++wakes; }
 
     std::vector<std::uint64_t> read_pointers;
-    std::vector<Ring> rings;
+    std::vector<DoorbellRing> rings;
     int wakes = 0;
 };
 
@@ -57,11 +57,11 @@ protected:
     template <typename T> void post(std::uint64_t offset, T value) {
         doorbells.post(offset, bytes_of(std::as_const(value)));
     }
-    static Ring narrow(std::uint32_t dword, std::uint32_t value) {
-        return {DoorbellIndex{dword}, value, Ring::Width::Dword};
+    static DoorbellRing narrow(std::uint32_t dword, std::uint32_t value) {
+        return {DoorbellIndex{dword}, value, DoorbellRing::Width::Dword};
     }
-    static Ring wide(std::uint32_t dword, std::uint64_t value) {
-        return {DoorbellIndex{dword}, value, Ring::Width::Qword};
+    static DoorbellRing wide(std::uint32_t dword, std::uint64_t value) {
+        return {DoorbellIndex{dword}, value, DoorbellRing::Width::Qword};
     }
 
     Listener listener;
@@ -157,7 +157,8 @@ TEST_F(DoorbellsTest, AStormOfAnEngineIsNotifiedOnceAndTakenInBoundedPieces) {
         EXPECT_LE(listener.rings.size() - seen, Doorbells::kMaxRings);
     EXPECT_EQ(pieces, kDoorbells / Doorbells::kMaxRings + 1);
     ASSERT_EQ(listener.rings.size(), kDoorbells);
-    EXPECT_TRUE(std::ranges::all_of(listener.rings, [](const Ring& r) { return r.value == 3; }));
+    EXPECT_TRUE(
+        std::ranges::all_of(listener.rings, [](const DoorbellRing& r) { return r.value == 3; }));
 }
 
 TEST_F(DoorbellsTest, WhatEnginesRangLastIsTakenBeforeTheVfLeavesTheEngine) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A WorldSwitch over a fake engine: every call the machine makes is written down, stays end when
-// the test says so, time is virtual.
+// A WorldSwitch over a fake engine: every call the machine makes is written down, time slices end
+// when the test says so, time is virtual.
 #pragma once
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ public:
     /// The quantum ends: the engine has parked itself and says so.
     cp::RunReport end_run() {
         is_running = false;
-        return {.stay = runs,
+        return {.time_slice = runs,
                 .vf = vf,
                 .start = started,
                 .end = clock_.now(),

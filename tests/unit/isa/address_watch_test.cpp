@@ -233,7 +233,7 @@ TEST_F(WatchPoint, OneThatIsNotValidWatchesNothing) {
     watch(place);
     gpu.watches.set(0, {false, gpu.vmid, WatchMode::All, place / kUnit, ~u64{0}});
     EXPECT_EQ(hits(Op::global_load_dword, place), 0u);
-    EXPECT_FALSE(gpu.watches.concern(gpu.vmid));
+    EXPECT_FALSE(gpu.watches.is_watched(gpu.vmid));
 }
 
 TEST_F(WatchPoint, SignExtensionOfAnAddressDoesNotMatter) {

@@ -2,10 +2,10 @@
 #include "tests/unit/isa/flat_gpu.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
-#include <string_view>
+
+#include "tests/support/isa/tier.h"
 
 namespace vgpu::test {
 
@@ -49,16 +49,11 @@ bool FlatPort::write_indirect(GpuVa va, std::span<const std::byte> data) {
 
 namespace {
 
-/// Code memory of all FlatGpus of a run with VGPU_ISA_TIER=translator; nullptr in other runs.
+/// For all FlatGpus; nullptr: the run interprets.
 softgpu::isa::CodeShare* code_of_this_run() {
-    static const char* const tier = std::getenv("VGPU_ISA_TIER");
-    if (tier == nullptr || std::string_view(tier) == "interpreter") return nullptr;
-    if (std::string_view(tier) != "translator")
-        throw std::runtime_error("VGPU_ISA_TIER is neither interpreter nor translator");
-    constexpr std::size_t chunks = 256;
-    static const auto memory = softgpu::isa::CodeMemory::create(chunks);
-    if (!memory) throw std::runtime_error("VGPU_ISA_TIER=translator: " + memory.error().message);
-    static softgpu::isa::CodeShare share(**memory, chunks, 0);
+    softgpu::isa::CodeMemory* const memory = code_memory_of_run();
+    if (memory == nullptr) return nullptr;
+    static softgpu::isa::CodeShare share(*memory, ~std::size_t{0}, 0);
     return &share;
 }
 

@@ -70,8 +70,7 @@ struct Grid {
 
 class FlatGpu {
 public:
-    /// The tier is that of VGPU_ISA_TIER: interpreter (default), or translator, which then
-    /// translates every block at its first run.
+    /// The tier is that of the run (tests/support/isa/tier.h).
     explicit FlatGpu(std::size_t bytes = 16u << 20);
     FlatGpu(std::size_t bytes, softgpu::isa::Variant variant);
     /// With `code`, hot blocks are translated; nullptr: the interpreter runs everything.

@@ -55,7 +55,7 @@ protected:
         EXPECT_TRUE(std::ranges::equal(interpreted.port.bytes(FlatPort::kBase + all, kArena - all),
                                        translated.port.bytes(FlatPort::kBase + all, kArena - all)))
             << name << ": different memory";
-        EXPECT_GT(share.lent(), 0u) << name << " was not translated";
+        EXPECT_GT(share.allocated(), 0u) << name << " was not translated";
     }
 
 private:

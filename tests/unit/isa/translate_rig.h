@@ -25,6 +25,7 @@ using softgpu::isa::CodeShare;
 using softgpu::isa::Op;
 using softgpu::isa::RunResult;
 using softgpu::isa::StopReason;
+using softgpu::isa::Translation;
 using softgpu::isa::Workgroup;
 
 inline constexpr std::size_t kTranslateArena = 512 * 1024;

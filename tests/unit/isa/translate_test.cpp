@@ -73,10 +73,10 @@ TEST_F(Translate, InvalidatedCodeReturnsItsMemoryToTheVf) {
     ProgramGenerator random(7);
     const Words words = random.program(3000);
     compare(words, 1, 1000);
-    EXPECT_GT(code->share.lent(), 1u);
+    EXPECT_GT(code->share.allocated(), 1u);
     translated->gpu.epoch.fetch_add(1);
     (void)translated->gpu.cache.find(translated->program, translated->gpu.port);
-    EXPECT_EQ(code->share.lent(), 0u);
+    EXPECT_EQ(code->share.allocated(), 0u);
 }
 
 constexpr u32 kSendInterrupt = 0xbf900001, kNop = 0xbf800000, kToStart = 0xbf820000;
@@ -122,10 +122,61 @@ TEST_F(Translate, CodeThatIsInvalidatedAllTheTimeIsNotTranslated) {
     use_code(16, CodeShare::kHotRuns);
     translated->load(endless(70), 1);
     translated->gpu.messages.on_interrupt = [&](u32) { translated->gpu.epoch.fetch_add(1); };
-    const auto result = softgpu::isa::run(translated->group, translated->gpu.context(100'000));
+    const auto result = softgpu::isa::run(translated->group, translated->gpu.context(300'000));
     EXPECT_EQ(result.reason, StopReason::Budget);
-    EXPECT_EQ(result.retired, 100'000u);
-    EXPECT_EQ(code->share.lent(), 0u);
+    EXPECT_EQ(result.retired, 300'000u);
+    EXPECT_EQ(code->share.allocated(), 0u);
+}
+
+/// A block of flat loads of four words, whose translation writes more than that of any other block.
+Words block_of_loads() {
+    Words words;
+    for (u32 k = 0; k < softgpu::isa::DecodeCache::kBlockInstructions; ++k) {
+        words.push_back(0xdc5c0000);         // flat_load_dwordx4 v[first:first+3], v[0:1]
+        words.push_back((2 + k % 8) << 24);  // first = 2 to 9
+    }
+    words.push_back(kEndpgm);
+    return words;
+}
+
+/// A stop waits for one step between two questions, instead of for the block.
+TEST_F(Translate, StopBetweenAnyTwoStepsOfATranslationEndsItWithoutATrace) {
+    translated->load(block_of_loads(), 1);
+    auto& cache = translated->gpu.cache;
+    const auto block = [&] { return cache.find(translated->program, translated->gpu.port); };
+    const auto translate_until = [&](u32 last, u32& questions) {
+        translated->gpu.epoch.fetch_add(1);
+        auto& fresh = *block();
+        const auto must_stop = [&] { return questions++ == last; };
+        const auto result = cache.translator()->translate(fresh, 0xf0, must_stop);
+        EXPECT_EQ(fresh.head == nullptr, result != Translation::Done);
+        return result;
+    };
+    u32 all = 0;
+    ASSERT_EQ(translate_until(~0u, all), Translation::Done);
+    EXPECT_EQ(all, 4 * block()->code.size());  // two bodies, each with a slow way of each load
+    for (u32 last = 0; last < all; ++last) {
+        u32 questions = 0;
+        EXPECT_EQ(translate_until(last, questions), Translation::Stopped);
+        EXPECT_EQ(questions, last + 1);
+    }
+    compare(block_of_loads(), 1, 1000);
+}
+
+TEST_F(Translate, BlockWhoseTranslationWasStoppedIsTranslatedAfterAsManyRunsAgain) {
+    constexpr u32 hot_runs = 5;
+    use_code(16, hot_runs);
+    translated->load(block_of_loads(), 1);
+    auto& cache = translated->gpu.cache;
+    auto& block = *cache.find(translated->program, translated->gpu.port);
+    std::atomic<bool> stop = true;
+    for (u32 run = 0; run <= hot_runs; ++run) cache.heat(block, 0xf0, stop);
+    EXPECT_EQ(block.head, nullptr);
+    stop = false;
+    for (u32 run = 0; run < hot_runs; ++run) cache.heat(block, 0xf0, stop);
+    EXPECT_EQ(block.head, nullptr);
+    cache.heat(block, 0xf0, stop);
+    EXPECT_NE(block.head, nullptr);
 }
 
 /// An operation of floats with VOP3 operands v0, v2, v4, its result in v8.

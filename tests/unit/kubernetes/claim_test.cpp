@@ -45,14 +45,14 @@ TEST(KubernetesClaim, WithAnotherUidIsALaterClaim) {
     ClaimReference later = kClaim;
     later.uid = "00000000-0000-0000-0000-000000000001";
     EXPECT_THAT(cause_of(ok(claim_object(later, {"gpu0-vf1"}))),
-                HasSubstr("was deleted and made again"));
+                HasSubstr("was deleted and recreated"));
 }
 
 TEST(KubernetesClaim, WithoutADeviceHereIsRefused) {
     EXPECT_THAT(cause_of(ok(claim_object(kClaim, {}))), HasSubstr("no device of the driver"));
     json object = claim_object(kClaim, {"gpu0-vf1"});
     object["status"]["allocation"]["devices"]["results"][0]["pool"] = "worker-2";
-    EXPECT_THAT(cause_of(ok(object)), HasSubstr("of pool 'worker-2', and this host is pool"));
+    EXPECT_THAT(cause_of(ok(object)), HasSubstr("in pool 'worker-2', but this host is pool"));
     object["status"].erase("allocation");
     EXPECT_THAT(cause_of(ok(object)), HasSubstr("no device of the driver"));
 }
@@ -61,7 +61,7 @@ TEST(KubernetesClaim, ThatAsksForWhatAVfLacksIsRefused) {
     json object = claim_object(kClaim, {"gpu0-vf1"});
     json& devices = object["status"]["allocation"]["devices"];
     devices["config"] = {{{"opaque", {{"driver", "gpu.vgpu.org"}, {"parameters", {{"a", 1}}}}}}};
-    EXPECT_THAT(cause_of(ok(object)), HasSubstr("which knows none"));
+    EXPECT_THAT(cause_of(ok(object)), HasSubstr("which accepts none"));
     devices.erase("config");
     devices["results"][0]["adminAccess"] = true;
     EXPECT_THAT(cause_of(ok(object)), HasSubstr("administrative access"));

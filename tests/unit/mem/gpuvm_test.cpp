@@ -427,9 +427,9 @@ TEST_F(GpuVmTest, ATranslationToAPageOfAnotherVfIsNotUsed) {
     rig.map_page(root, kVa, kPage | kRwx);
     const auto memory = port();
     ASSERT_NE(memory->at(GpuVa{kVa}, Access::Read), nullptr);
-    rig.device->return_pages(VfId{1});
+    rig.device->release_pages(VfId{1});
     const auto leaves = test::contiguous_leaves(16u << 20, test::kVfBytes);
-    ASSERT_TRUE(rig.device->take_pages(VfId{2}, leaves));
+    ASSERT_TRUE(rig.device->claim_pages(VfId{2}, leaves));
     EXPECT_DEATH((void)memory->at(GpuVa{kVa}, Access::Read), "the TLB has a page of another VF");
 #endif
 }

@@ -103,8 +103,8 @@ TEST_F(VfVramTest, APageOfAnotherVfIsNotReached) {
 #else
     const auto leaves = contiguous_leaves(16 * kMiB, 4_MiB);
     ASSERT_TRUE(commit(vf1, kRoot, leaves));
-    device->return_pages(VfId{1});
-    ASSERT_TRUE(device->take_pages(VfId{2}, leaves));
+    device->release_pages(VfId{1});
+    ASSERT_TRUE(device->claim_pages(VfId{2}, leaves));
     EXPECT_DEATH((void)vf1.host(VfOffset{0}), "belongs to another VF");
 #endif
 }

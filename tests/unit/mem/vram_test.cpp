@@ -68,7 +68,7 @@ TEST(DeviceVram, BackingOfAPageInUseIsNotReplacedButZeroed) {
     const std::array<std::uint64_t, 1> leaves = {16 * kMiB};
     const OwnedFd memfd(memfd_create("backing", MFD_CLOEXEC));
     ASSERT_EQ(ftruncate(memfd.get(), 2 * kMiB), 0);
-    ASSERT_TRUE(device->take_pages(VfId{1}, leaves));
+    ASSERT_TRUE(device->claim_pages(VfId{1}, leaves));
     ASSERT_TRUE(device->map_backing(DeviceOffset{16 * kMiB}, 2_MiB, memfd.get(), 0));
     std::ranges::fill(std::span(device->host(DeviceOffset{16 * kMiB}), 2 * kMiB), std::byte{7});
     EXPECT_TRUE(device->scrub(DeviceOffset{16 * kMiB}, 2_MiB));
@@ -82,13 +82,13 @@ TEST(DeviceVram, APageHasOneOwnerAtMost) {
     const auto device = make_device();
     const std::array<std::uint64_t, 2> mine = {16 * kMiB, 20 * kMiB};
     const std::array<std::uint64_t, 2> overlapping = {18 * kMiB, 20 * kMiB};
-    ASSERT_TRUE(device->take_pages(VfId{1}, mine));
-    EXPECT_FALSE(device->take_pages(VfId{2}, overlapping));
+    ASSERT_TRUE(device->claim_pages(VfId{1}, mine));
+    EXPECT_FALSE(device->claim_pages(VfId{2}, overlapping));
     const std::array<std::uint64_t, 1> untouched = {18 * kMiB};
-    EXPECT_TRUE(device->take_pages(VfId{3}, untouched)) << "a refused claim keeps nothing";
-    device->return_pages(VfId{1});
+    EXPECT_TRUE(device->claim_pages(VfId{3}, untouched)) << "a refused claim keeps nothing";
+    device->release_pages(VfId{1});
     const std::array<std::uint64_t, 1> freed = {20 * kMiB};
-    EXPECT_TRUE(device->take_pages(VfId{2}, freed));
+    EXPECT_TRUE(device->claim_pages(VfId{2}, freed));
 }
 
 TEST(DeviceVram, ThePfsPartUnalignedPagesAndTheSamePageTwiceAreNotForVfs) {
@@ -97,7 +97,7 @@ TEST(DeviceVram, ThePfsPartUnalignedPagesAndTheSamePageTwiceAreNotForVfs) {
                                                               {16 * kMiB, 17 * kMiB},
                                                               {16 * kMiB, 48 * kMiB},
                                                               {16 * kMiB, 16 * kMiB}}};
-    for (const auto& leaves : bad) EXPECT_FALSE(device->take_pages(VfId{1}, leaves));
+    for (const auto& leaves : bad) EXPECT_FALSE(device->claim_pages(VfId{1}, leaves));
 }
 
 TEST(Zero, ReachesEveryByteOfAnUnalignedRangeAndNoOther) {

@@ -9,13 +9,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::vector<Party> equal(std::uint32_t vfs, const Contract& contract = {}) {
-    std::vector<Party> parties;
+std::vector<ContractParty> equal(std::uint32_t vfs, const Contract& contract = {}) {
+    std::vector<ContractParty> parties;
     for (std::uint32_t vf = 1; vf <= vfs; ++vf) parties.push_back({.vf = vf, .contract = contract});
     return parties;
 }
 
-std::string cause_of(const std::vector<Party>& parties, const Engine& engine = {}) {
+std::string cause_of(const std::vector<ContractParty>& parties, const Engine& engine = {}) {
     const auto admission = admit_for_table(parties, engine);
     return admission ? "admitted" : admission.error().cause;
 }

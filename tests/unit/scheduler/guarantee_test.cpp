@@ -61,12 +61,12 @@ TEST(Reservations, WhatIsAdmittedMissesNoDeadline) {
 /// The theoretical edge of earliest-deadline-first: all budgets and switches together fill the
 /// engine. Admission may give away no more than 5 % of it for what cannot be preempted.
 TEST(Reservations, AdmissionRefusesWithinFivePercentOfTheEdge) {
-    using daemon::scheduler::Party;
+    using daemon::scheduler::ContractParty;
     for (const int reserved : {1, 2, 4, 8}) {
         const daemon::scheduler::Engine engine{.switch_ns = 50'000, .reservable_ppm = 1'000'000};
         const double period_ms = 20;
         const auto fits = [&](double total_pct) {
-            std::vector<Party> parties;
+            std::vector<ContractParty> parties;
             for (int vf = 1; vf <= reserved; ++vf)
                 parties.push_back({.vf = static_cast<std::uint32_t>(vf),
                                    .contract = {.min_pct = total_pct / reserved,

@@ -77,7 +77,7 @@ std::vector<trace::Event> one_of_each() {
         trace::MembersSet{.at = kAt, .members = {member}, .max_gap_ms = 77, .names = {{3, "c"}}},
         trace::Ran{.end = kAt, .vf = 2, .ns = 5'000'000, .reserved_ns = 1'000'000},
         trace::Woke{.at = kAt, .vf = 4},
-        trace::WentIdle{.at = kAt, .vf = 5, .is_parked = true},
+        trace::WentIdle{.at = kAt, .vf = 5, .is_inactive = true},
         trace::Throttled{.at = kAt, .vf = 6},
         trace::Missed{.vf = 7, .ns = 8, .reserved_ns = 9},
         trace::Restarted{},
@@ -338,7 +338,7 @@ TEST(ChunkRing, ReadingOnGivesEverythingOnceAndTellsWhatWasDropped) {
     std::uint64_t after = 0;
     std::size_t seen = 0, written = 0;
     for (int i = 0; i < 2000; ++i) {
-        if (ring.wants_chunk()) ring.begin({{"head", i}});
+        if (ring.needs_chunk()) ring.begin({{"head", i}});
         ring.append(item);
         if (i % 20 != 0) continue;
         const auto piece = ring.read(after);

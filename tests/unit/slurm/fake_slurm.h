@@ -18,13 +18,14 @@ struct FakeJob {
     std::string state = "RUNNING";
     std::string hosts = "n1";
     std::string gres = "vgpu:small(CNT:1)";  ///< on each host; empty: none
+    std::string asked{};                     ///< "gres:vgpu:small:1"
     std::string name = "wrap";
     std::string comment{};
 };
 
 class FakeSlurm final : public ProgramPort {
 public:
-    Ran run(const std::vector<std::string>& argv) override {
+    ProgramResult run(const std::vector<std::string>& argv) override {
         const std::string words = fmt::format("{}", fmt::join(argv, " "));
         if (words == "scontrol show slurmd") return slurmd();
         ++controller_calls;
@@ -56,7 +57,7 @@ public:
     int controller_calls = 0;
 
 private:
-    [[nodiscard]] Ran slurmd() const {
+    [[nodiscard]] ProgramResult slurmd() const {
         if (!is_slurmd_up)
             return {.status = 1,
                     .out = "",
@@ -67,7 +68,7 @@ private:
                                    steps),
                 .err = ""};
     }
-    [[nodiscard]] Ran show_job(const std::string& id) const {
+    [[nodiscard]] ProgramResult show_job(const std::string& id) const {
         if (!jobs.contains(id))
             return {
                 .status = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"};
@@ -82,8 +83,9 @@ private:
                     "Priority=4294901759 JobState={} Reason=None Requeue=1 Restarts={} BatchFlag=1 "
                     "ReqNodeList=(null) ExcNodeList=(null) NodeList={} BatchHost=n1 NumNodes=1 "
                     "TRES=cpu=1,node=1,billing=1 CoreSpec=* {}MinCPUsNode=1 MinMemoryNode=0 "
-                    "Command=(null) WorkDir=/tmp StdOut=/tmp/slurm-1.out Power= \n",
-                    id, job.name, job.state, job.restarts, job.hosts, details),
+                    "Command=(null) WorkDir=/tmp StdOut=/tmp/slurm-1.out Power= {}\n",
+                    id, job.name, job.state, job.restarts, job.hosts, details,
+                    job.asked.empty() ? "" : fmt::format("TresPerNode={} ", job.asked)),
                 .err = ""};
     }
     [[nodiscard]] std::string node() const {
@@ -95,7 +97,7 @@ private:
             "CfgTRES=cpu=64,mem=1M,billing=64 AllocTRES= {}\n",
             gres, state, why);
     }
-    [[nodiscard]] Ran queue() const {
+    [[nodiscard]] ProgramResult queue() const {
         std::string out;
         for (const auto& [id, job] : jobs)
             if (job.state != "COMPLETED" && job.hosts == "n1")
@@ -105,7 +107,7 @@ private:
         return {.status = 0, .out = out, .err = ""};
     }
     static std::string value_of(const std::string& word) { return word.substr(word.find('=') + 1); }
-    Ran update_node(const std::vector<std::string>& argv) {
+    ProgramResult update_node(const std::vector<std::string>& argv) {
         for (const std::string& word : argv) {
             if (word.starts_with("gres=")) gres = value_of(word);
             if (word == "state=drain") state = "IDLE+DRAIN";
@@ -117,11 +119,11 @@ private:
         }
         return {};
     }
-    Ran update_job(const std::vector<std::string>& argv) {
+    ProgramResult update_job(const std::vector<std::string>& argv) {
         jobs.at(value_of(argv[2])).comment = value_of(argv[3]);
         return {};
     }
-    Ran requeue(const std::string& verb, const std::string& id) {
+    ProgramResult requeue(const std::string& verb, const std::string& id) {
         FakeJob& job = jobs.at(id);
         ++job.restarts;
         job.state = verb == "requeuehold" ? "REQUEUE_HOLD" : "PENDING";

@@ -27,12 +27,12 @@ public:
                 {.target = "gpu0/vf" + std::to_string(n), .profile = n <= 8 ? "small" : "large"});
     }
 
-    Result<std::vector<GivenVf>> assign(const std::string& owner,
-                                        const std::vector<std::string>& profiles,
-                                        const User& user) override {
+    Result<std::vector<AssignedVf>> assign(const std::string& owner,
+                                           const std::vector<std::string>& profiles,
+                                           const User& user) override {
         if (is_away) return away();
         const auto before = vfs;
-        std::vector<GivenVf> given;
+        std::vector<AssignedVf> given;
         for (const std::string& profile : profiles) {
             FakeVf* vf = pick(owner, profile, given);
             if (vf == nullptr) {
@@ -93,11 +93,11 @@ public:
 private:
     static tl::unexpected<Error> away() { return fail(ErrorId::System, "vgpud does not answer"); }
     FakeVf* pick(const std::string& owner, const std::string& profile,
-                 const std::vector<GivenVf>& given) {
+                 const std::vector<AssignedVf>& given) {
         for (const bool is_own : {true, false})
             for (FakeVf& vf : vfs)
                 if (vf.profile == profile && vf.owner == (is_own ? owner : "") &&
-                    std::ranges::find(given, vf.target, &GivenVf::target) == given.end())
+                    std::ranges::find(given, vf.target, &AssignedVf::target) == given.end())
                     return &vf;
         return nullptr;
     }

@@ -20,8 +20,9 @@ TEST(Gres, AllFormsOfSlurmAreRead) {
 }
 
 TEST(Gres, AVgpuWithoutATypeOrANumberIsRefusedByItsName) {
-    for (const char* list : {"vgpu:2", "vgpu", "vgpu(CNT:2)", "vgpu:small", "vgpu:small:x",
-                             "vgpu:small(CNT:)", "vgpu:small:-1"}) {
+    for (const char* list :
+         {"vgpu:2", "vgpu", "vgpu(CNT:2)", "vgpu:small", "vgpu:small:x", "vgpu:small(CNT:)",
+          "vgpu:small:-1", "vgpu:small:65536", "vgpu:small(CNT:4294967295)"}) {
         const auto counts = read_gres(list);
         ASSERT_FALSE(counts) << list;
         EXPECT_EQ(counts.error().id, ErrorId::BadConfiguration);
@@ -29,10 +30,35 @@ TEST(Gres, AVgpuWithoutATypeOrANumberIsRefusedByItsName) {
     }
 }
 
+TEST(Gres, NumbersOfOneTypeAddUpToWhatAHostCanHave) {
+    EXPECT_EQ(*read_gres("vgpu:a:2,vgpu:a:3"), (Counts{{"a", 5}}));
+    EXPECT_EQ(*read_gres("vgpu:a:65535,vgpu:a:65535"), (Counts{{"a", 65'535}}));
+}
+
+TEST(Gres, AListWhoseParenthesesDoNotMatchIsRefused) {
+    for (const char* list :
+         {"gpu:1(IDX:0,vgpu:small:8", "gpu:1),vgpu:small:8", ")(", "vgpu:a:1(("}) {
+        const auto counts = read_gres(list);
+        ASSERT_FALSE(counts) << list;
+        EXPECT_EQ(counts.error().id, ErrorId::BadConfiguration);
+        EXPECT_THAT(counts.error().cause, HasSubstr(list));
+    }
+}
+
+TEST(Gres, AMessageShowsThe200FirstBytesOfAList) {
+    const std::string long_name(10'000, '\x80');
+    for (const std::string& list : {"(" + long_name, "vgpu:" + long_name}) {
+        const auto counts = read_gres(list);
+        ASSERT_FALSE(counts);
+        EXPECT_LT(counts.error().cause.size(), 1'000u);
+    }
+}
+
 TEST(Gres, OtherResourcesOfAHostStayAndTypesThatAreGoneBecomeZero) {
     EXPECT_EQ(with_counts("gpu:tesla:1,vgpu:large:4,vgpu:old:2", {{"large", 3}, {"small", 8}}),
               "gpu:tesla:1,vgpu:large:3,vgpu:old:0,vgpu:small:8");
     EXPECT_EQ(with_counts("(null)", {{"small", 8}}), "vgpu:small:8");
+    EXPECT_EQ(with_counts("(null),gpu:1", {{"small", 8}}), "gpu:1,vgpu:small:8");
     EXPECT_EQ(with_counts("gpu:1", {}), "gpu:1");
 }
 

@@ -39,6 +39,7 @@ TEST_F(SlurmJobs, TheOwnerNamesClusterJobAndLife) {
     EXPECT_FALSE(life_of("slurm:other:17.3", "lab"));
     EXPECT_FALSE(life_of("libvirt:4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10", "lab"));
     EXPECT_FALSE(life_of("slurm:lab:17", "lab"));
+    EXPECT_FALSE(life_of("slurm:lab:17.03", "lab")) << "vgpu-slurm writes no leading zero";
 }
 
 TEST_F(SlurmJobs, AJobGetsItsVfsForItsUserAndNoMore) {
@@ -69,12 +70,36 @@ TEST_F(SlurmJobs, AJobThatFindsNoFreeVfIsRequeuedAndTheHostStaysInService) {
     EXPECT_THAT(outcome.log, HasSubstr("no VF of profile 'small' is free"));
 }
 
+TEST_F(SlurmJobs, AJobThatSlurmStartsWithoutTheVfsItAskedForIsRequeued) {
+    slurm.jobs["17"] = {.gres = "", .asked = "gres:vgpu:small:1"};
+    const Outcome outcome = jobs.prolog(life(0));
+    EXPECT_EQ(outcome.status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "PENDING");
+    EXPECT_EQ(slurm.state, "IDLE");
+    EXPECT_THAT(outcome.log, HasSubstr("without the VFs that it asked for"));
+}
+
+TEST_F(SlurmJobs, AJobThatAskedForOtherGresOnlyRunsWithoutVfs) {
+    slurm.jobs["17"] = {.gres = "", .asked = "gres:gpu:1"};
+    EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "RUNNING");
+}
+
 TEST_F(SlurmJobs, AStartWhileVgpudIsAwayDrainsTheHostWithAReason) {
     slurm.jobs["17"] = {};
     vgpud.is_away = true;
     EXPECT_EQ(jobs.prolog(life(0)).status, kFailed);
     EXPECT_EQ(slurm.state, "IDLE+DRAIN");
     EXPECT_EQ(slurm.reason, "vgpu: vgpud does not answer");
+}
+
+TEST_F(SlurmJobs, AStartThatFailsOnAHostWhichAnOperatorDrainedKeepsTheirReason) {
+    slurm.jobs["17"] = {};
+    slurm.state = "ALLOCATED+DRAIN";
+    slurm.reason = "operator: new fans";
+    vgpud.is_away = true;
+    EXPECT_EQ(jobs.prolog(life(0)).status, kFailed);
+    EXPECT_EQ(slurm.reason, "operator: new fans") << "a health check resumes hosts with ours";
 }
 
 TEST_F(SlurmJobs, AnUnknownAnswerOfSlurmFailsThePrologAndClaimsNothing) {

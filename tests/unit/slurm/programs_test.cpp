@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 TEST(Programs, ReportsOutputErrorsAndStatus) {
     Programs programs("/bin");
-    const Ran ran = programs.run({"sh", "-c", "echo out; echo err >&2; exit 3"});
+    const ProgramResult ran = programs.run({"sh", "-c", "echo out; echo err >&2; exit 3"});
     EXPECT_EQ(ran.status, 3);
     EXPECT_EQ(ran.out, "out\n");
     EXPECT_EQ(ran.err, "err\n");
@@ -23,13 +23,13 @@ TEST(Programs, ReportsOutputErrorsAndStatus) {
 
 TEST(Programs, AProgramThatDoesNotEndIsStopped) {
     Programs programs("", std::chrono::milliseconds(50));
-    const Ran ran = programs.run({"sleep", "60"});
+    const ProgramResult ran = programs.run({"sleep", "60"});
     EXPECT_EQ(ran.status, 124);
 }
 
 TEST(Programs, AProgramThatIsMissingIsNamedByItsError) {
     Programs programs("/nonexistent");
-    const Ran ran = programs.run({"squeue"});
+    const ProgramResult ran = programs.run({"squeue"});
     EXPECT_EQ(ran.status, 127);
     EXPECT_THAT(ran.err, HasSubstr("No such file"));
 }

@@ -217,7 +217,7 @@ TEST(StateStore, AChangeThatCannotBeTakenBackIsSaidToBePossiblyThere) {
     state.on_point = nullptr;
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::StateNotWritten);
-    EXPECT_THAT(refused.error().cause, HasSubstr("may find it made"));
+    EXPECT_THAT(refused.error().cause, HasSubstr("may find this change made"));
     EXPECT_EQ(store.gpu("gpu0"), some_record(1));
     EXPECT_EQ(reload(state).gpus.at("gpu0"), some_record(3)) << "as it says";
     state.is_sync_failing = state.is_read_only = false;

@@ -43,7 +43,7 @@ protected:
     void client_sends(const Bytes& bytes, int fd = -1) {
         ASSERT_EQ(vfio_user::send(client.get(), bytes, fd).bytes, bytes.size());
     }
-    void take_reply(const Message& message) override { replies.push_back(message.header.id); }
+    void handle_reply(const Message& message) override { replies.push_back(message.header.id); }
     std::vector<std::uint16_t> serve_all() {
         std::vector<std::uint16_t> ids;
         while (const auto message = channel.next(*this)) ids.push_back(message->header.id);

@@ -93,7 +93,7 @@ private:
 inline constexpr ServerOptions kPatient{
     .dma_limits = {.answer = std::chrono::seconds(10),
                    .stalls = {.capacity = std::chrono::seconds(10)},
-                   .hold_ups = {.capacity = std::chrono::seconds(10)}}};
+                   .blocking = {.capacity = std::chrono::seconds(10)}}};
 
 class Served {
 public:

@@ -393,7 +393,7 @@ ServerOptions short_hold_ups() {
     return {.dma_limits = {
                 .answer = std::chrono::seconds(10),
                 .stalls = {.grace = std::chrono::seconds(10), .capacity = std::chrono::seconds(10)},
-                .hold_ups = {.grace = milliseconds(0),
+                .blocking = {.grace = milliseconds(0),
                              .capacity = milliseconds(30),
                              .reserve = milliseconds(30),
                              .refill_percent = 0}}};

@@ -106,7 +106,7 @@ VideoRig::VideoRig() : ports(std::make_unique<mem::PortSet>(*memory.gpuvm, mem::
     hooks.port = [this](Vmid vmid) -> mem::Port& {
         return kernel_port != nullptr && raw(vmid) == 0 ? *kernel_port : (*ports)(vmid);
     };
-    hooks.gate_is_open = [this] { return is_gate_open; };
+    hooks.is_gate_open = [this] { return is_gate_open; };
     engine = std::make_unique<Engine>(memory.regs, hooks);
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The atomics that every encoding of memory instructions has, as rows for memory.def and smem.def:
+// The atomics of flat, global, buffer and scalar memory, as rows for memory.def and smem.def:
 // ROW(kind, mnemonic, opcode, encoding, type, value); d is memory, a the operand, b the comparand.
 #pragma once
 
-/// One operation on 32 bits, and on 64 bits with a number that is greater by 32.
+/// One operation on 32 bits, and on 64 bits with an opcode that is greater by 32.
 #define VGPU_ATOMIC_ROWS(kind, encoding, mnemonic, opcode, t, value) \
     ROW(kind, mnemonic, opcode, encoding, t##32, value)              \
     ROW(kind, mnemonic##_x2, (opcode) + 32, encoding, t##64, value)
 
-/// All operations; their numbers begin at `first`.
+/// All operations; their opcodes begin at `first`.
 #define VGPU_ALL_ATOMICS(kind, encoding, prefix, first)                                    \
     VGPU_ATOMIC_ROWS(kind, encoding, prefix##_swap, first, u, a)                           \
     VGPU_ATOMIC_ROWS(kind, encoding, prefix##_cmpswap, (first) + 1, u, d == b ? a : d)     \

@@ -14,7 +14,7 @@ Result<std::unique_ptr<CodeMemory>> CodeMemory::create(std::size_t chunks) {
     if (!can_translate()) return fail(ENOSYS, "this processor lacks the AVX-512 of Ice Lake");
     const std::size_t size = chunks * kChunk.count;
     const int fd = ::memfd_create("vgpu-code", MFD_CLOEXEC);
-    if (fd < 0) return fail(errno, "memfd_create for translated code");
+    if (fd < 0) return fail_errno(errno, "cannot create a memfd for translated code");
     void* write = MAP_FAILED;
     void* run = MAP_FAILED;
     int error = ::ftruncate(fd, static_cast<off_t>(size)) != 0 ? errno : 0;
@@ -29,7 +29,7 @@ Result<std::unique_ptr<CodeMemory>> CodeMemory::create(std::size_t chunks) {
             static_cast<std::byte*>(write), static_cast<const std::byte*>(run), chunks));
     if (write != MAP_FAILED) ::munmap(write, size);
     if (run != MAP_FAILED) ::munmap(run, size);
-    return fail(error, "memory for translated code");
+    return fail_errno(error, "cannot map memory for translated code");
 }
 
 CodeMemory::CodeMemory(std::byte* write, const std::byte* run, std::size_t chunks)
@@ -56,18 +56,18 @@ void CodeMemory::release(const CodeChunk& chunk) {
 }
 
 CodeChunk CodeShare::take() {
-    if (lent_.fetch_add(1) >= limit_) {
-        lent_.fetch_sub(1);
+    if (allocated_.fetch_add(1) >= limit_) {
+        allocated_.fetch_sub(1);
         return {};
     }
     const CodeChunk chunk = memory_.take();
-    if (chunk.write == nullptr) lent_.fetch_sub(1);
+    if (chunk.write == nullptr) allocated_.fetch_sub(1);
     return chunk;
 }
 
 void CodeShare::release(const CodeChunk& chunk) {
     memory_.release(chunk);
-    lent_.fetch_sub(1);
+    allocated_.fetch_sub(1);
 }
 
 }  // namespace vgpu::softgpu::isa

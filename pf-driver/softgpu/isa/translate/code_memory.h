@@ -2,13 +2,13 @@
 //
 // CodeMemory: memory for translated code. The pages of one memfd are mapped twice: once writable,
 // once executable. No mapping is ever both, so a stray store of softgpu cannot turn into code, and
-// the program works under MemoryDenyWriteExecute. The filter that softgpu installs before it serves
-// refuses executable mappings, so softgpu maps all of CodeMemory at its start; the host provides a
-// page when it is first written.
+// the program works under MemoryDenyWriteExecute. The seccomp filter that softgpu installs before
+// it serves refuses executable mappings, so softgpu maps all of CodeMemory at its start; the host
+// provides a page when it is first written.
 //
-// A CodeShare is one VF's part of CodeMemory. It lends whole chunks to the decode caches of that VF
-// up to a limit, so a guest with many kernels takes no code memory from another VF. CodeMemory has
-// room for the shares of all VFs.
+// A CodeShare is one VF's part of CodeMemory. The decode caches of that VF allocate whole chunks
+// from the CodeShare up to a limit, so a guest with many kernels cannot use up the code memory of
+// another VF. CodeMemory has room for the shares of all VFs.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct CodeChunk {
     const std::byte* run = nullptr;
 };
 
-/// Any thread. Outlives its shares.
+/// Any thread may use it. Must outlive its shares.
 class CodeMemory {
 public:
     /// A chunk has room for 20 long blocks of arithmetic, or fewer blocks of loads. Most caches
@@ -44,7 +44,7 @@ public:
     CodeMemory(const CodeMemory&) = delete;
     CodeMemory& operator=(const CodeMemory&) = delete;
 
-    /// Lends a chunk until release(). Its `write` is nullptr if all chunks are lent.
+    /// Allocates a chunk. Its `write` is nullptr if no chunk is free.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
 
@@ -55,17 +55,17 @@ private:
     const std::byte* const run_;
     const std::size_t chunks_;
     std::mutex lock_;
-    std::vector<std::size_t> free_;  ///< indices of chunks that are not lent
+    std::vector<std::size_t> free_;  ///< indices of free chunks
 };
 
-/// Any thread. Outlives the caches that took chunks.
+/// Any thread may use it. Must outlive the caches that allocate chunks.
 class CodeShare {
 public:
-    /// A translation costs about as much as this many runs of the block by the interpreter
-    /// (isa_bench, first_run: 45 us for 32 instructions). So a guest that changes its code all the
-    /// time at worst halves the speed of that code.
-    static constexpr std::uint32_t kHotRuns = 160;
-    /// Limit of one VF: 16 MiB, a chunk for each of 16 VMIDs and four workers.
+    /// A translation costs as much as 100 to 180 runs of the block by the interpreter (isa_bench,
+    /// translate_block). So a kernel that ends just after its translation, and a guest that changes
+    /// its code all the time, lose at most a tenth of their speed.
+    static constexpr std::uint32_t kHotRuns = 1800;
+    /// Limit of one VF: 16 MiB, one chunk for each combination of 16 VMIDs and four workers.
     static constexpr std::size_t kVfChunks = 64;
 
     CodeShare(CodeMemory& memory, std::size_t limit, std::uint32_t hot_runs = kHotRuns)
@@ -73,20 +73,19 @@ public:
     CodeShare(const CodeShare&) = delete;
     CodeShare& operator=(const CodeShare&) = delete;
 
-    /// Lends a chunk until release(). Its `write` is nullptr if the limit is reached or code memory
-    /// is full.
+    /// Allocates a chunk. Its `write` is nullptr if the limit is reached or code memory is full.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
-    /// Times that the interpreter runs a block before it is translated.
+    /// Number of times that the interpreter runs a block before it is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return hot_runs_; }
-    /// Chunks lent at present.
-    [[nodiscard]] std::size_t lent() const { return lent_.load(); }
+    /// Chunks that are allocated at present.
+    [[nodiscard]] std::size_t allocated() const { return allocated_.load(); }
 
 private:
     CodeMemory& memory_;
     const std::size_t limit_;
     const std::uint32_t hot_runs_;
-    std::atomic<std::size_t> lent_{0};
+    std::atomic<std::size_t> allocated_{0};
 };
 
 }  // namespace vgpu::softgpu::isa

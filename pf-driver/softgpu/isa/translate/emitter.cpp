@@ -47,7 +47,7 @@ std::size_t Emitter::next_use(std::uint32_t row, std::size_t from) const {
     return from;
 }
 
-/// Frees a group and returns it: the group that is not pinned and whose register is used last.
+/// Frees and returns the group that is not pinned and whose register is needed again last.
 int Emitter::take_group() {
     int best = -1;
     std::size_t latest = 0;
@@ -82,6 +82,7 @@ void Emitter::flush() {
     for (int g = 0; g < kGroups; ++g) write_back(groups_[static_cast<std::size_t>(g)], g);
 }
 
+/// After code that may have changed any register of the guest: nothing is cached.
 void Emitter::forget() {
     groups_.fill({});
     has_masks_ = false;
@@ -89,7 +90,7 @@ void Emitter::forget() {
 
 // ---- handlers
 
-/// Whether a handler may write EXEC. Memory operations on vectors never do.
+/// True if the handler may write EXEC. Handlers of vector memory operations never do.
 bool Emitter::may_change_exec(const Instruction& i) const {
     const OpInfo& row = info(i.op);
     constexpr std::uint32_t widest_result = 16;
@@ -108,7 +109,7 @@ void Emitter::call_handler(const Instruction& i) {
     if (may_change_exec(i)) exec_changed();
 }
 
-/// Afterwards no vector or mask register holds anything.
+/// Afterwards no vector or mask register holds a value of the guest.
 void Emitter::call(const Instruction& i, Exit& exit) {
     exit.is_used = true;
     c.vzeroupper();
@@ -120,23 +121,25 @@ void Emitter::call(const Instruction& i, Exit& exit) {
     c.jnz(exit.label, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void Emitter::write_slow_ways() {
-    for (SlowWay& way : slow_ways_) {
-        c.L(way.ways.slow);
-        for (int g = 0; g < kGroups; ++g) write_back(way.groups[static_cast<std::size_t>(g)], g);
-        call(*way.instruction, *way.exit);
-        for (int g = 0; g < kGroups; ++g) {
-            const int row = way.groups[static_cast<std::size_t>(g)].row;
-            if (row >= 0) load_group(g, static_cast<std::uint32_t>(row));
-        }
-        if (way.has_masks) load_masks();
-        c.jmp(way.ways.done, Xbyak::CodeGenerator::T_NEAR);
+void Emitter::write_slow_path(SlowPath& path) {
+    c.L(path.paths.slow);
+    for (int g = 0; g < kGroups; ++g) write_back(path.groups[static_cast<std::size_t>(g)], g);
+    call(*path.instruction, *path.exit);
+    for (int g = 0; g < kGroups; ++g) {
+        const int row = path.groups[static_cast<std::size_t>(g)].row;
+        if (row >= 0) load_group(g, static_cast<std::uint32_t>(row));
     }
+    if (path.has_masks) load_masks();
+    c.jmp(path.paths.done, Xbyak::CodeGenerator::T_NEAR);
 }
 
-void Emitter::write_rest() {
-    write_slow_ways();
+bool Emitter::write_slow_paths(const std::function<bool()>& ends_early) {
+    for (SlowPath& path : slow_paths_) {
+        if (ends_early()) return false;
+        write_slow_path(path);
+    }
     write_constants();
+    return true;
 }
 
 void Emitter::exec_changed() {
@@ -157,7 +160,7 @@ void Emitter::load_masks() {
 
 // ---- vector operands
 
-/// Whether the instruction has no SDWA, no DPP, no output modifier, and no 16-bit result that keeps
+/// True if the instruction has no SDWA, no DPP, no output modifier, and no 16-bit result that keeps
 /// the other half of the register.
 bool Emitter::is_plain(const Instruction& i) const {
     return i.modifier == Modifier::None && !i.clamp && i.omod == 0 && !i.keep_high;
@@ -314,8 +317,9 @@ void Emitter::wide_result(unsigned quarter, const Zmm& first, const Zmm& second)
 
 // ---- memory operations
 
-/// Caches a row for the present instruction; without `is_loaded` its contents are not needed.
-void Emitter::hold(std::uint32_t row, bool is_loaded) {
+/// Caches a row if a later instruction names it, and keeps a cached row in the cache during the
+/// present instruction. Without `is_loaded`, the old contents of the row are not needed.
+void Emitter::pin_row(std::uint32_t row, bool is_loaded) {
     int group = find_group(row);
     if (group < 0) {
         if (next_use(row, at_ + 1) == block_.code.size()) return;
@@ -326,26 +330,26 @@ void Emitter::hold(std::uint32_t row, bool is_loaded) {
     groups_[static_cast<std::size_t>(group)].is_pinned = true;
 }
 
-void Emitter::prepare_rows(const Instruction& i, unsigned results) {
+void Emitter::prepare_registers(const Instruction& i, unsigned results) {
     for (Group& group : groups_) group.is_pinned = false;
     need_masks();
     for (const Operand& source : i.src)
         for (u32 k = 0; source.kind == OperandKind::Vgpr && k < source.regs; ++k)
-            hold(source.value + k, true);
-    for (u32 k = 0; k < results; ++k) hold(i.dst + k, is_masked_);
-    for (u32 k = 0; is_masked_ && k < i.src[0].regs; ++k) {  // for load_found_lane()
+            pin_row(source.value + k, true);
+    for (u32 k = 0; k < results; ++k) pin_row(i.dst + k, is_masked_);
+    for (u32 k = 0; is_masked_ && k < i.src[0].regs; ++k) {  // load_found_lane() reads memory
         const int group = find_group(i.src[0].value + k);
         if (group >= 0) write_back(groups_[static_cast<std::size_t>(group)], group);
     }
 }
 
-Emitter::Ways& Emitter::begin_fast(const Instruction& i) {
-    SlowWay& way = slow_ways_.emplace_back();
-    way.instruction = &i;
-    way.exit = exit_;
-    way.groups = groups_;
-    way.has_masks = has_masks_;
-    return way.ways;
+Emitter::Paths& Emitter::begin_fast(const Instruction& i) {
+    SlowPath& path = slow_paths_.emplace_back();
+    path.instruction = &i;
+    path.exit = exit_;
+    path.groups = groups_;
+    path.has_masks = has_masks_;
+    return path.paths;
 }
 
 void Emitter::find_first_lane(Xbyak::Label& none) {
@@ -354,18 +358,19 @@ void Emitter::find_first_lane(Xbyak::Label& none) {
     c.jc(none, Xbyak::CodeGenerator::T_NEAR);
 }
 
-/// Without masks the first lane is lane 0. Writes nothing back: the fast way may be left.
+/// Without masks the first lane is lane 0. Writes no cached register back, because the code may
+/// still jump to the slow path.
 void Emitter::load_found_lane(const Reg32& to, std::uint32_t row) {
     const int group = find_group(row);
     if (!is_masked_ && group >= 0) {
         c.vmovd(to, Xbyak::Xmm(group * 4));
         return;
     }
-    const auto place = static_cast<std::size_t>(row * sizeof(VgprRow));
+    const auto row_offset = static_cast<std::size_t>(row * sizeof(VgprRow));
     if (!is_masked_)
-        c.mov(to, c.dword[c.r13 + place]);
+        c.mov(to, c.dword[c.r13 + row_offset]);
     else
-        c.mov(to, c.dword[c.r13 + c.rcx * 4 + place]);
+        c.mov(to, c.dword[c.r13 + c.rcx * 4 + row_offset]);
 }
 
 Zmm Emitter::quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise) {
@@ -377,8 +382,8 @@ Zmm Emitter::quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise) 
 
 // ---- masks
 
-void Emitter::load_mask(const Opmask& k, std::uint32_t place, unsigned quarter) {
-    c.kmovw(k, c.word[c.r12 + static_cast<std::size_t>(place * 4 + quarter * 2)]);
+void Emitter::load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter) {
+    c.kmovw(k, c.word[c.r12 + static_cast<std::size_t>(reg * 4 + quarter * 2)]);
 }
 
 /// k0 collects quarters 0 and 1, k7 quarters 2 and 3.
@@ -390,15 +395,15 @@ void Emitter::keep_mask(const Opmask& k, unsigned quarter) {
         c.kunpckwd(half, k, half);
 }
 
-void Emitter::write_mask(std::uint32_t place) {
+void Emitter::write_mask(std::uint32_t reg) {
     c.kunpckdq(c.k0, c.k7, c.k0);
-    c.kmovq(scalar64(place), c.k0);
-    if (place + 2 > kExec) exec_changed();
+    c.kmovq(scalar64(reg), c.k0);
+    if (reg + 2 > kExec) exec_changed();
 }
 
-void Emitter::write_mask_again(std::uint32_t place) {
-    c.kmovq(scalar64(place), c.k0);
-    if (place + 2 > kExec) exec_changed();
+void Emitter::write_mask_again(std::uint32_t reg) {
+    c.kmovq(scalar64(reg), c.k0);
+    if (reg + 2 > kExec) exec_changed();
 }
 
 void Emitter::or_masks(unsigned quarter) {
@@ -465,18 +470,18 @@ void Emitter::load(const Reg64& to, const Operand& operand) {
     c.mov(to, value);
 }
 
-void Emitter::scalars_changed(std::uint32_t place, std::uint32_t count) {
-    if (place + count > kExec) exec_changed();
+void Emitter::scalars_changed(std::uint32_t reg, std::uint32_t count) {
+    if (reg + count > kExec) exec_changed();
 }
 
-void Emitter::store(std::uint32_t place, const Reg32& from) {
-    c.mov(scalar32(place), from);
-    scalars_changed(place, 1);
+void Emitter::store(std::uint32_t reg, const Reg32& from) {
+    c.mov(scalar32(reg), from);
+    scalars_changed(reg, 1);
 }
 
-void Emitter::store(std::uint32_t place, const Reg64& from) {
-    c.mov(scalar64(place), from);
-    scalars_changed(place, 2);
+void Emitter::store(std::uint32_t reg, const Reg64& from) {
+    c.mov(scalar64(reg), from);
+    scalars_changed(reg, 2);
 }
 
 void Emitter::load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane) {
@@ -491,7 +496,7 @@ void Emitter::load_first_lane(const Reg32& to, const Operand& operand) {
     const int group = find_group(operand.value);
     if (group >= 0) write_back(groups_[static_cast<std::size_t>(group)], group);
     c.tzcnt(c.rcx, scalar64(kExec));
-    c.and_(c.ecx, static_cast<int>(kLanes) - 1);  // 64 if no lane is on
+    c.and_(c.ecx, static_cast<int>(kLanes) - 1);  // TZCNT gives 64 if no lane is on
     c.mov(to,
           c.dword[c.r13 + c.rcx * 4 + static_cast<std::size_t>(operand.value * sizeof(VgprRow))]);
 }

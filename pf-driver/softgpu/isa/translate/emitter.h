@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Emitter: writes the host code of one block, instruction by instruction. It keeps vector registers
-// of the guest in host registers across instructions, writes results only to the lanes that EXEC
-// enables, and reloads everything that a handler may have changed. The rows (rows_*.cpp) choose the
-// host instructions of each operation; they see operands as host registers.
+// Emitter: writes the host code of one block, instruction by instruction. Emitter keeps vector
+// registers of the guest in host registers across instructions, writes results only to the lanes
+// that EXEC enables, and reloads everything that a handler may have changed. The rows (rows_*.cpp)
+// choose the host instructions of each operation; their operands are host registers.
 //
 // A vector register of the guest occupies four zmm ("quarters" of 16 lanes). zmm0 to zmm23 are six
 // groups of four, which cache six registers; the other eight hold sources and temporaries of rows.
-// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, and the general registers that a call may
-// change (rax, rcx, rdx, rsi, rdi, r8 to r11). k0 and k7 collect a mask (keep_mask()).
+// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, the general registers that a call may
+// change (rax, rcx, rdx, rsi, rdi, r8 to r11), and rbp. k0 and k7 collect a mask (keep_mask()).
 //
 // Internal to isa/translate.
 #pragma once
@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,8 @@ using Xbyak::Zmm;
 
 inline constexpr unsigned kQuarters = 4, kQuarterLanes = 16;
 
-/// Where code continues after an instruction whose handler's outcome is not Next.
+/// The code to which a block jumps after the handler of one instruction has returned an outcome
+/// other than Next.
 struct Exit {
     Xbyak::Label label;
     bool is_used = false;
@@ -45,7 +47,7 @@ struct Exit {
 
 class Emitter {
 public:
-    /// `is_masked`: EXEC may disable lanes; else all lanes are on when the block begins.
+    /// `is_masked`: true if EXEC may disable lanes; else all lanes are on when the block begins.
     /// `find_pages`: the routine of write_find_pages().
     Emitter(Xbyak::CodeGenerator& code, const Block& block, std::uint32_t mode, bool is_masked,
             const std::byte* find_pages)
@@ -65,23 +67,22 @@ public:
     void call_handler(const Instruction& i);
     /// Writes changed vector registers back to memory; they stay cached.
     void flush();
-    /// Writes the slow ways, which call handlers, and the constants; to be called after all
-    /// instructions.
-    void write_rest();
+    /// Writes the slow paths, which call handlers, and the constants. Call this after the last
+    /// instruction. Calls `ends_early` before each slow path; false if `ends_early` returned true.
+    [[nodiscard]] bool write_slow_paths(const std::function<bool()>& ends_early);
 
     [[nodiscard]] bool is_ieee() const { return (mode_ & mode::kIeee) != 0; }
 
     // ---- vector operands
 
-    /// Prepares sources of 32 bits and the result: source() and result() are then valid for one
-    /// quarter after the other. False if the instruction has a form for which rows have no host
-    /// code.
+    /// Prepares sources of 32 bits and the result: source() and result() may then be called for
+    /// each quarter in turn. False if the instruction has a form for which rows have no host code.
     [[nodiscard]] bool start(const Instruction& i);
-    /// The same for an operation whose only result is a mask.
+    /// Like start(), for an operation whose only result is a mask.
     [[nodiscard]] bool start_compare(const Instruction& i);
-    /// The same for operations with 64-bit sources or results; adds no register to the cache.
+    /// Like start(), for operations with 64-bit sources or results; adds no register to the cache.
     [[nodiscard]] bool start_wide(const Instruction& i);
-    /// Source k of the quarter; the row must not change the register.
+    /// The register of source k of the quarter, which the caller must not change.
     Zmm source(unsigned k, unsigned quarter);
     /// Loads source k as 64-bit values, eight into each register, in the order of the host's unpack
     /// instructions. A source of 32 bits is zero-extended.
@@ -95,18 +96,18 @@ public:
     [[nodiscard]] Opmask under_exec(const Opmask& k, unsigned quarter) const {
         return is_masked_ ? k | Opmask(static_cast<int>(quarter) + 1) : k;
     }
-    /// Loads the quarter of a mask from the guest's pair of scalar registers at `place`.
-    void load_mask(const Opmask& k, std::uint32_t place, unsigned quarter);
+    /// Loads one quarter of the mask in the guest's scalar registers `reg` and `reg` + 1.
+    void load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter);
     /// Collects a mask, quarter by quarter in ascending order, in k0 and k7.
     void keep_mask(const Opmask& k, unsigned quarter);
-    /// Writes the collected mask to the pair at `place`.
-    void write_mask(std::uint32_t place);
-    /// Writes the same mask to another pair; to be called directly after write_mask().
-    void write_mask_again(std::uint32_t place);
+    /// Writes the collected mask to scalar registers `reg` and `reg` + 1.
+    void write_mask(std::uint32_t reg);
+    /// Writes the mask of write_mask() to another pair, too. Call this directly after write_mask().
+    void write_mask_again(std::uint32_t reg);
     /// k5 |= k6 & EXEC.
     void or_masks(unsigned quarter);
-    /// Joins the masks of the two halves of a quarter (k5 and k6, for eight 64-bit values each) to
-    /// the mask of its 16 lanes in k5, & EXEC. Changes `first` and `second`.
+    /// Joins the masks of the two halves of a quarter (k5 and k6, for eight 64-bit values each)
+    /// into the mask of its 16 lanes, & EXEC, in k5. Changes `first` and `second`.
     void join_masks(unsigned quarter, const Zmm& first, const Zmm& second);
 
     /// Sets all lanes of `to` to the value.
@@ -122,16 +123,18 @@ public:
 
     // ---- scalar operands
 
+    /// True if load() supports the operand: a scalar register or a constant.
     [[nodiscard]] static bool is_scalar_readable(const Operand& operand);
     void load(const Reg32& to, const Operand& operand);
     void load(const Reg64& to, const Operand& operand);
-    void store(std::uint32_t place, const Reg32& from);
-    void store(std::uint32_t place, const Reg64& from);
-    [[nodiscard]] Address scalar32(std::uint32_t place) const {
-        return c.dword[c.r12 + static_cast<std::size_t>(place * 4)];
+    /// Stores to the scalar register `reg`, 64 bits to `reg` and `reg` + 1.
+    void store(std::uint32_t reg, const Reg32& from);
+    void store(std::uint32_t reg, const Reg64& from);
+    [[nodiscard]] Address scalar32(std::uint32_t reg) const {
+        return c.dword[c.r12 + static_cast<std::size_t>(reg * 4)];
     }
-    [[nodiscard]] Address scalar64(std::uint32_t place) const {
-        return c.qword[c.r12 + static_cast<std::size_t>(place * 4)];
+    [[nodiscard]] Address scalar64(std::uint32_t reg) const {
+        return c.qword[c.r12 + static_cast<std::size_t>(reg * 4)];
     }
     [[nodiscard]] Address scc() const {
         return c.byte[c.r12 + static_cast<std::size_t>(offsetof(WaveState, scc))];
@@ -146,40 +149,43 @@ public:
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
     /// To be called after code that may have changed EXEC.
     void exec_changed();
-    /// So many scalar registers from `place` on have new values.
-    void scalars_changed(std::uint32_t place, std::uint32_t count);
+    /// To be called after code that has changed `count` scalar registers from `reg` on.
+    void scalars_changed(std::uint32_t reg, std::uint32_t count);
 
     // ---- memory operations
 
-    /// Two ways to do an instruction: `slow` calls its handler, and both end at `done`.
-    struct Ways {
+    /// Labels of an instruction with a fast and a slow path: the slow path, which calls the
+    /// handler, begins at `slow`; both paths end at `done`.
+    struct Paths {
         Xbyak::Label slow, done;
     };
-    /// Prepares vector registers that the instruction names; up to six. Sources that are needed
-    /// again are cached, and so are results unless `results` is 0.
-    void prepare_rows(const Instruction& i, unsigned results);
-    /// Begins code that may jump to the slow way, as long as it has not changed any register.
-    [[nodiscard]] Ways& begin_fast(const Instruction& i);
-    /// Ends it; the slow way is written behind the block's code.
-    void end_fast(Ways& ways) { c.L(ways.done); }
-    /// The number of the first lane that is on, into rcx; jumps to `none` if all lanes are off.
+    /// Prepares the vector registers that the instruction names, at most six: caches those that a
+    /// later instruction names as well. `results` is the number of result registers.
+    void prepare_registers(const Instruction& i, unsigned results);
+    /// Begins the fast path: code that may jump to the slow path until it changes a register.
+    [[nodiscard]] Paths& begin_fast(const Instruction& i);
+    /// Ends the fast path. The slow path is written after the block's code.
+    void end_fast(Paths& paths) { c.L(paths.done); }
+    /// Loads the number of the first lane that is on into rcx; jumps to `none` if all lanes are
+    /// off.
     void find_first_lane(Xbyak::Label& none);
-    /// The value of lane rcx; the row is one of prepare_rows().
+    /// Loads the value of lane rcx; prepare_registers() has prepared the register `row`.
     void load_found_lane(const Reg32& to, std::uint32_t row);
-    /// A quarter of a register for reading; `otherwise`: where it goes if it is not cached.
+    /// A quarter of a register for reading. If the register is not cached, loads it into
+    /// `otherwise`.
     Zmm quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise);
     void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
     [[nodiscard]] const std::byte* find_pages() const { return find_pages_; }
     [[nodiscard]] bool is_masked() const { return is_masked_; }
-    /// The lanes of a quarter that are on; only if is_masked().
+    /// The mask of the lanes of a quarter that are on; only if is_masked().
     [[nodiscard]] static Opmask lanes_on(unsigned quarter) {
         return Opmask(static_cast<int>(quarter) + 1);
     }
-    /// Lanes that are off become 0.
+    /// `to` with a mask that zeroes the lanes that are off.
     [[nodiscard]] Zmm or_zero(const Zmm& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) | c.T_z : to;
     }
-    /// Lanes that are off keep their contents.
+    /// `to` with a mask under which lanes that are off keep their contents.
     template <class To> [[nodiscard]] To or_same(const To& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) : to;
     }
@@ -223,28 +229,29 @@ private:
     void quarter_of(const Zmm& to, std::uint32_t row, unsigned quarter);
     void load_masks();
     void call(const Instruction& i, Exit& exit);
-    void write_slow_ways();
     void write_constants();
-    void hold(std::uint32_t row, bool is_loaded);
+    void pin_row(std::uint32_t row, bool is_loaded);
     Xbyak::Label& label_of(std::uint32_t value);
 
-    /// The state at the begin of the fast way, from which the slow way starts.
-    struct SlowWay {
-        Ways ways;
+    /// A slow path, and the register cache at its beginning: that of the beginning of the fast
+    /// path.
+    struct SlowPath {
+        Paths paths;
         const Instruction* instruction = nullptr;
         Exit* exit = nullptr;
         std::array<Group, kGroups> groups{};
         bool has_masks = false;
     };
+    void write_slow_path(SlowPath& path);
 
     const Block& block_;
     const std::uint32_t mode_;
     bool is_masked_;
-    bool has_masks_ = false;  ///< k1 to k4 hold EXEC
+    bool has_masks_ = false;  ///< true if k1 to k4 hold EXEC
     const std::byte* const find_pages_;
     std::size_t at_ = 0;
-    Exit* exit_ = nullptr;           ///< of the present instruction
-    std::deque<SlowWay> slow_ways_;  ///< a deque, because labels must not move
+    Exit* exit_ = nullptr;             ///< exit of the present instruction
+    std::deque<SlowPath> slow_paths_;  ///< a deque, because labels must not move
     std::array<Group, kGroups> groups_{};
     std::array<Source, 3> sources_{};
     int result_group_ = 0;
@@ -253,7 +260,8 @@ private:
     std::vector<std::pair<std::uint32_t, Xbyak::Label>> constants_;
 };
 
-/// Writes the host code of one instruction; false: call its handler instead.
+/// Writes the host code of one instruction. False if it has written none: the block then calls the
+/// handler.
 using EmitRow = bool (*)(Emitter&, const Instruction&);
 using EmitTable = std::array<EmitRow, kOpCount + 1>;
 

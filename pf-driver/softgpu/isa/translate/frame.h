@@ -31,7 +31,7 @@ struct Frame {
     /// Value of `epoch` for which translated code is valid.
     const std::uint64_t* valid_epoch = nullptr;
     std::uint64_t vgpr_count = 0;
-    // memory: the pages that the port knows, and the epoch that ends them
+    // memory: the translations that the port keeps, and the epoch that ends them
     const mem::Port::Entry* pages = nullptr;
     const std::atomic<std::uint64_t>* page_epoch = nullptr;
     /// Upper 32 bits of the windows of flat addresses.
@@ -39,7 +39,7 @@ struct Frame {
     std::uint64_t private_window = 0;
     std::byte* lds = nullptr;
     std::uint64_t lds_bytes = 0;
-    // set by translated code on its way out
+    // set when translated code leaves
     /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;
     const Instruction* first = nullptr;  ///< first instruction of the block of `last`

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // Host code of loads and stores: global and flat memory, LDS, scalar memory. The rows of
-// memory.def, ds.def and smem.def say what a row moves. Places finds where; its slow way calls the
-// handler. Whatever is not here, such as scratch, buffers, atomics and halves of registers, calls
-// its handler always.
+// memory.def, ds.def and smem.def define what an operation moves. AddressChecks writes the checks
+// of the addresses; if a check fails, the slow path calls the handler. Operations without a row
+// here (scratch, buffers, atomics, scalar stores, stores of more than two words or to two
+// addresses, loads into halves of registers) always call their handlers.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <span>
 #include <type_traits>
 
-#include "pf-driver/softgpu/isa/translate/places.h"
+#include "pf-driver/softgpu/isa/translate/address_checks.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -25,9 +26,9 @@ constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 /// The names that the rows of *.def use.
 enum class Part : std::uint8_t { Whole, Low, High };
 
-/// Words that a lane moves between one place and registers that follow each other.
+/// The words that a lane moves between consecutive memory and consecutive registers.
 struct Piece {
-    u32 offset;  ///< bytes behind the lane's place
+    u32 offset;  ///< bytes after the lane's address
     u32 row;     ///< the first register
 };
 
@@ -64,7 +65,7 @@ const Opmask& lanes_to_clear(Emitter& e, unsigned quarter) {
     return e.c.k5;
 }
 
-/// The first, or the last, eight lanes of a quarter as mask of 64-bit values; may be k5.
+/// `to` under the mask of the first, or the last, eight lanes of a quarter; may change k5.
 template <class To> To under_half(Emitter& e, const To& to, unsigned quarter, unsigned half) {
     constexpr std::uint8_t half_lanes = 8;
     if (!e.is_masked()) return to;
@@ -73,12 +74,12 @@ template <class To> To under_half(Emitter& e, const To& to, unsigned quarter, un
     return to | e.c.k5;
 }
 
-/// Eight pairs of words.
+/// Bytes of half a quarter: eight pairs of words.
 constexpr u32 kHalfBytes = 64;
 
 // ---- loads of words
 
-void load_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+void load_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm first(28), second(29), out(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
@@ -96,7 +97,7 @@ void load_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
     }
 }
 
-void load_one(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+void load_one(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(29);
     for (u32 k = 0; k < words; ++k)
         for (unsigned q = 0; q < kQuarters; ++q) {
@@ -106,7 +107,7 @@ void load_one(Emitter& e, const Places& at, const Piece& piece, u32 words) {
         }
 }
 
-void load_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+void load_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(29);
     for (u32 k = 0; k < words; ++k)
         for (unsigned q = 0; q < kQuarters; ++q) {
@@ -117,8 +118,9 @@ void load_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
         }
 }
 
-/// Three ways: lanes that follow each other, lanes at one place, any lanes.
-void load_words(Emitter& e, Places& at, std::span<const Piece> pieces, u32 words) {
+/// Writes three paths: for lanes at consecutive addresses (one or two words only), for lanes at one
+/// address, and for all other lanes.
+void load_words(Emitter& e, AddressChecks& at, std::span<const Piece> pieces, u32 words) {
     Label no_run, no_one, done;
     if (words <= 2) {
         at.expect_run(words * 4, no_run);
@@ -143,7 +145,7 @@ template <class T> void load_extended(Emitter& e, const Zmm& to, const Xbyak::Re
     if constexpr (std::is_same_v<T, i16>) e.c.vpmovsxwd(to, e.c.yword[from]);
 }
 
-/// Extends the part of each word that was read for it.
+/// Extends the low byte or half of each word, which is a T, to the whole word.
 template <class T> void extend(Emitter& e, const Zmm& value) {
     constexpr std::uint8_t others = 32 - 8 * sizeof(T);
     e.c.vpslld(value, value, others);
@@ -153,8 +155,9 @@ template <class T> void extend(Emitter& e, const Zmm& value) {
         e.c.vpsrld(value, value, others);
 }
 
-/// Other lanes are gathered as whole words, if those are in reach.
-template <class T> void load_parts(Emitter& e, Places& at, const Piece& piece) {
+/// Lanes that are not at consecutive addresses are gathered as whole words, if the whole words are
+/// in the page or in LDS.
+template <class T> void load_parts(Emitter& e, AddressChecks& at, const Piece& piece) {
     Label no_run, done;
     const Zmm value(29);
     at.expect_run(sizeof(T), no_run);
@@ -177,13 +180,13 @@ template <class T> void load_parts(Emitter& e, Places& at, const Piece& piece) {
 
 // ---- stores
 
-/// Pairs of words of eight lanes, in their order.
+/// Pairs of words of the first, or the last, eight lanes of a quarter, in the order of lanes.
 void pairs_of(Emitter& e, const Zmm& to, const Piece& piece, unsigned quarter, unsigned half) {
     permute(e, to, half == 0 ? kPairs.first_pairs : kPairs.last_pairs,
             e.quarter(piece.row, quarter, Zmm(28)), e.quarter(piece.row + 1, quarter, Zmm(29)));
 }
 
-void store_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
         const Xbyak::Address to = e.c.zword[at.first_of(q, piece.offset)];
@@ -194,15 +197,16 @@ void store_run(Emitter& e, const Places& at, const Piece& piece, u32 words) {
         for (unsigned half = 0; half < 2; ++half) {
             pairs_of(e, value, piece, q, half);
             const u32 offset = piece.offset + half * kHalfBytes;
-            const Xbyak::Address place = e.c.zword[at.first_of(q, offset)];
-            e.c.vmovdqu64(under_half(e, place, q, half), value);
+            const Xbyak::Address half_to = e.c.zword[at.first_of(q, offset)];
+            e.c.vmovdqu64(under_half(e, half_to, q, half), value);
         }
     }
 }
 
-/// The host scatters in the order of lanes, so that of several lanes at one place the last one's
-/// value stays (Intel SDM, VPSCATTERDD). Whole pairs, because lanes may overlap by one word.
-void store_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
+/// The host scatters in the order of lanes, so that of several lanes at one address the last one's
+/// value stays (Intel SDM, VPSCATTERDD). Scatters pairs of words as a whole, because lanes may
+/// overlap by one word.
+void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
@@ -212,8 +216,8 @@ void store_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
         }
         for (unsigned half = 0; half < 2; ++half) {
             constexpr std::uint8_t half_lanes = 8;
-            const Ymm index(half == 0 ? Places::index(q).getIdx() : 31);
-            if (half == 1) e.c.vextracti64x4(index, Places::index(q), 1);
+            const Ymm index(half == 0 ? AddressChecks::index(q).getIdx() : 31);
+            if (half == 1) e.c.vextracti64x4(index, AddressChecks::index(q), 1);
             pairs_of(e, value, piece, q, half);
             const Opmask& lanes = lanes_to_clear(e, q);
             if (half == 1) e.c.kshiftrw(lanes, lanes, half_lanes);
@@ -222,7 +226,7 @@ void store_each(Emitter& e, const Places& at, const Piece& piece, u32 words) {
     }
 }
 
-void store_words(Emitter& e, Places& at, const Piece& piece, u32 words) {
+void store_words(Emitter& e, AddressChecks& at, const Piece& piece, u32 words) {
     Label no_run, done;
     at.expect_run(words * 4, no_run);
     store_run(e, at, piece, words);
@@ -232,9 +236,10 @@ void store_words(Emitter& e, Places& at, const Piece& piece, u32 words) {
     e.c.L(done);
 }
 
-/// Bytes and halves, from bit `shift` of the register on. Only lanes that follow each other.
+/// Stores bytes or halves, from bit `shift` of the register on. Lanes that are not at consecutive
+/// addresses take the slow path.
 template <class T>
-void store_parts(Emitter& e, Places& at, const Piece& piece, u32 shift, Label& slow) {
+void store_parts(Emitter& e, AddressChecks& at, const Piece& piece, u32 shift, Label& slow) {
     const Zmm value(30);
     at.expect_run(sizeof(T), slow);
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -253,8 +258,8 @@ void store_parts(Emitter& e, Places& at, const Piece& piece, u32 shift, Label& s
 
 // ---- the rows of vector memory
 
-/// `Count` words, or one byte or half.
-template <class T, u32 Count> void load(Emitter& e, Places& at, const Piece& piece) {
+/// Loads `Count` words, or one byte or half.
+template <class T, u32 Count> void load(Emitter& e, AddressChecks& at, const Piece& piece) {
     if constexpr (sizeof(T) == 4)
         load_words(e, at, std::span(&piece, 1), Count);
     else
@@ -262,7 +267,7 @@ template <class T, u32 Count> void load(Emitter& e, Places& at, const Piece& pie
 }
 
 template <class T, u32 Count, Part P>
-void store(Emitter& e, Places& at, const Piece& piece, Label& slow) {
+void store(Emitter& e, AddressChecks& at, const Piece& piece, Label& slow) {
     constexpr u32 shift = P == Part::High ? 16 : 0;
     if constexpr (sizeof(T) == 4)
         store_words(e, at, piece, Count);
@@ -271,24 +276,24 @@ void store(Emitter& e, Places& at, const Piece& piece, Label& slow) {
 }
 
 template <class T, u32 Count> bool global_load(Emitter& e, const Instruction& i) {
-    e.prepare_rows(i, Count);
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    e.prepare_registers(i, Count);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     at.in_page(i, Count * sizeof(T), Access::Read);
     const Piece piece{0, i.dst};
     load<T, Count>(e, at, piece);
-    e.end_fast(ways);
+    e.end_fast(paths);
     return true;
 }
 
 template <class T, u32 Count, Part P> bool global_store(Emitter& e, const Instruction& i) {
-    e.prepare_rows(i, 0);
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    e.prepare_registers(i, 0);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     at.in_page(i, Count * sizeof(T), Access::Write);
     const Piece piece{0, i.src[1].value};
-    store<T, Count, P>(e, at, piece, ways.slow);
-    e.end_fast(ways);
+    store<T, Count, P>(e, at, piece, paths.slow);
+    e.end_fast(paths);
     return true;
 }
 
@@ -298,7 +303,7 @@ template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
     return nullptr;
 }
 
-/// Stores of three and four words call the handler, which keeps lanes that overlap in order.
+/// Stores of three and four words call the handler, which stores overlapping lanes in lane order.
 template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() {
     constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
     if constexpr (is_covered && Count <= 2) return &global_store<T, Count, P>;
@@ -308,14 +313,14 @@ template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() 
 // ---- the rows of LDS
 
 template <class T, u32 Count> bool lds_load(Emitter& e, const Instruction& i) {
-    e.prepare_rows(i, Count);
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    e.prepare_registers(i, Count);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     const u32 offset = static_cast<u32>(i.imm);
     at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.dst};
     load<T, Count>(e, at, piece);
-    e.end_fast(ways);
+    e.end_fast(paths);
     return true;
 }
 
@@ -324,24 +329,24 @@ template <class T, u32 Stride> bool lds_load_two(Emitter& e, const Instruction& 
     const u32 offsets = static_cast<u32>(i.imm);
     const std::array pieces{Piece{(offsets & byte) * Stride, i.dst},
                             Piece{(offsets >> 8 & byte) * Stride, i.dst + words}};
-    e.prepare_rows(i, 2 * words);
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    e.prepare_registers(i, 2 * words);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     at.in_lds(i.src[0].value, std::max(pieces[0].offset, pieces[1].offset) + u32{sizeof(T)});
     load_words(e, at, pieces, words);
-    e.end_fast(ways);
+    e.end_fast(paths);
     return true;
 }
 
 template <class T, u32 Count, Part P> bool lds_store(Emitter& e, const Instruction& i) {
-    e.prepare_rows(i, 0);
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    e.prepare_registers(i, 0);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     const u32 offset = static_cast<u32>(i.imm);
     at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.src[1].value};
-    store<T, Count, P>(e, at, piece, ways.slow);
-    e.end_fast(ways);
+    store<T, Count, P>(e, at, piece, paths.slow);
+    e.end_fast(paths);
     return true;
 }
 
@@ -357,7 +362,7 @@ template <class T, u32 Count, Part P> constexpr EmitRow lds_store_row() {
 
 // ---- scalar memory
 
-/// Words at the address in rax to scalar registers.
+/// Copies the words at r11 + rdx (scalar_in_page()) to scalar registers.
 void copy_scalars(Emitter& e, u32 dst, u32 words) {
     const Xbyak::Address to = e.scalar32(dst), from = e.c.ptr[e.c.r11 + e.c.rdx];
     if (words == 1) {
@@ -383,8 +388,8 @@ template <u32 Count> bool scalar_load(Emitter& e, const Instruction& i) {
     const Operand& offset = i.src[1];
     const bool has_offset = offset.kind != OperandKind::None;
     if (has_offset && !Emitter::is_scalar_readable(offset)) return false;
-    Emitter::Ways& ways = e.begin_fast(i);
-    Places at(e, ways);
+    Emitter::Paths& paths = e.begin_fast(i);
+    AddressChecks at(e, paths);
     e.c.mov(e.c.rax, e.scalar64(i.src[0].value));
     if (i.imm != 0) e.c.add(e.c.rax, static_cast<u32>(i.imm));
     if (has_offset) {
@@ -393,7 +398,7 @@ template <u32 Count> bool scalar_load(Emitter& e, const Instruction& i) {
     }
     at.scalar_in_page(Count * 4);
     copy_scalars(e, i.dst, Count);
-    e.end_fast(ways);
+    e.end_fast(paths);
     e.scalars_changed(i.dst, Count);
     return true;
 }

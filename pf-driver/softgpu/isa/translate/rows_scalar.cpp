@@ -34,7 +34,7 @@ template <class Reg, class Write> bool two(Emitter& e, const Instruction& i, Wri
     return true;
 }
 
-/// As two(), but loads only 32 bits of the count: the host uses only its low five or six bits.
+/// Like two(), but loads only 32 bits of the shift count: the host uses its low five or six bits.
 template <class Reg, class Write> bool shift(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
@@ -79,7 +79,7 @@ bool test_constant(Emitter& e, const Instruction& i, bool is_signed, Write write
     return true;
 }
 
-/// S_*_SAVEEXEC: the old EXEC goes to the destination before the new one takes effect.
+/// S_*_SAVEEXEC: stores the old EXEC to the destination, then the new EXEC.
 template <class Write> bool save_exec(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0])) return false;
     constexpr u32 exec = static_cast<u32>(ScalarReg::Exec);

@@ -53,7 +53,7 @@ void high_product(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, Multipl
     e.c.vmovdqa32(to, even);
 }
 
-/// Low 24 bits of `from`, sign-extended or not.
+/// Low 24 bits of `from`, sign-extended or zero-extended.
 void low_24(Emitter& e, const Zmm& to, const Zmm& from, bool is_signed) {
     constexpr std::uint8_t unused = 8;
     e.c.vpslld(to, from, unused);
@@ -206,7 +206,7 @@ void fill_floats(EmitTable& table) {
 
 // ---- masks as operands
 
-/// Source 2 is a mask: lanes in it take source 1, the others source 0.
+/// Source 2 is a mask: the result is source 1 in the lanes of the mask, else source 0.
 bool conditional_move(Emitter& e, const Instruction& i) {
     const Operand& mask = i.src[2];
     if (mask.kind != OperandKind::Scalar || !e.start(i)) return false;

@@ -7,8 +7,8 @@
 #include <array>
 #include <bit>
 
+#include "pf-driver/softgpu/isa/translate/address_checks.h"
 #include "pf-driver/softgpu/isa/translate/emitter.h"
-#include "pf-driver/softgpu/isa/translate/places.h"
 
 namespace vgpu::softgpu::isa {
 
@@ -30,16 +30,19 @@ std::uint64_t address(const void* of) {
 class BlockWriter {
 public:
     BlockWriter(Xbyak::CodeGenerator& code, Block& block, std::uint32_t mode,
-                const Routines& routines)
-        : c(code), block_(block), mode_(mode), routines_(routines) {}
+                const Routines& routines, const StopCheck& must_stop)
+        : c(code), block_(block), mode_(mode), routines_(routines), must_stop_(must_stop) {}
 
-    void write();
+    /// False if the code is not complete, because of `must_stop` or for lack of room.
+    [[nodiscard]] bool write();
     /// Offset of the exit of link `which`, to which the link points at first.
     [[nodiscard]] std::size_t link_offset(std::size_t which) const { return link_at_[which]; }
+    [[nodiscard]] bool is_stopped() const { return is_stopped_; }
 
 private:
     void head();
-    void body(bool is_masked);
+    [[nodiscard]] bool body(bool is_masked);
+    [[nodiscard]] bool ends_early();
     bool branch(Emitter& emitter, const Instruction& i);
     void link(std::size_t which);
     void exits();
@@ -50,17 +53,27 @@ private:
     Block& block_;
     const std::uint32_t mode_;
     const Routines& routines_;
+    const StopCheck& must_stop_;
+    bool is_stopped_ = false;
     Label leave_at_head_, masked_;
-    std::array<Exit, DecodeCache::kBlockInstructions> failed_;
+    std::array<Exit, DecodeCache::kBlockInstructions> handler_exits_;
     std::array<std::size_t, 2> link_at_{};
 };
 
-void BlockWriter::write() {
+bool BlockWriter::write() {
     head();
-    body(false);
+    if (!body(false)) return false;
     c.L(masked_);
-    body(true);
+    if (!body(true)) return false;
     exits();
+    return true;
+}
+
+/// A translation of a block takes longer than a stop may take, so the stop flag is read between
+/// instructions. Also true if the code does not fit, because the rest would be useless.
+bool BlockWriter::ends_early() {
+    is_stopped_ = must_stop_();
+    return is_stopped_ || Xbyak::GetError() != Xbyak::ERR_NONE;
 }
 
 /// The checks that the run loop makes before a block, except for address watches: the run loop
@@ -83,17 +96,18 @@ void BlockWriter::head() {
     c.cmp(c.eax, mode_ & mode::kTranslated);
     c.jne(leave_at_head_, kNear);
     constexpr std::size_t exec = static_cast<std::size_t>(ScalarReg::Exec) * 4;
-    c.cmp(c.qword[c.r12 + exec], ~0u);  // sign-extended
+    c.cmp(c.qword[c.r12 + exec], ~0u);  // the immediate is sign-extended
     c.jne(masked_, kNear);
 }
 
-void BlockWriter::body(bool is_masked) {
+bool BlockWriter::body(bool is_masked) {
     Emitter emitter(c, block_, mode_, is_masked, routines_.find_pages);
     const EmitTable& rows = emit_rows();
     bool has_branched = false;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
+        if (ends_early()) return false;
         const Instruction& i = block_.code[at];
-        emitter.begin(at, failed_[at]);
+        emitter.begin(at, handler_exits_[at]);
         has_branched = i.ends_block && branch(emitter, i);
         if (has_branched) break;
         const EmitRow row = rows[static_cast<std::size_t>(i.op)];
@@ -104,11 +118,11 @@ void BlockWriter::body(bool is_masked) {
         emitter.flush();
         link(0);
     }
-    emitter.write_rest();
+    return emitter.write_slow_paths([this] { return ends_early(); });
 }
 
-/// Writes a branch of SOPP: link 0 leads behind the branch, link 1 to its target. False if the
-/// instruction is not such a branch.
+/// Writes a branch of SOPP: link 0 leads to the instruction after the branch, link 1 to the target.
+/// False if the instruction is not such a branch.
 bool BlockWriter::branch(Emitter& emitter, const Instruction& i) {
     constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
     constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
@@ -162,9 +176,9 @@ void BlockWriter::link_exit(std::size_t which, std::uint64_t pc) {
 void BlockWriter::exits() {
     const Instruction& last = block_.code.back();
     constexpr std::uint64_t address_bits = 0xfffffffffffc;
-    const std::uint64_t behind = last.pc + last.size;
-    const std::uint64_t target = behind + static_cast<std::uint64_t>(std::int64_t{last.imm} * 4);
-    link_exit(0, last.ends_block ? behind & address_bits : behind);
+    const std::uint64_t next_pc = last.pc + last.size;
+    const std::uint64_t target = next_pc + static_cast<std::uint64_t>(std::int64_t{last.imm} * 4);
+    link_exit(0, last.ends_block ? next_pc & address_bits : next_pc);
     link_exit(1, target & address_bits);
     c.L(leave_at_head_);
     c.mov(c.rax, block_.pc);
@@ -173,8 +187,8 @@ void BlockWriter::exits() {
     jump_to_leave();
     Label common;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
-        if (!failed_[at].is_used) continue;
-        c.L(failed_[at].label);
+        if (!handler_exits_[at].is_used) continue;
+        c.L(handler_exits_[at].label);
         c.mov(c.rcx, address(&block_.code[at]));
         c.jmp(common, kNear);
     }
@@ -184,6 +198,13 @@ void BlockWriter::exits() {
     c.mov(VGPU_FRAME(c, first), c.rcx);
     c.movzx(c.eax, c.al);
     jump_to_leave();
+}
+
+/// Executes a serializing instruction. Without one, a processor may execute old code after code was
+/// written through another mapping (Intel SDM, "Handling Self- and Cross-Modifying Code").
+void serialize() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    __cpuid(0, a, b, c, d);
 }
 
 }  // namespace
@@ -204,32 +225,25 @@ Translator::~Translator() {
     reset();
 }
 
-/// A processor is certain to execute code that was written through another mapping only after a
-/// serializing instruction (Intel SDM, "Handling Self- and Cross-Modifying Code").
-void serialize() {
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    __cpuid(0, a, b, c, d);
-}
-
 /// Lets `write` emit code into the last chunk, through the writable mapping. The code must not
-/// depend on its address, because it runs at another one. Returns its address in the executable
-/// mapping; nullptr if the chunk has no room for it.
-template <class Write> const std::byte* Translator::place(Write write) {
+/// depend on its address, because it runs at another address. Returns the address of the code in
+/// the executable mapping; nullptr if the chunk has no room, or if `write` returns false.
+template <class Write> const std::byte* Translator::append_code(Write write) {
     constexpr std::size_t line = 64;
     const CodeChunk& chunk = chunks_.back();
     const std::size_t room = CodeMemory::kChunk.count - used_;
     if (room < line) return nullptr;
     Xbyak::ClearError();
     Xbyak::CodeGenerator code(room, chunk.write + used_);
-    write(code);
-    if (Xbyak::GetError() != Xbyak::ERR_NONE) return nullptr;
+    if (!write(code) || Xbyak::GetError() != Xbyak::ERR_NONE) return nullptr;
     serialize();
     const std::byte* const run = chunk.run + used_;
     used_ += (code.getSize() + line - 1) / line * line;
     return run;
 }
 
-/// The first chunk also gets the code that enters and leaves translated code.
+/// The first chunk also receives the code that enters and leaves translated code. False if the VF's
+/// share has no chunk left.
 bool Translator::add_chunk() {
     const CodeChunk chunk = share_.take();
     if (chunk.write == nullptr) return false;
@@ -241,7 +255,7 @@ bool Translator::add_chunk() {
 
 void Translator::write_entry() {
     std::size_t leave = 0, find_pages = 0;
-    const std::byte* const run = place([&](Xbyak::CodeGenerator& c) {
+    const std::byte* const run = append_code([&](Xbyak::CodeGenerator& c) {
         const std::array saved{c.rbx, c.rbp, c.r12, c.r13, c.r14};
         for (const Reg64& reg : saved) c.push(reg);
         c.mov(c.rbx, c.rdi);
@@ -255,30 +269,36 @@ void Translator::write_entry() {
         c.ret();
         find_pages = c.getSize();
         write_find_pages(c);
+        return true;
     });
     enter_ = std::bit_cast<Enter>(run);
     routines_ = {run + leave, run + find_pages};
 }
 
-bool Translator::write_block(Block& block, std::uint32_t mode) {
+Translation Translator::write_block(Block& block, std::uint32_t mode, const StopCheck& must_stop) {
     std::array<std::size_t, 2> links{};
-    const std::byte* const run = place([&](Xbyak::CodeGenerator& code) {
-        BlockWriter writer(code, block, mode, routines_);
-        writer.write();
+    bool is_stopped = false;
+    const std::byte* const run = append_code([&](Xbyak::CodeGenerator& code) {
+        BlockWriter writer(code, block, mode, routines_, must_stop);
+        const bool is_complete = writer.write();
+        is_stopped = writer.is_stopped();
         for (std::size_t which = 0; which < links.size(); ++which)
             links[which] = writer.link_offset(which);
+        return is_complete;
     });
-    if (run == nullptr) return false;
+    if (is_stopped) return Translation::Stopped;
+    if (run == nullptr) return Translation::Full;
     block.head = run;
     for (std::size_t which = 0; which < links.size(); ++which)
         block.links[which] = run + links[which];
-    return true;
+    return Translation::Done;
 }
 
-bool Translator::translate(Block& block, std::uint32_t mode) {
-    if (chunks_.empty() && !add_chunk()) return false;
-    if (write_block(block, mode)) return true;
-    return add_chunk() && write_block(block, mode);
+Translation Translator::translate(Block& block, std::uint32_t mode, const StopCheck& must_stop) {
+    if (chunks_.empty() && !add_chunk()) return Translation::Full;
+    const Translation first = write_block(block, mode, must_stop);
+    if (first != Translation::Full || !add_chunk()) return first;
+    return write_block(block, mode, must_stop);
 }
 
 bool Translator::is_own(const void* head) const {

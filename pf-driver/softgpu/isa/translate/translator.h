@@ -12,6 +12,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "pf-driver/softgpu/isa/translate/code_memory.h"
@@ -21,32 +22,42 @@ namespace vgpu::softgpu::isa {
 
 struct Block;
 
-/// Whether this processor has the extensions that translated code uses: the AVX-512 of Ice Lake and
+/// True if this processor has the extensions that translated code uses: the AVX-512 of Ice Lake and
 /// Zen 4, and BMI2.
 [[nodiscard]] bool can_translate();
 
-/// Whether the operation has host code; if not, translated code calls its handler.
+/// True if the operation has host code. If not, translated code calls its handler.
 [[nodiscard]] bool has_host_code(Op op);
 
 /// Code that all blocks of a Translator use.
 struct Routines {
-    const std::byte* leave = nullptr;       ///< back to run()
-    const std::byte* find_pages = nullptr;  ///< write_find_pages()
+    const std::byte* leave = nullptr;       ///< returns to run()
+    const std::byte* find_pages = nullptr;  ///< written by write_find_pages()
+};
+
+/// Called before a translation writes an instruction or a slow path; true ends the translation.
+using StopCheck = std::function<bool()>;
+
+enum class Translation : std::uint8_t {
+    Done,
+    Stopped,  ///< StopCheck returned true; the block has not changed
+    Full,     ///< code memory has no room; the block has not changed
 };
 
 class Translator {
 public:
-    /// Takes chunks from `share` as the code grows.
+    /// Allocates chunks from `share` as the code grows.
     explicit Translator(CodeShare& share);
     ~Translator();
     Translator(const Translator&) = delete;
     Translator& operator=(const Translator&) = delete;
 
-    /// Sets block.head and block.links. The code runs only for waves whose MODE equals `mode` in
-    /// the bits of mode::kTranslated. False if code memory is full.
-    [[nodiscard]] bool translate(Block& block, std::uint32_t mode);
-    /// Runs translated code, beginning with the block at `head`. Returns the outcome of the last
-    /// instruction.
+    /// If Done, block.head and block.links are set. The code runs only for waves whose MODE equals
+    /// `mode` in the bits of mode::kTranslated.
+    [[nodiscard]] Translation translate(Block& block, std::uint32_t mode,
+                                        const StopCheck& must_stop);
+    /// Runs translated code, beginning with the block at `head`. Returns the outcome of the handler
+    /// that ended the run; Next if the code left between two blocks.
     [[nodiscard]] Outcome run(Frame& frame, const void* head) const {
         assert(is_own(head) && "this code belongs to another cache");
         return static_cast<Outcome>(enter_(&frame, head));
@@ -56,16 +67,17 @@ public:
     void reset();
     [[nodiscard]] bool has_code() const { return !chunks_.empty(); }
 
-    /// Times that the interpreter runs a block before it is translated.
+    /// Number of times that the interpreter runs a block before it is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return share_.hot_runs(); }
 
 private:
-    /// For assertions: whether code lies in a chunk of this translator.
+    /// True if code lies in a chunk of this translator; for assertions.
     [[nodiscard]] bool is_own(const void* head) const;
     [[nodiscard]] bool add_chunk();
-    [[nodiscard]] bool write_block(Block& block, std::uint32_t mode);
+    [[nodiscard]] Translation write_block(Block& block, std::uint32_t mode,
+                                          const StopCheck& must_stop);
     void write_entry();
-    template <class Write> [[nodiscard]] const std::byte* place(Write write);
+    template <class Write> [[nodiscard]] const std::byte* append_code(Write write);
 
     CodeShare& share_;
     std::vector<CodeChunk> chunks_;  ///< the last one is being filled

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Stay: the present stay on the engine: its VF, its start, its deadline, and whether it is being
-// stopped.
+// TimeSlice: one period of a VF on the engine, with its start, its deadline and its phase.
 //
 //             begin()                        stop()                       end()
 //   Parked ------------> Running ------------------------> Parking ------------> Parked
 //
-// Guarded by the engine's lock. The engine also knows when no worker is inside the VF any more.
+// Guarded by the engine's lock. The engine calls end() when no worker is inside the VF any more.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A VF as the engine sees it; GpuVf owns it. It outlives the engine's use of it.
+/// A VF as the engine sees it. GpuVf owns the Context, which exists as long as the engine uses it.
 struct Context {
     VfId vf;
     /// Workers hold it for packets and to get and return groups, never while a group runs.
@@ -30,18 +29,18 @@ struct Context {
     std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
 };
 
-/// One stay of a VF on the engine.
+/// One time slice of a VF on the engine.
 struct RunReport {
-    std::uint64_t stay = 0;  ///< Stay::number()
+    std::uint64_t time_slice = 0;  ///< TimeSlice::number()
     VfId vf{};
     Nanoseconds start{};             ///< clock at run()
     Nanoseconds end{};               ///< clock when the last worker was out
-    Nanoseconds park{};              ///< the part after the stop request
-    Nanoseconds idle{};              ///< the idle periods that out_of_work() reported
+    Nanoseconds park{};              ///< time from the stop request to `end`
+    Nanoseconds idle{};              ///< sum of the reported idle periods
     std::uint64_t instructions = 0;  ///< wave instructions retired
 };
 
-class Stay {
+class TimeSlice {
 public:
     enum class Phase : std::uint8_t { Parked, Running, Parking };
 
@@ -49,9 +48,9 @@ public:
     [[nodiscard]] bool is_running() const { return phase_ == Phase::Running; }
     /// nullptr if no VF is on the engine.
     [[nodiscard]] Context* context() const { return context_; }
-    /// Differs from stay to stay, also for the same VF.
+    /// Differs from time slice to time slice, also for the same VF.
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// nullopt if the stay has no limit.
+    /// nullopt if the time slice has no limit.
     [[nodiscard]] std::optional<Nanoseconds> deadline() const { return deadline_; }
 
     void begin(Context& context, Nanoseconds now, std::optional<Nanoseconds> quantum) {

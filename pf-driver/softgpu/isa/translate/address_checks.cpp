@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "pf-driver/softgpu/isa/translate/places.h"
+#include "pf-driver/softgpu/isa/translate/address_checks.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ constexpr u32 kEntryShift = std::countr_zero(sizeof(Port::Entry));
 
 /// Comparisons of unsigned integers (Intel SDM, VPCMPUD).
 constexpr std::uint8_t kDifferent = 4, kGreater = 6;
-/// Distances below the stack pointer.
+/// Offsets below the stack pointer, in bytes.
 constexpr std::size_t kSpillWord = 8, kSpillBases = 48;
 /// Truth table of VPTERNLOG: a | (b ^ c).
 constexpr std::uint8_t kOrDifference = 0xf6;
@@ -29,21 +29,22 @@ constexpr std::uint8_t kOrDifference = 0xf6;
 
 using Steps = std::array<u32, kLanes>;
 
-/// Distance of each lane from lane 0, by the distance of two lanes.
+/// For each distance of neighbouring lanes in bytes: the distance of each lane from lane 0.
 struct alignas(64) StepTable {
-    std::array<Steps, Places::kMaxStep + 1> by_step;
+    std::array<Steps, AddressChecks::kMaxStep + 1> by_step;
 };
 
 constexpr StepTable kSteps = [] {
     StepTable out{};
-    for (u32 step = 0; step <= Places::kMaxStep; ++step)
+    for (u32 step = 0; step <= AddressChecks::kMaxStep; ++step)
         for (u32 lane = 0; lane < kLanes; ++lane) out.by_step[step][lane] = lane * step;
     return out;
 }();
 
-/// rax is an address, rsi its low word. The low words for which all bytes of an access are in the
-/// page of rax are r10d to r10d + r8d, if `last` is the last place in a page for it. rdx: the low
-/// word at which the page begins, which is negative if no low word reaches its first byte.
+/// Finds the low words with which an access stays in the page of an address. In: rax is the
+/// address, rsi its low word, `last` the last offset in a page at which the access fits. Out: r10d
+/// to r10d + r8d are these low words; rdx is the low word at which the page begins, negative if
+/// that is below 0.
 void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     c.mov(c.edx, c.eax);
@@ -52,7 +53,7 @@ void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label&
     c.ja(none, kNear);
     c.neg(c.rdx);
     c.add(c.rdx, c.rsi);
-    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative: rsi is not behind it
+    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative: at least rsi
     c.mov(c.r9, c.r8);
     c.shr(c.r9, word_bits);  // low words would wrap inside the page
     c.jnz(none, kNear);
@@ -62,7 +63,8 @@ void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label&
     c.sub(c.r8, c.r10);
 }
 
-/// Port::at() for the address in rax without its way on a miss. r11: host address of the page.
+/// Like Port::at() for the address in rax, but jumps to `none` on a miss. Out: r11 is the host
+/// address of the page.
 template <class Access>
 void write_find_page(Xbyak::CodeGenerator& c, const Access& access, Xbyak::Label& none) {
     c.shr(c.rax, kPageShift);
@@ -85,12 +87,12 @@ void write_find_page(Xbyak::CodeGenerator& c, const Access& access, Xbyak::Label
 
 // ---- one page
 
-void Places::in_page(const Instruction& i, u32 bytes, mem::Access access) {
+void AddressChecks::in_page(const Instruction& i, u32 bytes, mem::Access access) {
     const bool may_spread = !e_.is_masked() && info(i.op).encoding != Encoding::Flat;
     Xbyak::Label spread, join;
     if (may_spread) other_ = &spread;
     in_one_page(i, bytes, access);
-    other_ = &ways_.slow;
+    other_ = &paths_.slow;
     share_base();
     if (!may_spread) return;
     c.jmp(join, kNear);
@@ -99,11 +101,11 @@ void Places::in_page(const Instruction& i, u32 bytes, mem::Access access) {
     c.L(join);
 }
 
-void Places::in_one_page(const Instruction& i, u32 bytes, mem::Access access) {
+void AddressChecks::in_one_page(const Instruction& i, u32 bytes, mem::Access access) {
     const u32 low = i.src[0].value;
     const bool has_high = i.src[2].kind != OperandKind::Scalar;
     const Zmm start(28), temporary(29);
-    e_.find_first_lane(ways_.done);
+    e_.find_first_lane(paths_.done);
     load_address(i);
     if (info(i.op).encoding == Encoding::Flat) outside_windows();
     c.mov(c.ebp, kPageBytes - bytes);
@@ -119,9 +121,10 @@ void Places::in_one_page(const Instruction& i, u32 bytes, mem::Access access) {
     check_indices(has_high, low + 1);
 }
 
-/// esi: the low word of the first lane, on which alone the lanes of a page differ. rax: its
-/// address. zmm30: the high word that all lanes must have, if there is one.
-void Places::load_address(const Instruction& i) {
+/// Out: rax is the address of the first lane that is on; esi the low word of that lane's address
+/// register (the lanes of a page differ only in low words); zmm30 the high word that all lanes must
+/// have, if the instruction has 64-bit vector addresses.
+void AddressChecks::load_address(const Instruction& i) {
     constexpr u8 word_bits = 32;
     e_.load_found_lane(c.esi, i.src[0].value);
     if (i.src[2].kind == OperandKind::Scalar) {
@@ -135,8 +138,8 @@ void Places::load_address(const Instruction& i) {
     c.add(c.rax, c.rsi);
 }
 
-/// Lanes of one page are in the same 4 GiB as the first one.
-void Places::outside_windows() {
+/// Checks only the first lane: the lanes of one page are in the same 4 GiB.
+void AddressChecks::outside_windows() {
     constexpr u8 word_bits = 32;
     c.mov(c.rdx, c.rax);
     c.shr(c.rdx, word_bits);
@@ -146,21 +149,21 @@ void Places::outside_windows() {
     c.je(*other_, kNear);
 }
 
-void Places::scalar_in_page(u32 bytes) {
+void AddressChecks::scalar_in_page(u32 bytes) {
     constexpr u32 word_bytes = 4;
     c.mov(c.edx, c.eax);
     c.and_(c.edx, kPageBytes - word_bytes);
     c.cmp(c.edx, kPageBytes - bytes);
-    c.ja(ways_.slow, kNear);
-    write_find_page(c, static_cast<u8>(mem::Access::Read), ways_.slow);
+    c.ja(paths_.slow, kNear);
+    write_find_page(c, static_cast<u8>(mem::Access::Read), paths_.slow);
 }
 
 // ---- a page for each quarter
 
 namespace {
 
-/// One quarter of write_find_pages(): zmm(24 + q) has the low words of its addresses, zmm(28 + q)
-/// the high ones.
+/// Writes the code of write_find_pages() for one quarter: zmm(24 + q) has the low words of its
+/// addresses, zmm(28 + q) the high words.
 void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     const Zmm low(24 + static_cast<int>(q)), high(28 + static_cast<int>(q));
@@ -187,7 +190,7 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
 
 }  // namespace
 
-/// The routine behind in_pages(). It calls nothing, so it may use the red zone of the stack.
+/// The routine that in_pages() calls. It calls nothing, so it may use the red zone of the stack.
 void write_find_pages(Xbyak::CodeGenerator& c) {
     Xbyak::Label none;
     for (unsigned q = 0; q < kQuarters; ++q) find_page_of_quarter(c, q, none);
@@ -201,9 +204,10 @@ void write_find_pages(Xbyak::CodeGenerator& c) {
     c.ret();
 }
 
-/// Calls the routine: rdi is added to all addresses, ebp and cl say what must be in the page.
-/// Bytes and halves must be in the page as whole words, so check_more() holds.
-void Places::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
+/// Calls the routine, which adds rdi to all addresses. ebp is the last offset in a page at which
+/// the access fits, cl the permission that the page must have. Bytes and halves must be in the page
+/// as whole words, so a later check_more() succeeds.
+void AddressChecks::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
     const bool has_base = i.src[2].kind == OperandKind::Scalar;
     constexpr int first_high = 28;
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -224,29 +228,29 @@ void Places::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
     c.mov(c.cl, static_cast<u8>(access));
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(e_.find_pages()));
     c.call(c.rax);
-    c.jc(ways_.slow, kNear);
+    c.jc(paths_.slow, kNear);
     c.mov(c.r8d, 2 * kPageBytes);
 }
 
-void Places::copy_quarter(const Zmm& to, u32 row, unsigned quarter) {
+void AddressChecks::copy_quarter(const Zmm& to, u32 row, unsigned quarter) {
     const Zmm from = e_.quarter(row, quarter, to);
     if (from.getIdx() != to.getIdx()) c.vmovdqa32(to, from);
 }
 
-/// All quarters have the address in r11 as base.
-void Places::share_base() {
+/// Makes the address in r11 the base of all quarters.
+void AddressChecks::share_base() {
     if (e_.is_masked()) return;
     for (const Reg64& base : {c.rcx, c.rdi, c.rbp}) c.mov(base, c.r11);
 }
 
 // ---- LDS
 
-/// An address plus an offset may wrap to a valid place; the handler does that.
-void Places::in_lds(u32 row, u32 reach) {
-    e_.find_first_lane(ways_.done);
+/// An address plus an offset may wrap to a valid address; the slow path covers that case.
+void AddressChecks::in_lds(u32 row, u32 reach) {
+    e_.find_first_lane(paths_.done);
     c.mov(c.r8, VGPU_FRAME(lds_bytes));
     c.sub(c.r8, reach);
-    c.jc(ways_.slow, kNear);
+    c.jc(paths_.slow, kNear);
     c.mov(c.r11, VGPU_FRAME(lds));
     e_.load_found_lane(c.edi, row);
     for (unsigned q = 0; q < kQuarters; ++q) copy_quarter(index(q), row, q);
@@ -256,8 +260,9 @@ void Places::in_lds(u32 row, u32 reach) {
 
 // ---- checks
 
-/// No lane that is on is beyond r8d, and all have the high word of zmm30.
-void Places::check_indices(bool has_high, u32 high_row) {
+/// Checks that the distances of all active lanes are at most r8d and, if `has_high`, that their
+/// addresses have the high word in zmm30.
+void AddressChecks::check_indices(bool has_high, u32 high_row) {
     const Zmm limit(28), temporary(29), high(30), all(31);
     c.vpbroadcastd(limit, c.r8d);
     if (e_.is_masked())
@@ -282,16 +287,16 @@ void Places::check_indices(bool has_high, u32 high_row) {
     c.jnz(*other_, kNear);
 }
 
-void Places::check_more(u32 bytes) {
+void AddressChecks::check_more(u32 bytes) {
     c.sub(c.r8d, bytes);
-    c.jc(ways_.slow, kNear);
+    c.jc(paths_.slow, kNear);
     check_indices(false, 0);
 }
 
 // ---- patterns
 
-/// Collects in zmm30 in which bits a quarter's places differ from `from`.
-void Places::difference(unsigned quarter, const Zmm& from) {
+/// Adds to zmm30 the bits in which a quarter's distances differ from `from`. Quarter 0 sets zmm30.
+void AddressChecks::difference(unsigned quarter, const Zmm& from) {
     const Zmm all(30);
     if (quarter == 0)
         c.vpxord(e_.or_zero(all, quarter), index(quarter), from);
@@ -299,16 +304,16 @@ void Places::difference(unsigned quarter, const Zmm& from) {
         c.vpternlogd(e_.or_same(all, quarter), index(quarter), from, kOrDifference);
 }
 
-void Places::jump_if_different(Xbyak::Label& other) {
+void AddressChecks::jump_if_different(Xbyak::Label& other) {
     c.vptestmd(c.k5, Zmm(30), Zmm(30));
     c.kortestw(c.k5, c.k5);
     c.jnz(other, kNear);
     load_firsts();
 }
 
-/// Without masks: rdx, rsi, r9 and r10 point to the first lanes of quarters. With masks rsi points
-/// to where lane 0 would be.
-void Places::load_firsts() {
+/// Loads host addresses: without masks, of the first lane of each quarter into rdx, rsi, r9 and
+/// r10; with masks, the address that lane 0 has in the pattern into rsi.
+void AddressChecks::load_firsts() {
     if (e_.is_masked()) {
         c.movsxd(c.rsi, c.esi);
         c.add(c.rsi, c.r11);
@@ -321,18 +326,18 @@ void Places::load_firsts() {
     }
 }
 
-Reg64 Places::base(unsigned quarter) const {
+Reg64 AddressChecks::base(unsigned quarter) const {
     const std::array bases{c.rcx, c.rdi, c.rbp, c.r11};
     return e_.is_masked() ? c.r11 : bases[quarter];
 }
 
-Xbyak::RegExp Places::first_of(unsigned quarter, u32 offset) const {
+Xbyak::RegExp AddressChecks::first_of(unsigned quarter, u32 offset) const {
     const std::array firsts{c.rdx, c.rsi, c.r9, c.r10};
     if (e_.is_masked()) return c.rsi + (quarter * kQuarterLanes * step_ + offset);
     return firsts[quarter] + offset;
 }
 
-void Places::expect_run(u32 step, Xbyak::Label& other) {
+void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
     const Zmm first(28), wanted(29);
     step_ = step;
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(&kSteps.by_step[step]));
@@ -344,14 +349,15 @@ void Places::expect_run(u32 step, Xbyak::Label& other) {
     }
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (!e_.is_masked()) c.vpbroadcastd(first, Xbyak::Xmm(index(q).getIdx()));
-        const std::size_t place = e_.is_masked() ? std::size_t{q} * sizeof(u32) * kQuarterLanes : 0;
-        c.vpaddd(wanted, first, c.zword[c.rax + place]);
+        const std::size_t row_offset =
+            e_.is_masked() ? std::size_t{q} * sizeof(u32) * kQuarterLanes : 0;
+        c.vpaddd(wanted, first, c.zword[c.rax + row_offset]);
         difference(q, wanted);
     }
     jump_if_different(other);
 }
 
-void Places::expect_one(Xbyak::Label& other) {
+void AddressChecks::expect_one(Xbyak::Label& other) {
     const Zmm first(28);
     step_ = 0;
     if (e_.is_masked()) {
