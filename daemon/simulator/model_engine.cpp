@@ -217,6 +217,8 @@ void ModelGpu::power_cycle() {
     ++run_id_;
     ++command_id_;
     for (Vf& vf : vfs_) {
+        vf.to_pf_lost = vf.to_pf_valid && !vf.to_pf_acked;
+        vf.to_pf_valid = false;
         vf.work_ns = 0;
         vf.hangs = false;
         vf.flr_never_ends = false;
@@ -266,7 +268,7 @@ void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint3
     if (event == MAILBOX_REL_GPU_INIT_ACCESS) vf.has_interrupts = true;
     std::ranges::copy(message, vf.to_pf);
     vf.to_pf_valid = true;
-    vf.to_pf_acked = false;
+    vf.to_pf_acked = vf.to_pf_lost = false;
     mbox1_ |= 1u << (2 * (number - 1));
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
     deliver();

@@ -52,6 +52,7 @@ public:
         bool to_pf_valid = false;
         bool to_vf_valid = false;
         bool to_pf_acked = false;
+        bool to_pf_lost = false;  ///< true if a reset of the device has dropped it unread
         std::vector<std::uint32_t> received;  ///< events the PF sent, in order
         /// FLR notifications sent while the interrupt ring was off. The driver reads its mailbox
         /// only on an interrupt, and an FLR turns the ring off until the driver loads again.

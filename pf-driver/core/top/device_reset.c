@@ -37,16 +37,12 @@ bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf)
 	return vgpu_pf_device_vsec_read(pf, GPUIOV_RESET_CONTROL) & GPUIOV_RESET_DEVICE;
 }
 
-/* declares the device lost, and drops the answers for which guests wait */
+/* declares the device lost, because its reset does not end */
 static void abandon(struct vgpu_pf *pf)
 {
-	struct vgpu_vf *vf;
-
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR,
 			 "device reset did not finish in %u ms (ETIMEDOUT); the device is lost",
 			 DEVICE_RESET_MS);
-	vgpu_for_each_vf(pf, vf)
-		vgpu_pf_reset_cancel(vf);
 	vgpu_pf_declare_lost(pf);
 }
 

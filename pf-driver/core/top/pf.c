@@ -241,7 +241,7 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 	memset(&vf->control, 0, sizeof(vf->control));
 	memset(&vf->access, 0, sizeof(vf->access));
-	vgpu_pf_reset_cancel(vf);
+	vgpu_pf_reset_cancel(pf, vf);
 	vf->control.gates = UINT32_MAX;
 	vf->state = VGPU_PF_VF_ABSENT;
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {

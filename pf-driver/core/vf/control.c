@@ -81,7 +81,7 @@ static void enter_resumed(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_reset_cancel(vf);
+	vgpu_pf_reset_cancel(pf, vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
 	vf->control.lost = false;
@@ -91,8 +91,8 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 
 static void enter_lost(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	enter_stopped(pf, vf, reason);
 	vgpu_pf_mailbox_device_lost(pf, vf);
+	enter_stopped(pf, vf, reason);
 	vf->control.lost = true;
 }
 
@@ -133,15 +133,15 @@ static void enter_cleared(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 
 static void enter_quarantined(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	enter_stopped(pf, vf, reason);
 	vgpu_pf_mailbox_refuse(pf, vf);
+	enter_stopped(pf, vf, reason);
 }
 
 static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_reset_cancel(vf);
 	vgpu_pf_mailbox_refuse(pf, vf);
+	vgpu_pf_reset_cancel(pf, vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
 	vf->control.lost = false;

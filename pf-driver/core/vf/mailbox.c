@@ -282,6 +282,8 @@ bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);
 	if (message[0] == MAILBOX_REQ_GPU_RESET_ACCESS)
 		handle_reset(pf, vf, message);
+	else if (message[0] == MAILBOX_READY_TO_RESET)
+		vgpu_pf_reset_guest_ready(pf, vf);
 	else
 		handle_access(pf, vf, message[0]);
 	return true;
@@ -313,10 +315,14 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-/* Drop the messages, which the device has lost. The guest's request stays deferred. */
+/*
+ * Drop the messages, which the device has lost. The guest's request stays deferred, and a reset
+ * that it has requested becomes a deferred request.
+ */
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t request = vf->mailbox.deferred_request;
+	uint32_t reset = vgpu_pf_reset_take_answer(vf);
+	uint32_t request = reset ? reset : vf->mailbox.deferred_request;
 
 	vgpu_pf_mailbox_forget(pf, vf);
 	if (request)

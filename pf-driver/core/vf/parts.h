@@ -62,11 +62,12 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer);
 uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf);
+uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf);
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_reset_cancel(struct vgpu_vf *vf);
+void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
 void vgpu_pf_reset_device_lost(struct vgpu_pf *pf);

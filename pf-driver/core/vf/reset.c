@@ -137,14 +137,13 @@ static void complete(struct vgpu_vf *vf)
 /* End the reset after the FLR: write VBIOS and PF2VF, set gates, answer the guest. */
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t answer = vgpu_pf_reset_answer(vf);
 	struct vgpu_pf_event done = {
 		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
+	uint32_t answer;
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.unanswered = vf->reset.guest_notified && !vf->reset.guest_ready;
-	vf->reset.guest_ready = false;
-	vf->reset.answer = 0;
+	answer = vgpu_pf_reset_take_answer(vf);
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
 	program_after_flr(pf, vf);
@@ -244,6 +243,16 @@ uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf)
 	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
 }
 
+/* Get that message, and forget it: the caller answers, or defers the request. */
+uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf)
+{
+	uint32_t answer = vgpu_pf_reset_answer(vf);
+
+	vf->reset.guest_ready = false;
+	vf->reset.answer = 0;
+	return answer;
+}
+
 /* Continue a reset that was in progress or pending when the previous core ended. */
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -310,12 +319,12 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Cancel the reset, because a more severe event has overtaken it. */
-void vgpu_pf_reset_cancel(struct vgpu_vf *vf)
+/* Cancel a reset because of a more severe event; a guest that waits for its end gets FAIL. */
+void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
+	if (vgpu_pf_reset_take_answer(vf))
+		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 	vf->reset.stage = VGPU_VF_RESET_NONE;
-	vf->reset.guest_ready = false;
-	vf->reset.answer = 0;
 	vf->reset.unanswered = false;
 	vf->reset.is_flr_known = false;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
@@ -402,7 +411,7 @@ void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 
 	vgpu_for_each_vf(pf, vf) {
 		bool is_loaded = vf->control.driver_loaded;
-		uint32_t pending = vf->state == VGPU_PF_VF_RESETTING ? vgpu_pf_reset_answer(vf) : 0;
+		uint32_t pending = vgpu_pf_reset_take_answer(vf);
 
 		if (is_loaded && !pending && !is_notified(vf))
 			notify_guest(pf, vf);
@@ -418,14 +427,8 @@ void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		uint32_t answer = vf->reset.answer;
-
-		/* vgpu_pf_reset_end() will answer */
-		if (vf->state == VGPU_PF_VF_RESETTING)
-			continue;
-		vf->reset.guest_ready = false;
-		vf->reset.answer = 0;
-		if (answer)
-			answer_guest(pf, vf, answer);
+		/* vgpu_pf_reset_end() will answer the others */
+		if (vf->state != VGPU_PF_VF_RESETTING)
+			answer_guest(pf, vf, vgpu_pf_reset_take_answer(vf));
 	}
 }

@@ -110,8 +110,8 @@ const std::vector<Adversity::Event>& Adversity::events() {
         {"InitRelease", &send<MAILBOX_REL_GPU_INIT_ACCESS>},
         {"FiniAccess", &await_answer<MAILBOX_REQ_GPU_FINI_ACCESS>},
         {"DriverGone", &send<MAILBOX_REL_GPU_FINI_ACCESS>},
-        {"GuestReset", &send<MAILBOX_REQ_GPU_RESET_ACCESS>},
-        {"ReadyToReset", &send<MAILBOX_READY_TO_RESET>},
+        {"GuestReset", &await_answer<MAILBOX_REQ_GPU_RESET_ACCESS>},
+        {"ReadyToReset", &await_answer<MAILBOX_READY_TO_RESET>},
         {"Detach", detach},
         {"Attach", [](Adversity& w, std::uint32_t vf) { w.rig.gpu.attach_client(vf, true); }},
         {"Pause", &control<VGPU_PF_PAUSE>},
@@ -262,7 +262,10 @@ void Adversity::restore(const Snapshot& snapshot) {
 }
 
 std::optional<std::uint64_t> Adversity::guest_waits_since(std::uint32_t vf) {
-    if (!asked_[vf] || rig.gpu.vf(vf).received.size() > asked_[vf]->received) return std::nullopt;
+    const auto& guest = rig.gpu.vf(vf);
+    if (!asked_[vf] || guest.received.size() > asked_[vf]->received) return std::nullopt;
+    // a driver sends a message again if nobody acknowledges it
+    if (guest.to_pf_lost) return std::nullopt;
     return asked_[vf]->time_ns;
 }
 

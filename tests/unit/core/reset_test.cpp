@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
+#include <vector>
+
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/pf2vf.h"
 #include "pf-driver/hw/regs.h"
@@ -107,6 +111,57 @@ TEST(Reset, AGuestsRequestEndsInFullAccess) {
     EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
     EXPECT_EQ(rig.get_vf(1).guest_flrs, 1u);
     EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 1u);
+}
+
+/// Has a guest request a reset whose FLR does not end soon. Return: the messages to it since then.
+std::vector<std::uint32_t>& request_long_reset(Rig& rig, std::uint32_t message) {
+    rig.make_busy(1);
+    rig.gpu.run_for(kMs);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, message);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    EXPECT_THAT(rig.gpu.vf(1).received, IsEmpty());
+    return rig.gpu.vf(1).received;
+}
+
+TEST(Reset, ThatAGuestHasRequestedIsRefusedIfTheVfIsStoppedQuarantinedOrReleasedMeanwhile) {
+    const std::function<void(Rig&)> kEnds[] = {
+        [](Rig& rig) { ASSERT_EQ(rig.control(1, VGPU_PF_STOP), 0); },
+        [](Rig& rig) { rig.post(1, VGPU_VF_EVENT_QUARANTINE, VGPU_PF_REASON_GUARD); },
+        [](Rig& rig) { ASSERT_EQ(rig.release(1), 0); },
+    };
+    for (const std::uint32_t message : {MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_READY_TO_RESET})
+        for (const auto& end : kEnds) {
+            Rig rig;
+            const auto& received = request_long_reset(rig, message);
+            end(rig);
+            rig.gpu.run_for(kMs);
+            EXPECT_THAT(received, ElementsAre(MAILBOX_VF_FAIL)) << message;
+        }
+}
+
+TEST(Reset, ThatAGuestHasRequestedIsDoneWhenALostDeviceIsBack) {
+    const struct {
+        std::uint32_t message, answer;
+    } kRequests[] = {{MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_VF_READY_TO_ACCESS_GPU},
+                     {MAILBOX_READY_TO_RESET, MAILBOX_VF_FLR_NOTIFICATION_CMPL}};
+    for (const auto& request : kRequests) {
+        Rig rig;
+        const auto& received = request_long_reset(rig, request.message);
+        rig.gpu.is_gone = true;
+        vgpu_pf_surprise_remove(rig.pf.get());
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_THAT(received, IsEmpty());
+        rig.gpu.is_gone = false;
+        rig.gpu.power_cycle();
+        const std::uint32_t flrs = rig.gpu.vf(1).generation;
+        ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0);
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_THAT(received, ElementsAre(request.answer));
+        EXPECT_GT(rig.gpu.vf(1).generation, flrs);
+    }
 }
 
 TEST(Reset, VbiosAndPf2vfAreThereAgainAfterwards) {
