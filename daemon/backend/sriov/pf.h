@@ -136,8 +136,11 @@ private:
     Result<> probe_host_driver(const VfFunction& vf);
     Result<> reset_unbound(const VfFunction& vf);
     Result<> write_autoprobe(bool is_on);
+    Result<> refuse_open_vfs();
     Result<> disable_all(const PfFunction& facts);
     Result<> unbind_all(const PfFunction& facts);
+    tl::unexpected<Error> bind_again(const PfFunction& facts, std::size_t count,
+                                     const Error& error);
     Result<> write_count(std::uint32_t count);
     [[nodiscard]] std::string pf_path(std::string_view file) const {
         return device_path(address(), file);

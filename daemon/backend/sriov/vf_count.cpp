@@ -6,7 +6,7 @@
 //
 //   all closed?   autoprobe 0   unbind each, check again   numvfs 0   numvfs n   count the links
 //   `- no: VfsInUse,     `-------- opened meanwhile: -'
-//      nothing written                bind again, VfsInUse
+//      nothing written              bind again, VfsInUse
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -15,15 +15,20 @@
 namespace vgpu::daemon::sriov {
 
 Result<> SriovPf::check_all_closed() {
+    const Result<> closed = refuse_open_vfs();
+    if (closed) return {};
+    return fail(closed.error().id, closed.error().cause + ". Nothing was written");
+}
+
+Result<> SriovPf::refuse_open_vfs() {
     TRY(const PfFunction facts, inspect());
     std::vector<std::string> used;
     for (const VfFunction& vf : facts.vfs)
         if (vf.use != VfUse::Closed) used.push_back(describe_use(vf));
     if (used.empty()) return {};
     return fail(ErrorId::VfsInUse,
-                fmt::format("all VFs of {} would be disabled and enabled again, but {}. Nothing "
-                            "was written",
-                            address(), fmt::join(used, ", ")));
+                fmt::format("all VFs of {} would be disabled and enabled again, but {}", address(),
+                            fmt::join(used, ", ")));
 }
 
 Result<> SriovPf::set_count(std::uint32_t count, EnableSteps& steps) {
@@ -45,21 +50,27 @@ Result<> SriovPf::disable_all(const PfFunction& facts) {
     TRY_VOID(check_all_closed());
     TRY_VOID(write_autoprobe(false));
     TRY_VOID(unbind_all(facts));
-    TRY_VOID(check_all_closed());
+    if (const Result<> closed = refuse_open_vfs(); !closed)
+        return bind_again(facts, facts.vfs.size(), closed.error());
     return write_count(0);
+}
+
+/// Gives the first `count` VFs their drivers back. Return: `error`, and what failed besides.
+tl::unexpected<Error> SriovPf::bind_again(const PfFunction& facts, std::size_t count,
+                                          const Error& error) {
+    std::string cause = error.cause;
+    for (std::size_t i = 0; i < count; ++i) {
+        const VfFunction& vf = facts.vfs[i];
+        const Result<> again = vf.driver.empty() ? Result<>() : probe(vf, vf.driver);
+        if (!again) cause += "; " + again.error().cause;
+    }
+    return fail(error.id, cause + ". The VFs stay enabled");
 }
 
 Result<> SriovPf::unbind_all(const PfFunction& facts) {
     for (std::size_t i = 0; i < facts.vfs.size(); ++i) {
         const Result<> unbound = unbind(facts.vfs[i], TakeFromHost::No);
-        if (unbound) continue;
-        std::string cause = unbound.error().cause;
-        for (std::size_t done = 0; done < i; ++done) {
-            const VfFunction& vf = facts.vfs[done];
-            const Result<> again = vf.driver.empty() ? Result<>() : probe(vf, vf.driver);
-            if (!again) cause += "; " + again.error().cause;
-        }
-        return fail(unbound.error().id, cause + ". The VFs stay enabled");
+        if (!unbound) return bind_again(facts, i, unbound.error());
     }
     return {};
 }

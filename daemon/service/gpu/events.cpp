@@ -28,7 +28,8 @@ constexpr std::array kWords{
               "the guest driver reports {1:#x} {2:#x}"},
     EventText{VGPU_PF_EVENT_UNREPORTED, EventKind::GuestError,
               "its guest caused {1} more errors, resets or log lines within a minute"},
-    EventText{VGPU_PF_EVENT_DEVICE_RESET, EventKind::DeviceReset, "the whole GPU was reset ({0})"},
+    EventText{VGPU_PF_EVENT_DEVICE_RESET, EventKind::DeviceReset,
+              "the whole GPU is being reset (reset {1} since the PF driver started)"},
 };
 
 /// True for a GUARD event of level 0: the guest is within its limits. Such an event names no limit.

@@ -160,6 +160,24 @@ TEST_F(SafetyRule, Rule5AVfThatIsOpenedDuringTheUnbindingStopsItAndTheOthersCome
     for (unsigned vf = 1; vf <= 3; ++vf) EXPECT_EQ(card.pf.vf(vf).driver, "vfio-pci");
 }
 
+TEST_F(SafetyRule, Rule5AVfThatIsBoundAndOpenedAfterItsUnbindingStopsItAndTheOthersComeBack) {
+    make_and_forget(3);
+    files->before_write = [&](const std::string& path) {
+        if (path != "0000:03:00.3/driver_override" || card.pf.vf(1).opens != 0) return;
+        card.pf.vf(1).driver = "vfio-pci";
+        files->add_link(card.pf.vf_path(1, "driver"), "../drivers/vfio-pci");
+        card.pf.open(1);
+    };
+    const auto refused = backend->provision(wanted(4, 512 * kMiB));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::VfsInUse);
+    EXPECT_THAT(refused.error().cause,
+                HasSubstr("vf1 (0000:03:00.1) is open through vfio-pci. The VFs stay enabled"));
+    EXPECT_EQ(card.pf.count(), 3u);
+    EXPECT_THAT(files->writes(), Not(Contains(HasSubstr("numvfs"))));
+    for (unsigned vf = 1; vf <= 3; ++vf) EXPECT_EQ(card.pf.vf(vf).driver, "vfio-pci");
+}
+
 TEST_F(SafetyRule, Rule6TheCountIsReadFromLinksAndNumvfsIsNeverRead) {
     make_and_forget(2);
     files->show_instead(card.pf.path("sriov_numvfs"), "nonsense");

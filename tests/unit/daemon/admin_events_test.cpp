@@ -29,12 +29,12 @@ TEST(AdminEvents, WhatSysfsMayNotSetWhileVgpudManagesIsRefusedWithAWord) {
                             HasSubstr("weight 1000000000000")));
 }
 
-TEST(AdminEvents, ADeviceResetIsReportedWithItsReason) {
+TEST(AdminEvents, ADeviceResetIsReportedWithItsNumber) {
     World world;
-    world.pf().push(VGPU_PF_EVENT_DEVICE_RESET, 0, VGPU_PF_REASON_BAD_STATUS, 0);
+    world.pf().push(VGPU_PF_EVENT_DEVICE_RESET, 0, 2, 0);
     world.pass(20ms);
     EXPECT_THAT(texts_of(world, EventKind::DeviceReset),
-                ElementsAre("the whole GPU was reset (bad-status)"));
+                ElementsAre("the whole GPU is being reset (reset 2 since the PF driver started)"));
 }
 
 TEST(AdminEvents, EventsThatWereOverwrittenAreCounted) {
