@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ArrivalQueue: the arrivals of work at all VFs, in order of time, and the kinds of workload. The
-// caller's Rng gives random pauses.
+// ArrivalQueue: the arrivals of work at all VFs, in the order of time. Also the kinds of workload.
+// Random pauses come from the caller's Rng.
 #pragma once
 
 #include "daemon/simulator/rng.h"
@@ -15,8 +15,8 @@
 namespace vgpu::simulator {
 
 enum class Arrivals : std::uint8_t {
-    Backlogged,  ///< always has work
-    Bursty,      ///< jobs of work_ns, exponential pauses of mean period_ns between arrivals
+    Backlogged,  ///< the VF always has work
+    Bursty,      ///< jobs of work_ns; times between arrivals are exponential, with mean period_ns
     Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
     Recorded,    ///< the work of `jobs`
 };
@@ -32,6 +32,7 @@ enum class BadKernel : std::uint8_t {
     Hang,     ///< neither proceeds nor leaves the engine, so its VF must be reset
 };
 
+/// A kernel of a guest that does not end.
 struct VfFault {
     std::int64_t at_ns = 0;  ///< since the simulation began
     BadKernel kind = BadKernel::None;
@@ -43,7 +44,7 @@ struct Workload {
     std::int64_t work_ns = 0;
     std::int64_t period_ns = 0;
     std::int64_t phase_ns = 0;
-    std::int64_t deadline_ns = 0;     ///< after arrival; 0: none
+    std::int64_t deadline_ns = 0;     ///< time from a job's arrival to its deadline; 0: none
     std::vector<RecordedJob> jobs{};  ///< in the order of time
     std::vector<VfFault> faults{};    ///< in addition to the jobs
 };
@@ -53,8 +54,8 @@ struct Arrival {
     std::uint32_t vf = 0;
     std::uint64_t incarnation = 0;  ///< number of the VF's join; arrivals of earlier joins are void
     std::int64_t work_ns = 0;
-    std::size_t next_job = 0;  ///< in Workload::jobs
-    VfFault fault{};           ///< if it has a kind, this is a fault and not a job
+    std::size_t next_job = 0;  ///< index of the next job in Workload::jobs
+    VfFault fault{};           ///< if fault.kind is not None, the fault arrives instead of a job
 
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
@@ -72,7 +73,8 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// Adds the first arrival of a VF that joins at from.at_ns, and its faults from that time on.
+    /// Adds the first arrival of a VF that joins at from.at_ns, and the faults of the VF from that
+    /// time on.
     void begin(const Workload& work, Arrival from, Rng& rng) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
@@ -86,12 +88,13 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// Adds work for a VF that lost its work in a reset and has loaded its driver again. Does
-    /// nothing unless the work is backlogged: the queue still has the next arrival of other kinds.
+    /// Adds work for a VF that lost its work in a reset and whose driver has loaded again. Does
+    /// nothing unless the work is backlogged, because for other kinds of work the queue still has
+    /// the VF's next arrival.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
-    /// Adds the arrival after `last`. Backlogged work has only one arrival.
+    /// Adds the VF's arrival after `last`. Does nothing for backlogged work, which has one arrival.
     void follow(const Workload& work, Arrival last, Rng& rng) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);

@@ -12,9 +12,9 @@
 
 namespace vgpu::simulator {
 
-/// Length of a round; 0 without gangs; none if the round would be too long.
+/// Length of a round in ns; 0 without gangs; none if the round would be too long (above 2^60 ns).
 [[nodiscard]] std::optional<std::int64_t> round_of_slots(const Simulation& setup);
-/// Start of the first round at or after `now_ns`; `now_ns` without gangs.
+/// Start of the first round at or after `now_ns`; `now_ns` if there is no round.
 [[nodiscard]] std::int64_t begin_of_round(const Simulation& setup, std::int64_t now_ns);
 
 }  // namespace vgpu::simulator

@@ -19,12 +19,12 @@ void GpsFluid::joined(std::uint32_t vf, std::uint32_t weight) {
 }
 
 void GpsFluid::swapped(std::uint32_t vf, std::uint32_t other) {
-    const std::size_t min = std::max(vf, other) + std::size_t{1};
-    if (min > accounts_.size()) accounts_.resize(min);
+    const std::size_t required = std::max(vf, other) + std::size_t{1};
+    if (required > accounts_.size()) accounts_.resize(required);
     std::swap(accounts_[vf], accounts_[other]);
 }
 
-/// Removes a VF. Its lag, if it is positive, is forfeited.
+/// Removes a VF. The VF forfeits its lag if the lag is positive.
 void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
@@ -104,7 +104,7 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     if (is_reserved) return;
     accounts_[vf].received += static_cast<long double>(ns);
     distribute(static_cast<long double>(ns));
-    // between two calls every lag changes linearly, so extremes are at the calls
+    // between two calls of served(), every lag changes linearly, so its extremes are at the calls
     record_all();
 }
 

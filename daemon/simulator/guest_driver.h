@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // GuestDriver: the part of a guest's driver that the PF core sees. To load, the driver requests
-// full access, and releases it at once. After a reset the driver answers the FLR notification with
-// READY_TO_RESET, and loads again when the VF is PROVISIONED, unless `stays_out` was set.
+// full access, and releases full access as soon as the PF core grants it. After a reset, the driver
+// answers the FLR notification with READY_TO_RESET, and loads again when the VF is PROVISIONED,
+// unless `stays_out` was set.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
 //                      ^                                       | was_reset
@@ -23,6 +24,7 @@ public:
     GuestDriver(VirtualPf& pf, std::uint32_t vf) : pf_(&pf), vf_(vf) {}
 
     void load();
+    /// Informs the driver that its VF was reset. `stays_out`: the driver does not load again.
     void was_reset(bool stays_out);
     /// Makes all state transitions that are possible now.
     void step();

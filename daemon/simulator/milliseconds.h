@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ms_of(): nanoseconds as milliseconds, for display and JSON. The simulators themselves count whole
+// ms_of(): nanoseconds as milliseconds, for display and JSON. The simulator itself counts whole
 // nanoseconds.
 #pragma once
 

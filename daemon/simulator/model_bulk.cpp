@@ -21,8 +21,8 @@ void ModelGpu::start_bulk(std::uint32_t command) {
     });
 }
 
-/// Does a bulk operation. False if the device refuses it. save_state() itself checks whether the
-/// memory is large enough, because it reports the required size.
+/// Does a bulk operation. False if the device refuses it. For SAVE_STATE, save_state() checks the
+/// size of the memory, because it must report the required size if the memory is too small.
 bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
     const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu's engine: commands, runs and their ends, resets, guests' actions.
+// ModelGpu's engine: commands, runs and their ends, resets, and the actions of guests.
 #include "daemon/simulator/model_gpu.h"
 
 #include <algorithm>
@@ -82,14 +82,14 @@ void ModelGpu::next_step() {
 }
 
 bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
-    const bool is_mine = vf != 0 && loaded_ == vf && !is_stalled_;
+    const bool is_in_engine = vf != 0 && loaded_ == vf && !is_stalled_;
     switch (step) {
         case GPUIOV_CMD_IDLE:
-            if (!is_mine) return false;
+            if (!is_in_engine) return false;
             if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
             return true;
         case GPUIOV_CMD_SAVE:
-            if (!is_mine || is_running_) return false;
+            if (!is_in_engine || is_running_) return false;
             loaded_ = 0;
             return true;
         case GPUIOV_CMD_LOAD:
@@ -98,7 +98,7 @@ bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
             ++switches_;
             return true;
         case GPUIOV_CMD_RUN:
-            if (!is_mine) return false;
+            if (!is_in_engine) return false;
             if (is_running_) park(VGPU_RUN_END_COMMAND, now_);
             start_run(vf);
             return true;
@@ -137,7 +137,7 @@ void ModelGpu::start_run(std::uint32_t vf) {
     });
 }
 
-/// Schedules the end of the VF's work, unless the run ends before it.
+/// Schedules the end of the running VF's work, unless the run ends earlier.
 void ModelGpu::watch_work() {
     const std::uint64_t work = vfs_[loaded_].work_ns;
     if (vfs_[loaded_].hangs) return;

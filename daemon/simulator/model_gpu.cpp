@@ -131,11 +131,7 @@ const vgpu_os_ops ModelGpu::kOps = {
     .stream_read = [](vgpu_os* os, void* data, std::uint32_t bytes) -> std::int64_t {
         ModelGpu& gpu = self(os);
         if (gpu.forward.stream_read) return gpu.forward.stream_read(data, bytes);
-        const std::size_t count = std::min<std::size_t>(bytes, gpu.stream_in.size());
-        std::copy_n(gpu.stream_in.begin(), count, static_cast<std::uint8_t*>(data));
-        gpu.stream_in.erase(gpu.stream_in.begin(),
-                            gpu.stream_in.begin() + static_cast<std::ptrdiff_t>(count));
-        return static_cast<std::int64_t>(count);
+        return static_cast<std::int64_t>(gpu.stream_in.read(data, bytes));
     },
     .request_done =
         [](vgpu_os* os, std::uint64_t token, int error, const char* message) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // ModelGpu: the smallest device that a PF core can drive, with a virtual clock. It is both the
-// platform (services of core/base/os.h) and the device: PF registers, GPU-IOV capability, VRAM, run
-// log, mailbox, bulk operations. The model of a VF is the amount of work that it has left. Time
-// passes only in run_for() and run_until(), which order timer, interrupts and ends of quanta.
-// Faults: `faults` defines how the next IDLE, SAVE, LOAD or RUN of a VF fails or is delayed;
-// `fail_after` makes one access of the core fail.
+// platform of the core (the services of core/base/os.h) and the device: PF registers, GPU-IOV
+// capability, VRAM, run log, mailbox, bulk operations. The work of a VF is only an amount of engine
+// time. Time passes only in run_for() and run_until(), which call the core's timer, deliver
+// interrupts and end runs, in the order of time. `faults` defines how the next IDLE, SAVE, LOAD or
+// RUN of a VF fails or is delayed. `fail_after` makes one access of the core fail.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ public:
         std::uint32_t cu_count = 8;
         std::uint64_t start_ns = kSecond;  ///< initial time of the device's clock
     };
-    /// A copy of the state, for the same ModelGpu, and of the memory that core and device share.
+    /// A copy of a ModelGpu's state and of the memory that core and device share. Only the same
+    /// ModelGpu can restore the copy, because the core knows the memory's addresses.
     struct Snapshot {
         ModelGpuState state;
         std::map<std::uint64_t, std::vector<std::uint64_t>> dma;
@@ -47,7 +48,7 @@ public:
     [[nodiscard]] std::uint64_t now() const { return now_; }
     void run_until(std::uint64_t time);
     void run_for(std::uint64_t ns) { run_until(now_ + ns); }
-    /// Time of the next event; kEndless if there is none.
+    /// Time of the device's next event or of the core's timer; kEndless if there is none.
     [[nodiscard]] std::uint64_t next_event() const;
     [[nodiscard]] Snapshot save() const;
     void restore(const Snapshot& snapshot);
@@ -56,7 +57,8 @@ public:
     // --- as a device
     [[nodiscard]] Vf& vf(std::uint32_t number) { return vfs_[number]; }
     void give_work(std::uint32_t number, std::uint64_t ns);
-    /// From now on, or from its next run on, the VF neither proceeds nor leaves the engine.
+    /// From now on, if the VF runs, or from its next run on, the VF neither proceeds nor leaves the
+    /// engine.
     void hang(std::uint32_t number);
     [[nodiscard]] std::uint32_t loaded() const { return loaded_; }
     [[nodiscard]] bool is_running() const { return is_running_ && !is_stalled_; }
@@ -64,7 +66,7 @@ public:
     /// A register in the bank of `vf`; `reg` is its offset in bank 0.
     [[nodiscard]] std::uint32_t bank(std::uint32_t vf, std::uint32_t reg) const;
     void set_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
-    /// The value last written; 0 if none.
+    /// The value that was last written to the register; 0 if nothing was written.
     [[nodiscard]] std::uint32_t register_value(std::uint32_t reg) const {
         const auto found = regs_.find(reg);
         return found == regs_.end() ? 0 : found->second;
@@ -85,14 +87,15 @@ public:
 
     // --- hooks and the log
     std::vector<std::string> log_lines;
-    std::function<std::uint64_t(std::uint32_t vf)> overrun;  ///< ns beyond the quantum
+    /// Returns the time in ns for which a run of the VF exceeds its quantum.
+    std::function<std::uint64_t(std::uint32_t vf)> overrun;
     std::function<void(std::uint32_t vf)> on_start;
     std::function<void(const vgpu_hw_run_log_entry&)> on_run;  ///< called when a run is over
     std::function<void(std::uint32_t vf)> on_reset;            ///< a VF was reset, and its work is
                                                                ///< gone
-    /// Callbacks for the core's calls. `request_done` replaces `done`, `stream_write` replaces
-    /// `stream_out` and `stream_room`, `stream_read` replaces `stream_in`. `events` is called in
-    /// addition to counting `notifications`. Each callback may be empty.
+    /// Callbacks for the core's calls; each may be empty. `request_done` replaces `done`,
+    /// `stream_write` replaces `stream_out` and `stream_room`, and `stream_read` replaces
+    /// `stream_in`. `notifications` counts the calls of `events` also without a callback.
     struct Forward {
         std::function<void(std::uint64_t, int, const char*)> request_done;
         std::function<void()> events;
@@ -130,7 +133,7 @@ private:
     bool save_state(std::uint32_t vf, std::uint8_t* out, std::uint64_t bytes);
     void copy_out(std::uint32_t vf, std::uint64_t offset, std::span<std::uint8_t> out);
     void copy_in(std::uint32_t vf, std::uint64_t offset, std::span<const std::uint8_t> in);
-    /// Null outside the PF driver's DMA memory.
+    /// The memory at bus address `bus`; null if it is not DMA memory of the PF driver.
     [[nodiscard]] std::uint8_t* dma_memory(std::uint64_t bus, std::uint64_t bytes);
     /// Device address of `offset` in a VF; VF 0 is the PF.
     [[nodiscard]] std::uint64_t in_device(std::uint32_t vf, std::uint64_t offset) {

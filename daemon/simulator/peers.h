@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Algorithms of other systems as policies, taken from their sources or documents, with their
-// default quanta. If a source leaves a detail open, the model decides in favour of the peer;
-// comments name what is left out. No peer has gang slots. It is not known how long resets of GIM
-// and xe take, and how much service they charge to the VF. So no policy here simulates hangs: each
+// Algorithms of other systems ("peers") as policies, taken from the systems' sources or documents,
+// with their default quanta. If a source leaves a detail open, the policy decides in favour of the
+// peer. Comments name what a policy leaves out. No peer has gang slots. It is not known how long a
+// reset takes in GIM and xe, and how much service a reset costs the VF. So each policy in this file
 // refuses scenarios with hangs, and its refusal says what is known.
 #pragma once
 
@@ -48,9 +48,10 @@ private:
     std::string_view hang_refusal_;
 };
 
-/// AMD GIM: round robin, 6 ms, no weights. An overrun is subtracted from the VF's next slices, but
-/// at least half of each remains; a debt above a slice costs one slice. Always skips VFs without
-/// work (GIM: at most 8 times in a row). GIM resets a VF (FLR) whose switch takes more than 500 ms.
+/// AMD GIM: round robin with slices of 6 ms, no weights. An overrun becomes a debt of the VF, which
+/// shortens its next slices by at most a half. While the debt exceeds a slice, the VF loses a slice
+/// at a time, and the debt shrinks by a slice. Always skips VFs without work (GIM: at most 8 times
+/// in a row). GIM resets a VF (FLR) whose switch takes more than 500 ms.
 class GimRoundRobin : public PeerPolicy {
 public:
     explicit GimRoundRobin(std::int64_t slice_ns = 6'000'000)
@@ -68,8 +69,9 @@ private:
     std::vector<std::int64_t> debt_ns_;
 };
 
-/// Linux xe (GuC firmware) with the PF's fair defaults: round robin, 16 ms; skips VFs without
-/// work; no weights, no debt. xe resets a VF that stays 16 ms (default) after its quantum.
+/// Linux xe (GuC firmware) with the PF's fair defaults: round robin with slices of 16 ms, no
+/// weights and no debt. Skips VFs without work. xe resets a VF that stays on the engine for 16 ms
+/// (default) after its quantum.
 class XeSlices : public PeerPolicy {
 public:
     explicit XeSlices(std::int64_t quantum_ns = 16'000'000)
@@ -82,9 +84,10 @@ private:
     std::int64_t quantum_ns_;
 };
 
-/// Intel GVT-g: 1 ms ticks; of the VFs with credit, the one that has waited longest is next. Every
-/// 100 ms VFs get credit for 100 ms, divided by weight; every tenth time credit and debt are reset.
-/// If no VF has credit, the engine idles. Left out: 2 s of priority after a start.
+/// Intel GVT-g: slices of 1 ms. Of the VFs with work and credit, the VF that has waited longest is
+/// next. Every 100 ms, the VFs get credit for 100 ms, divided by weight. Every tenth time, this
+/// credit replaces earlier credit and debt. If no VF with work has credit, the engine idles. Left
+/// out: 2 s of priority after a start.
 class GvtCredit : public PeerPolicy {
 public:
     GvtCredit() : PeerPolicy("gvt-g", "a VF that hangs is not modelled") {}

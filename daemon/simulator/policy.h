@@ -29,19 +29,22 @@ public:
     /// Adds or changes a VF. VF numbers begin at 1.
     virtual void set(std::uint32_t vf, const VfPolicy& policy, std::int64_t at_ns) = 0;
     virtual void remove(std::uint32_t vf, std::int64_t at_ns) = 0;
-    /// The VF got work, or has none left.
+    /// Informs the policy that the VF got work.
     virtual void wake(std::uint32_t vf, std::int64_t at_ns) = 0;
+    /// Informs the policy that the VF has no work left.
     virtual void sleep(std::uint32_t vf, std::int64_t at_ns) = 0;
 
-    /// The next slice. If none, the engine idles until the next event.
+    /// The next slice. Without one, the engine idles until the next event.
     virtual Grant next(std::int64_t at_ns) = 0;
-    /// The VF granted last has entered the engine, or has left it.
+    /// Informs the policy that the VF of the last grant has entered the engine.
     virtual void started(std::int64_t at_ns) = 0;
+    /// Informs the policy that the VF of the last grant has left the engine.
     virtual void ended(std::int64_t at_ns) = 0;
 
-    /// Time at which the policy itself changes, such as a refill of credit; none if it never does.
-    /// advance() is called at that time.
+    /// When the policy must change its own state, as by a refill of credit; none if it need not.
     [[nodiscard]] virtual std::optional<std::int64_t> next_event() const { return {}; }
+    /// Makes the policy's own changes up to a time. The caller calls it at next_event(), and may
+    /// call it at other times.
     virtual void advance(std::int64_t) {}
 
     /// Why the policy cannot simulate a scenario with hangs; empty if it can.

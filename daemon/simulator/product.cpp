@@ -29,7 +29,7 @@ constexpr std::int64_t kNsPerUs = 1'000;
 constexpr std::uint32_t kSwitchSteps = 4;
 
 /// A StatePort that stores nothing, because a simulated vgpud never restarts.
-class Memory final : public daemon::StatePort {
+class EmptyState final : public daemon::StatePort {
 public:
     Result<std::vector<std::string>> list() override { return std::vector<std::string>{}; }
     Result<std::optional<std::string>> read(const std::string&) override { return std::nullopt; }
@@ -52,13 +52,13 @@ private:
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
         bool is_throttled = false;
-        std::uint32_t weight = 0;   ///< as the observer was last informed
+        std::uint32_t weight = 0;   ///< last weight reported to the observer
         std::uint32_t account = 0;  ///< VF number whose account the observer has for this VF
-        bool is_listed = false;     ///< true if a table in force has given it a share
+        bool is_listed = false;     ///< true if a run table in force has given the VF a share
         std::uint64_t incarnation = 0;
         std::optional<GuestDriver> driver{};  ///< while the VF exists
-        std::int64_t hung_ns = 0;             ///< since it hung
-        bool stays_out = false;               ///< true if its driver is not loaded after a reset
+        std::int64_t hung_ns = 0;             ///< engine time of the present hang
+        bool stays_out = false;               ///< true if the driver must not load after a reset
     };
 
     [[nodiscard]] std::int64_t now() const {
@@ -117,7 +117,7 @@ private:
     Rng rng_;
     VirtualPf pf_;
     ModelClock clock_;
-    Memory memory_;
+    EmptyState state_;
     daemon::StateStore store_;
     daemon::GpuModel vgpud_;
     std::vector<Vf> vfs_;  ///< in the order of the setup, from 1; 0 unused
@@ -129,7 +129,7 @@ private:
     std::int64_t reads_at_ns_ = kNever;  ///< when vgpud reads events
     std::uint64_t notifications_ = 0;    ///< notifications of the PF core seen so far
     bool has_begun_ = false;
-    std::set<std::uint32_t> spare_accounts_;  ///< VF numbers that have a spare account
+    std::set<std::uint32_t> spare_accounts_;  ///< VF numbers with a spare account
     Figures figures_;
 };
 
@@ -140,7 +140,7 @@ ProductRun::ProductRun(const Simulation& setup, Observer* observer, const VgpudM
       rng_(setup.seed),
       pf_(device_options(setup)),
       clock_(pf_.gpu),
-      store_(memory_, &clock_),
+      store_(state_, &clock_),
       vgpud_(
           gpu_config(), {},
           {.backend = pf_.port(), .managed_processes = nullptr, .store = store_, .clock = clock_}),
@@ -184,8 +184,8 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// Lets the VFs' drivers load and vgpud plan before the first work. Time 0 of the simulation, at
-/// which gang slots begin, is the end of warm_up().
+/// Lets the VFs' drivers load and vgpud plan before the first work arrives. Time 0 of the
+/// simulation, at which gang slots begin, is the end of warm_up().
 void ProductRun::warm_up() {
     while (now() < kWarmUpNs) step();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
@@ -214,7 +214,7 @@ std::int64_t ProductRun::vgpud_acts_at() const {
     return is_stopped ? std::max(at_ns, vgpud_model_.continues_at_ns) : at_ns;
 }
 
-/// Time of the next event, at least a nanosecond from now unless an arrival is due.
+/// Time of the next event. At least a nanosecond after now, unless an arrival is due now.
 std::int64_t ProductRun::next_ns() const {
     std::int64_t next = std::min(arrivals_.next_ns(), vgpud_acts_at());
     if (has_begun_ && next_change_ < setup_.changes.size())
@@ -225,7 +225,8 @@ std::int64_t ProductRun::next_ns() const {
     return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
 }
 
-/// Advances device and core to `at_ns`. The caller handles everything else.
+/// Advances device and core to `at_ns`, and reports changes to the observer. Does not run vgpud or
+/// deliver arrivals and changes.
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
@@ -256,7 +257,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Accounts for the time since the last call. The state of the engine was constant in that time.
+/// Adds the time since the last call to the figures. In this time, the engine's state was constant.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -281,7 +282,7 @@ void ProductRun::idle(std::int64_t ns) {
     if (!is_own_slot && is_any_waiting()) figures_.idle_with_work_ns += ns;
 }
 
-/// Charges a hang like service by weight.
+/// Adds time of a hang to the figures. For the observer, a hang is service by weight.
 void ProductRun::hang(std::uint32_t index, std::int64_t ns) {
     vfs_[index].hung_ns += ns;
     figures_.vfs[index].hung_ns += ns;
@@ -336,7 +337,7 @@ void ProductRun::end() {
     if (observer_ && has_begun_) observer_->decided(0);
 }
 
-/// Loses all work of a VF that is reset.
+/// Drops all work of a VF that was reset, and informs the VF's driver.
 void ProductRun::drop_work(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || !vfs_[index].driver) return;
@@ -415,7 +416,7 @@ void ProductRun::arrive(const Arrival& arrival) {
     submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
 }
 
-/// Begins a kernel without an end, or a hang.
+/// Submits a kernel without an end and, if the fault is a hang, makes the VF hang.
 void ProductRun::inject_fault(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
@@ -440,7 +441,8 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
                                      : static_cast<std::uint64_t>(work_ns));
 }
 
-/// Loads drivers after resets. Their VFs get work again.
+/// Lets drivers load again after resets. When a driver is loaded, its VF gets backlogged work
+/// again.
 void ProductRun::service_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -472,10 +474,10 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     return {};
 }
 
-/// Swaps the observer's accounts when a VF of the setup gets another number than before. The PF
-/// core keeps an account per VF number, so a VF takes over the negative lag of the last VF with its
-/// number. The observer keeps an account per VF of the setup, and spare accounts for the numbers of
-/// VFs that have left.
+/// Swaps accounts of the observer when a VF of the setup joins with another VF number than before.
+/// The PF core keeps an account for each VF number, so a VF takes over the negative lag of the last
+/// VF with the same number. The observer keeps an account for each VF of the setup, and spare
+/// accounts for the numbers of VFs that have left.
 void ProductRun::swap_accounts(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
     const std::uint32_t before = std::exchange(vfs_[index].account, number);
@@ -525,8 +527,8 @@ Result<> ProductRun::leave(std::uint32_t index) {
 
 // --- reports to the observer
 
-/// Reports weights to the observer. A weight is in force from the first run table in force that has
-/// it.
+/// Reports the weights in force to the observer. A weight is in force from the first run table in
+/// force that has the weight.
 void ProductRun::record_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];

@@ -20,16 +20,16 @@ using daemon::trace::Json;
 
 namespace {
 
-/// Limit of nesting, because the CBOR reader recurses once per level.
+/// Limit of nesting in an item, because the CBOR reader recurses once per level.
 constexpr int kDeepest = 8;
 constexpr const char* kEventFirst = "an event comes before the first chunk";
 constexpr const char* kNoChunk = "there is no chunk";
-/// Limit of the service of all VFs in ns: about three days. With more, lags do not fit in 64 bits.
+/// Limit of the service of all VFs in ns, about three days, so that lags fit in 64 bits.
 constexpr std::int64_t kMaxService = std::int64_t{1} << 48;
-/// The end of the year 9999: later times cannot be printed with four digits of the year.
+/// The end of the year 9999, the last year with four digits.
 constexpr std::int64_t kLastUnixTime = 253'402'300'799;
 
-/// Skips one item.
+/// Skips one CBOR item. Refuses items with binary values or with more than kDeepest levels.
 class Skimmer final : public nlohmann::json_sax<Json> {
 public:
     bool null() override { return true; }
@@ -59,7 +59,7 @@ public:
 
     [[nodiscard]] std::size_t at() const { return at_; }
     [[nodiscard]] bool is_over() const { return at_ == bytes_.size(); }
-    /// The next item; none if the rest is incomplete. BadTrace if the rest is wrong.
+    /// The next item; none if the bytes end within an item. Throws BadTrace for other bytes.
     std::optional<Json> next() {
         Skimmer skimmer;
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
@@ -181,7 +181,7 @@ Recording recording_of(Items& items) {
 
 using Replaced = std::function<std::string(const std::string&)>;
 
-/// Replaces texts of values; names of members stay.
+/// Replaces all texts in `json` except the names of members.
 void replace_texts(Json& json, const Replaced& replaced) {
     if (json.is_string()) json = replaced(json.get<std::string>());
     if (!json.is_structured()) return;
@@ -201,9 +201,10 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// Calls `read`, and adds the byte offset to its errors.
+/// Calls `read` with the items of `bytes`, and returns its result. If `read` throws, returns the
+/// error text with the byte offset.
 template <typename T, typename Read>
-tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
+tl::expected<T, std::string> result_of(std::string_view bytes, Read read) {
     Items items(bytes);
     try {
         return read(items);
@@ -217,12 +218,12 @@ tl::expected<T, std::string> made_of(std::string_view bytes, Read read) {
 }  // namespace
 
 tl::expected<Recording, std::string> read_recording(std::string_view bytes) {
-    return made_of<Recording>(bytes, recording_of);
+    return result_of<Recording>(bytes, recording_of);
 }
 
 tl::expected<std::string, std::string> with_texts(std::string_view bytes,
                                                   const Replaced& replaced) {
-    return made_of<std::string>(
+    return result_of<std::string>(
         bytes, [&replaced](Items& items) { return replaced_items(items, replaced); });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Recording: vgpud's record of a GPU's scheduling (daemon/service/trace), read and replayed.
-// replay() compares the decisions with those of this build's scheduler. The exports
-// (recording_export.h) observe a replay.
+// Recording: vgpud's recording of a GPU's scheduling (daemon/service/trace), read into memory.
+// replay() compares the recorded decisions with the decisions of this build's scheduler. The
+// exports (recording_export.h) observe a replay.
 #pragma once
 
 #include "daemon/service/trace/event.h"
@@ -20,28 +20,30 @@ namespace vgpu::simulator {
 
 struct RecordedChunk {
     std::uint64_t number = 0;
-    /// True if the chunk continues the chunk with the preceding number. If not, the recording
-    /// begins here, or vgpud adopted the schedule's state.
+    /// True if the chunk continues the chunk with the preceding number. False if vgpud's recording
+    /// began with this chunk, or if vgpud adopted a run table.
     bool continues = false;
     daemon::Nanoseconds at{0};
-    std::int64_t unix_time = 0;  ///< s, at `at`; years 1970 to 9999
+    std::int64_t unix_time = 0;  ///< the time `at` in s since 1970; up to the year 9999
     daemon::GpuSchedule::Image image{};
     std::vector<daemon::trace::Event> events{};
 };
 
-/// All texts are printable ASCII; '?' replaces other characters.
+/// All texts are printable (text/utf8.h).
 struct Recording {
     std::string gpu;
     std::string vgpud;                           ///< version of the recorded vgpud
-    std::map<std::uint32_t, std::string> names;  ///< of VFs, as last known
+    std::map<std::uint32_t, std::string> names;  ///< names of VFs, as last known
     std::vector<RecordedChunk> chunks;
-    bool is_cut = false;  ///< true if the last item is incomplete
+    bool is_cut = false;  ///< true if the recording ends within an item, which is left out
 };
 
-/// The error names the byte offset of the first mistake.
+/// Reads a recording, which must have a chunk. The error names the byte offset of the first
+/// mistake.
 tl::expected<Recording, std::string> read_recording(std::string_view bytes);
 
-/// Replaces each text (names, annotations) by `replaced(text)`. Omits an incomplete last item.
+/// Returns the recording `bytes` with each text (names, annotations) replaced by `replaced(text)`.
+/// Omits an incomplete last item. The error is as that of read_recording().
 tl::expected<std::string, std::string> with_texts(
     std::string_view bytes, const std::function<std::string(const std::string&)>& replaced);
 
@@ -53,13 +55,15 @@ tl::expected<std::string, std::string> with_texts(
 
 struct Replay {
     std::uint64_t events = 0;
-    std::uint64_t tables = 0;     ///< requests for a table
-    std::uint64_t gaps = 0;       ///< number of times that chunks are missing
-    std::uint64_t different = 0;  ///< tables, and schedules at the beginning of chunks, that the
-                                  ///< replay makes differently
-    std::string first_difference{};
+    std::uint64_t tables = 0;  ///< number of run tables that the recorded vgpud made
+    std::uint64_t gaps = 0;    ///< number of places where chunks are missing
+    /// Number of differences: run tables that the replay makes differently, and chunks that begin
+    /// with another schedule than the replay has reached.
+    std::uint64_t different = 0;
+    std::string first_difference{};  ///< names the first difference; empty if there is none
 };
 
+/// Called after each event, with the schedule after the event.
 using ReplayObserver = std::function<void(const daemon::trace::Event&, const daemon::GpuSchedule&)>;
 
 Replay replay(const Recording& recording, const ReplayObserver& observer = {});

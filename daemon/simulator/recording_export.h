@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Exports of a Recording: figures, a trace for Perfetto and chrome://tracing, a picture, and a
-// scenario for `vgpuctl simulate`. The scenario has the same VFs and work; edit its contracts to
-// try others.
+// scenario for `vgpuctl simulate`. The scenario has the VFs, contracts and work of the recording,
+// so that people can change the contracts and simulate the same work.
 #pragma once
 
 #include "daemon/simulator/milliseconds.h"
@@ -24,7 +24,7 @@ struct RecordedVf {
     std::int64_t worst_lag_ns = 0;  ///< absolute value
 };
 
-/// Time from the first event to the last.
+/// The time from the first event, or the begin of the first run, to the last event.
 struct Period {
     daemon::Nanoseconds begin{0};
     daemon::Nanoseconds end{0};
@@ -33,7 +33,7 @@ struct Period {
 struct RecordedFigures {
     Period period{};
     std::int64_t service_ns = 0;    ///< of all VFs
-    std::uint64_t annotations = 0;  ///< resets, hangs and the like
+    std::uint64_t annotations = 0;  ///< number of annotations, such as resets and hangs
     std::map<std::uint32_t, RecordedVf> vfs{};
 };
 
@@ -45,8 +45,8 @@ struct RecordedFigures {
 
 [[nodiscard]] std::string svg_picture(const Recording& recording);
 
-/// A scenario (schemas/vgpu-scenario.schema.json). Work is cut at the beginning and end of the
-/// recording.
+/// A scenario (schemas/vgpu-scenario.schema.json). Of jobs that began before the recording or ended
+/// after it, the scenario has only the recorded part.
 [[nodiscard]] std::string scenario_text(const Recording& recording);
 
 [[nodiscard]] inline daemon::Nanoseconds begin_of(const daemon::trace::Ran& ran) {

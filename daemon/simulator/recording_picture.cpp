@@ -115,7 +115,7 @@ private:
         return text;
     }
 
-    /// Resets, hangs and the like, with texts as tooltips.
+    /// A vertical line for each annotation, such as a reset, with the text as a tooltip.
     [[nodiscard]] std::string annotations(double top) const {
         std::string text;
         for (const RecordedChunk& chunk : recording_.chunks)

@@ -21,9 +21,9 @@ using OrderedJson = nlohmann::ordered_json;
 
 namespace {
 
-/// The work of one VF, as recorded. A job begins when the VF gets work, and ends when it has none
-/// left, if the VF ran in between.
-class WorkSeen {
+/// The recorded work of one VF, split into jobs. A job begins when the VF gets work, and ends when
+/// the VF has no work left. Without a run in between, there is no job.
+class RecordedWork {
 public:
     void wake(Nanoseconds at) {
         if (!since_) since_ = at;
@@ -33,8 +33,8 @@ public:
         done_ns_ += ns;
         if (is_last_run_) finish();
     }
-    /// The VF has run out of work. The recording has the end of a run after this event, so the job
-    /// of a running VF ends with that run.
+    /// The VF has run out of work. If the VF is running, the recording reports the run only after
+    /// this event, so the job ends with the next run().
     void run_out(bool is_running) {
         has_paused_ = true;
         is_last_run_ = is_running && since_.has_value();
@@ -59,12 +59,12 @@ private:
 
     std::optional<Nanoseconds> since_;  ///< time since which the VF has had work
     std::int64_t done_ns_ = 0;          ///< service of the current job
-    bool is_last_run_ = false;
-    bool has_paused_ = false;
+    bool is_last_run_ = false;          ///< true if the next run() ends the job
+    bool has_paused_ = false;           ///< true if the VF has ever run out of work
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// A gang's phase, relative to `begin` instead of time 0 of the host's clock.
+/// The phase of a gang's slots, counted from `begin` instead of time 0 of the host's clock.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -73,7 +73,7 @@ double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
 }
 
-/// The operator's settings, with the VF's own quantum.
+/// The settings of a member, as in a scenario.
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
                           Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
@@ -122,7 +122,7 @@ private:
         OrderedJson json;
         bool is_in = false;
         std::uint32_t weight = 0;
-        WorkSeen work;
+        RecordedWork work;
     };
 
     void change(Nanoseconds at, std::uint32_t vf, const char* what, std::uint32_t weight) {
@@ -180,15 +180,15 @@ private:
         last_vf_ = ran->vf;
     }
 
-    /// A VF that was never a member of the schedule cannot be simulated, so its events go to
-    /// `nobody_`.
+    /// The VF with this number. A VF that was never a member of the schedule cannot be simulated,
+    /// so for it the result is `nobody_`, which the scenario leaves out.
     Vf& vf_of(std::uint32_t vf) {
         const auto found = vfs_.find(vf);
         return found == vfs_.end() ? nobody_ : found->second;
     }
 
-    /// The median of the pauses between runs of different VFs. Most such runs follow each other
-    /// without idle time, so the median is the time of a switch. 0 if there are none.
+    /// The median of the pauses between runs of different VFs; 0 if there are no pauses. Between
+    /// most of these runs the engine is not idle, so the median is the time of a switch.
     double switch_us() {
         constexpr double kUsPerMs = 1000;
         if (pauses_.empty()) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rng: seeded random numbers (SplitMix64). Unlike the distributions of <random>, they do not depend
-// on the C++ library.
+// Rng: seeded random numbers (SplitMix64). Unlike numbers of the distributions of <random>, these
+// numbers do not depend on the C++ library.
 #pragma once
 
 #include <cmath>
@@ -21,14 +21,14 @@ public:
         return z ^ (z >> 31);
     }
 
-    /// 0 .. end - 1
+    /// Uniformly distributed in 0 .. end - 1.
     std::uint64_t below(std::uint64_t end) { return (*this)() % end; }
-    /// first .. last
+    /// Uniformly distributed in first .. last.
     std::int64_t between(std::int64_t first, std::int64_t last) {
         return first +
                static_cast<std::int64_t>(below(static_cast<std::uint64_t>(last - first + 1)));
     }
-    /// 0 <= x < 1
+    /// Uniformly distributed in 0 <= x < 1.
     double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
     bool chance(double probability) { return unit() < probability; }
     /// Exponentially distributed, rounded to at least 1.

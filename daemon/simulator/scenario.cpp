@@ -25,7 +25,8 @@ using daemon::scheduler::PriorityClass;
 using daemon::scheduler::SlotMode;
 
 constexpr std::size_t kMaxVfs = 4096;
-constexpr std::size_t kFewWords = 80;
+/// Limit of the part of a value that a message quotes, in bytes.
+constexpr std::size_t kMaxQuoted = 80;
 
 /// A mistake in the document. Thrown and caught only in this file.
 class Wrong : public std::runtime_error {
@@ -33,9 +34,9 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// A value, shortened for messages to kFewWords bytes.
-std::string words_of(const Json& value) {
-    return value.dump().substr(0, kFewWords);
+/// A value as JSON, cut at kMaxQuoted bytes, for error texts.
+std::string quote_of(const Json& value) {
+    return value.dump().substr(0, kMaxQuoted);
 }
 
 class Section {
@@ -47,8 +48,8 @@ public:
     void allow(std::initializer_list<std::string_view> keys) const {
         for (const auto& [key, value] : json_.items())
             if (std::find(keys.begin(), keys.end(), key) == keys.end())
-                throw Wrong(
-                    fmt::format("{} has an unknown member '{}'", where_, key.substr(0, kFewWords)));
+                throw Wrong(fmt::format("{} has an unknown member '{}'", where_,
+                                        key.substr(0, kMaxQuoted)));
     }
 
     [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
@@ -59,7 +60,7 @@ public:
         if (!has(key)) return otherwise;
         const Json& value = json_.at(key);
         if (!value.is_number())
-            throw Wrong(fmt::format("{} is {}; it must be a number", path(key), words_of(value)));
+            throw Wrong(fmt::format("{} is {}; it must be a number", path(key), quote_of(value)));
         const double found = value.get<double>();
         if (found < min || found > max)
             throw Wrong(
@@ -84,11 +85,11 @@ public:
         if (!has(key)) return std::string(otherwise);
         if (!json_.at(key).is_string())
             throw Wrong(
-                fmt::format("{} is {}; it must be text", path(key), words_of(json_.at(key))));
+                fmt::format("{} is {}; it must be text", path(key), quote_of(json_.at(key))));
         return json_.at(key).get<std::string>();
     }
 
-    /// The value; false if absent.
+    /// The value of a boolean member; false if the member is absent.
     [[nodiscard]] bool flag(const char* key) const {
         if (!has(key)) return false;
         if (!json_.at(key).is_boolean()) throw Wrong(path(key) + " must be true or false");
@@ -106,7 +107,7 @@ public:
             known += (known.empty() ? "" : ", ") + std::string(name);
         }
         throw Wrong(fmt::format("{} is '{}'; it must be one of {}", path(key),
-                                found.substr(0, kFewWords), known));
+                                found.substr(0, kMaxQuoted), known));
     }
 
 private:
@@ -143,7 +144,7 @@ std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
                              job[1] > 0 && job[1] <= kLongestMs;
         if (!is_pair)
             throw Wrong(fmt::format("{}[{}] is {}; it must be [at_ms, work_ms], each up to {:g}",
-                                    where, jobs.size(), words_of(job), kLongestMs));
+                                    where, jobs.size(), quote_of(job), kLongestMs));
         jobs.push_back({.at_ns = std::llround(job[0].get<double>() * kNsPerMs),
                         .work_ns = std::llround(job[1].get<double>() * kNsPerMs)});
         if (jobs.back().work_ns == 0) throw Wrong(fmt::format("{}: a job without work", where));
@@ -222,8 +223,8 @@ Contract contract_of(const Section& section) {
     contract.burst_ms = section.number("burst_ms", 0, 0, 10'000);
     contract.latency_ms = section.number("latency_ms", 0, 0, 10'000);
     contract.phase_ms = section.number("phase_ms", 0, 0, 10'000);
-    contract.max_gap_ms = section.number("max_gap_ms", contract.max_gap_ms, 1, 10'000);
-    // 0: the GPU's quantum, which is the default here
+    contract.max_gap_ms = section.number("max_gap_ms", contract.max_gap_ms, 1, 60'000);
+    // 0 means the GPU's quantum, which is the default in Contract
     const double quantum_ms = section.number("quantum_ms", 0, 0, 1000);
     if (quantum_ms > 0) contract.quantum_ms = quantum_ms;
     const double timeout_ms = section.number("preempt_timeout_ms", 0, 0, 100'000);
@@ -253,7 +254,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup,
                    .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
-        // the VFs of one entry with a count begin at different times
+        // the phases of VFs from one entry with a count are spread over the period
         if (work.arrivals == Arrivals::Periodic)
             vf.work.phase_ns +=
                 static_cast<std::int64_t>(i) * work.period_ns / static_cast<std::int64_t>(count);
@@ -296,7 +297,7 @@ std::vector<std::string> policies_of(const Json& json) {
         const auto& known = policy_names();
         if (!name.is_string() || std::find(known.begin(), known.end(), name) == known.end())
             throw Wrong(
-                fmt::format("policies has {}; known: {}", words_of(name), fmt::join(known, ", ")));
+                fmt::format("policies has {}; known: {}", quote_of(name), fmt::join(known, ", ")));
         names.push_back(name);
     }
     return names;

@@ -42,10 +42,11 @@ Figures Simulator::run() {
 bool Simulator::is_over() const {
     if (setup_.max_runs > 0 && figures_.runs >= setup_.max_runs) return true;
     if (setup_.duration_ns > 0 && now_ns_ >= setup_.duration_ns) return true;
-    return with_work_ == 0 && next_outside() == kNever;
+    return with_work_ == 0 && next_input() == kNever;
 }
 
-std::int64_t Simulator::next_outside() const {
+/// Time of the next arrival or change; kNever if there is none.
+std::int64_t Simulator::next_input() const {
     std::int64_t next = arrivals_.next_ns();
     if (next_change_ < setup_.changes.size())
         next = std::min(next, setup_.changes[next_change_].at_ns);
@@ -53,10 +54,10 @@ std::int64_t Simulator::next_outside() const {
 }
 
 std::int64_t Simulator::next_event() const {
-    return std::min(next_outside(), policy_.next_event().value_or(kNever));
+    return std::min(next_input(), policy_.next_event().value_or(kNever));
 }
 
-/// Handles all events up to `at_ns` at their times, while the engine is empty.
+/// Advances time to `at_ns` while no VF runs. Handles each event at its time.
 void Simulator::pass_to(std::int64_t at_ns) {
     for (std::int64_t next = next_event(); next <= at_ns; next = next_event()) {
         now_ns_ = std::max(now_ns_, next);
@@ -67,7 +68,7 @@ void Simulator::pass_to(std::int64_t at_ns) {
 }
 
 void Simulator::deliver() {
-    while (next_outside() <= now_ns_) {
+    while (next_input() <= now_ns_) {
         const bool is_change = next_change_ < setup_.changes.size() &&
                                setup_.changes[next_change_].at_ns <= now_ns_ &&
                                setup_.changes[next_change_].at_ns <= arrivals_.next_ns();
@@ -202,7 +203,7 @@ void Simulator::run_slice(const Grant& grant) {
     policy_.ended(now_ns_);
 }
 
-/// The time that an overrunning VF keeps the engine beyond its slice.
+/// Draws the time for which a VF that overruns keeps the engine beyond its slice.
 std::int64_t Simulator::overrun_of(VfFigures& figures) {
     const std::int64_t ns =
         std::min(rng_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Simulator: simulates one engine, its VFs and their work under any Policy, event by event. A run
-// depends only on setup and seed. As in the product's engine, no VF is charged for the time of a
+// depends only on setup and policy. As in the product's engine, no VF is charged for the time of a
 // world switch. Slices may overrun. A VF leaves the engine when its work ends; a strict VF stays
-// until its slice ends. A kernel that hangs is endless work here, because only the product
-// (product.h) resets VFs. An Observer judges the run: it gets all service, and all changes of the
-// set of competing VFs, in the order of time.
+// until its slice ends. Simulator treats a kernel that hangs as endless work, because only the
+// product (product.h) resets VFs. An Observer gets all service, and all changes of the set of
+// competing VFs, in the order of time.
 #pragma once
 
 #include "daemon/service/scheduler/contract.h"
@@ -35,12 +35,12 @@ struct Change {
     std::int64_t at_ns = 0;
     ChangeKind kind = ChangeKind::Weight;
     std::uint32_t vf = 0;
-    std::uint32_t weight = 0;  ///< of Weight and Join
+    std::uint32_t weight = 0;  ///< for Weight and Join
 };
 
 struct DeviceModel {
     std::int64_t switch_ns = 100'000;
-    std::int64_t decision_ns = 0;  ///< between a run and the next switch
+    std::int64_t decision_ns = 0;  ///< time between a run and the next switch
     double overrun_part = 0;       ///< probability that a slice with work left overruns
     std::int64_t overrun_mean_ns = 0;
     std::int64_t overrun_max_ns = 0;
@@ -66,14 +66,14 @@ struct VfFigures {
     std::int64_t reserved_ns = 0;
     std::uint64_t runs = 0;
     std::uint64_t jobs = 0;
-    std::uint64_t missed = 0;          ///< deadlines
+    std::uint64_t missed = 0;          ///< jobs that missed their deadline
     std::uint64_t dropped = 0;         ///< jobs beyond a queue of kMaxJobs
-    std::uint64_t resets = 0;          ///< of the VF
+    std::uint64_t resets = 0;          ///< number of resets of the VF
     std::uint64_t lost = 0;            ///< jobs that a reset ended, or that came without a driver
-    std::int64_t hung_ns = 0;          ///< in the engine without progress
-    std::int64_t longest_wait_ns = 0;  ///< off the engine with work, not throttled
+    std::int64_t hung_ns = 0;          ///< time on the engine without progress
+    std::int64_t longest_wait_ns = 0;  ///< longest time off the engine with work and not throttled
     std::int64_t worst_overrun_ns = 0;
-    std::vector<std::int64_t> response_ns;  ///< of jobs
+    std::vector<std::int64_t> response_ns;  ///< response of each job
 
     void complete(const Job& job, const Workload& work, std::int64_t at_ns);
 };
@@ -83,8 +83,8 @@ struct Figures {
     std::int64_t service_ns = 0;
     std::int64_t switching_ns = 0;
     std::int64_t idle_ns = 0;
-    std::int64_t idle_with_work_ns = 0;  ///< while a VF that is not throttled had work
-    std::int64_t hung_ns = 0;            ///< from hangs until the engine was usable again
+    std::int64_t idle_with_work_ns = 0;  ///< idle time while a VF had work and was not throttled
+    std::int64_t hung_ns = 0;            ///< time from each hang until the engine was usable again
     std::uint64_t switches = 0;
     std::uint64_t runs = 0;
     std::vector<VfFigures> vfs;  ///< by VF number; 0 unused
@@ -96,19 +96,20 @@ public:
     virtual ~Observer() = default;
     virtual void joined(std::uint32_t, std::uint32_t /*weight*/) {}
     virtual void left(std::uint32_t) {}
-    /// Swaps two accounts. Called by the product only, when a VF joins with another number than
-    /// before, or with a number that another VF has had.
+    /// Swaps the accounts of two VFs. Only the product calls it, when a VF joins with another VF
+    /// number than before, or with a number that another VF has had.
     virtual void swapped(std::uint32_t, std::uint32_t /*other*/) {}
-    /// Called at the end, by the product only, with vgpud's record (recording.h).
+    /// Gets vgpud's recording (recording.h) at the end of the run. Only the product calls it.
     virtual void recorded(const std::vector<std::uint8_t>&) {}
     virtual void reweighted(std::uint32_t, std::uint32_t /*weight*/) {}
-    /// Called between two runs, and by the product also before a VF begins to compete. `vf` is next
-    /// by weight; 0: none or unknown.
+    /// Called between two runs, and by the product also before a VF begins to compete. `vf`: the VF
+    /// that is next by weight; 0: none or unknown.
     virtual void decided(std::uint32_t /*vf*/) {}
     virtual void competes(std::uint32_t) {}
-    /// The VF has no work left, or is throttled. `is_mid_slice`: within its slice by weight.
+    /// The VF has no work left, or is throttled. `is_mid_slice`: true if this is within the VF's
+    /// slice by weight.
     virtual void stops_competing(std::uint32_t, bool /*is_mid_slice*/) {}
-    /// Service that ended at `at_ns`.
+    /// The VF got `ns` of service, which ended at `at_ns`.
     virtual void served(std::uint32_t, std::int64_t /*ns*/, bool /*is_reserved*/,
                         std::int64_t /*at_ns*/) {}
     virtual void arrived(std::uint32_t, std::int64_t /*work_ns*/) {}
@@ -133,14 +134,14 @@ private:
         std::uint64_t incarnation = 0;  ///< number of joins; arrivals of earlier joins are void
     };
 
-    /// A slice by weight. VF 0: between two runs.
+    /// The present slice. `vf` is 0 between two slices.
     struct Slice {
         std::uint32_t vf = 0;
         std::int64_t end_ns = 0;
     };
 
     [[nodiscard]] bool is_over() const;
-    [[nodiscard]] std::int64_t next_outside() const;
+    [[nodiscard]] std::int64_t next_input() const;
     [[nodiscard]] std::int64_t next_event() const;
     void pass_to(std::int64_t at_ns);
     void deliver();
@@ -175,7 +176,7 @@ private:
     Figures figures_;
 };
 
-/// The value below which `part` of the values are; 0 if none.
+/// The quantile of `values`, such as the median for a `part` of 0.5; 0 without values.
 [[nodiscard]] std::int64_t quantile(std::vector<std::int64_t> values, double part);
 
 }  // namespace vgpu::simulator

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualPf: the PF core on a ModelGpu, with the uapi and its errors, but without a socket and in
-// virtual time. A request that takes time calls `wait`, which must advance the model to its next
-// event.
+// VirtualPf: the PF core on a ModelGpu. Clients use the uapi, with its errors, but without a socket
+// and in virtual time.
 #pragma once
 
 #include "daemon/adapters/uapi_client.h"
@@ -29,7 +28,9 @@ public:
     VirtualPf& operator=(const VirtualPf&) = delete;
 
     ModelGpu gpu;
+    /// Called while a request is under way. Must advance `gpu` to the next event of `gpu`.
     std::function<void()> wait;
+    /// Called when the core has accepted a run table; may be empty.
     std::function<void(std::uint64_t generation)> on_table;
 
     [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;

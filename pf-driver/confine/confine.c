@@ -26,7 +26,7 @@
 static const char *failed_step = "";
 static DIR *task_directory; /* opened while the process may open files */
 
-/* Get the step at which the last call failed, as text. */
+/* Get the text of the step at which a vgpu_confine_*() call failed; "" if none has failed. */
 const char *vgpu_confine_step(void)
 {
 	return failed_step;
@@ -58,10 +58,10 @@ static uint32_t bit(uint32_t capability)
 }
 
 /*
- * Raises the limits of thread priorities and of locked memory, because the process changes both
- * while it runs. Returns the capabilities to keep: one for each limit that could not be raised.
- * This matters only to root without CAP_SYS_RESOURCE whose service manager did not raise the limit;
- * other users have no such capability.
+ * Raises the limits of thread priorities and of locked memory, because the process raises
+ * priorities and locks memory while it runs. Returns the capabilities to keep, one for each limit
+ * that could not be raised. Usually this concerns only root without CAP_SYS_RESOURCE, if the
+ * service manager did not raise the limit.
  */
 static uint32_t rights_to_keep(int real_time_priority)
 {
@@ -93,7 +93,7 @@ static int drop_capabilities(uint32_t keep)
 	return syscall(SYS_capset, &head, sets) ? -errno : 0;
 }
 
-/* grows and shrinks the heap of a thread, because libc reads a file of /proc the first time */
+/* grows and shrinks the heap of a thread, because libc reads files at the first change of a heap */
 static void *use_heap(void *unused)
 {
 	void *pieces[HEAP_PIECES];
@@ -123,8 +123,8 @@ static void prepare_libc(void)
 }
 
 /*
- * Take capabilities and files away from the calling thread. Threads that it starts later inherit
- * this. Real-time priorities are at most real_time_priority.
+ * Take capabilities and files away from the calling thread. Threads that this thread starts later
+ * inherit the restriction. real_time_priority: the highest priority that a thread requests later.
  */
 int vgpu_confine_files(int real_time_priority)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The seccomp filter: a list of the system calls that a process may still make. Others fail with
- * EPERM (refusal.c). exec and calls of another architecture end the process, because only an
+ * The seccomp filter: a list of the system calls that a process may still make. Other calls fail
+ * with EPERM (refusal.c). exec and calls of another architecture end the process, because only an
  * attacker would make them.
  *
  * Calls that could reach another process or file are allowed only with some arguments: sealed
@@ -26,12 +26,12 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* the kernel reads an int from the lower half of a register */
 static struct scmp_arg_cmp bits_are(unsigned argument, uint64_t mask, uint64_t value)
 {
 	return (struct scmp_arg_cmp){argument, SCMP_CMP_MASKED_EQ, mask, value};
 }
 
+/* compares only the lower half of a register, from which the kernel reads an int */
 static struct scmp_arg_cmp int_is(unsigned argument, int value)
 {
 	return bits_are(argument, UINT32_MAX, (uint32_t)value);
@@ -47,7 +47,7 @@ static struct scmp_arg_cmp pointer_is(unsigned argument, const void *value)
 	return (struct scmp_arg_cmp){argument, SCMP_CMP_EQ, (uintptr_t)value, 0};
 }
 
-static struct scmp_arg_cmp is_behind_sealed(unsigned argument)
+static struct scmp_arg_cmp is_above_sealed(unsigned argument)
 {
 	return (struct scmp_arg_cmp){argument, SCMP_CMP_GE, VGPU_SEALED_END, 0};
 }
@@ -58,8 +58,8 @@ struct filter {
 	int error;
 };
 
-static void add(struct filter *filter, uint32_t action, int call, uint32_t count,
-		const struct scmp_arg_cmp *arguments)
+static void add_rule(struct filter *filter, uint32_t action, int call, uint32_t count,
+		     const struct scmp_arg_cmp *arguments)
 {
 	int error = seccomp_rule_add_array(filter->context, action, call, count, arguments);
 
@@ -70,16 +70,16 @@ static void add(struct filter *filter, uint32_t action, int call, uint32_t count
 #define ALLOW_IF(filter, call, ...)                                                                \
 	do {                                                                                       \
 		const struct scmp_arg_cmp arguments_[] = {__VA_ARGS__};                            \
-		add(filter, SCMP_ACT_ALLOW, call, COUNT_OF(arguments_), arguments_);               \
+		add_rule(filter, SCMP_ACT_ALLOW, call, COUNT_OF(arguments_), arguments_);          \
 	} while (0)
 
 static void allow_all(struct filter *filter, const int *calls, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		add(filter, SCMP_ACT_ALLOW, calls[i], 0, NULL);
+		add_rule(filter, SCMP_ACT_ALLOW, calls[i], 0, NULL);
 }
 
-/* these reach only what the process has: its descriptors, its clock, its own threads */
+/* these reach only what every process has: its own descriptors, threads and heap, and the clocks */
 static const int common_calls[] = {
 	/* descriptors */
 	SCMP_SYS(read),
@@ -126,11 +126,11 @@ static void allow_memory(struct filter *filter)
 {
 	ALLOW_IF(filter, SCMP_SYS(mmap), pointer_is(0, NULL), is_not_executable(2),
 		 bits_are(3, MAP_FIXED, 0));
-	ALLOW_IF(filter, SCMP_SYS(mmap), is_behind_sealed(0), is_not_executable(2));
-	ALLOW_IF(filter, SCMP_SYS(mprotect), is_behind_sealed(0), is_not_executable(2));
-	ALLOW_IF(filter, SCMP_SYS(munmap), is_behind_sealed(0));
-	ALLOW_IF(filter, SCMP_SYS(madvise), is_behind_sealed(0));
-	ALLOW_IF(filter, SCMP_SYS(mremap), is_behind_sealed(0), bits_are(3, MREMAP_FIXED, 0));
+	ALLOW_IF(filter, SCMP_SYS(mmap), is_above_sealed(0), is_not_executable(2));
+	ALLOW_IF(filter, SCMP_SYS(mprotect), is_above_sealed(0), is_not_executable(2));
+	ALLOW_IF(filter, SCMP_SYS(munmap), is_above_sealed(0));
+	ALLOW_IF(filter, SCMP_SYS(madvise), is_above_sealed(0));
+	ALLOW_IF(filter, SCMP_SYS(mremap), is_above_sealed(0), bits_are(3, MREMAP_FIXED, 0));
 }
 
 /* without F_SETOWN: the owner of a descriptor would get signals, also in another process */
@@ -196,9 +196,9 @@ static void allow_threads(struct filter *filter, const int *threads, uint32_t co
 }
 
 /*
- * Allows what sanitizers do in addition. At the end, a thread that shares the memory stops and
- * traces the others, and reads their stacks and maps. UBSan writes memory to a pipe to find out
- * whether the memory is mapped. Reports check whether they go to a terminal.
+ * Allows what sanitizers do in addition. When the process ends, a thread that shares the memory
+ * stops and traces all other threads, and reads their stacks and maps. UBSan writes memory to a
+ * pipe to find out whether the memory is mapped. Reports check whether they go to a terminal.
  */
 static void allow_sanitizers(struct filter *filter)
 {
@@ -224,11 +224,11 @@ static void allow_sanitizers(struct filter *filter)
 	ALLOW_IF(filter, SCMP_SYS(ioctl), int_is(1, TCGETS));
 }
 
-static void fill(struct filter *filter, const struct vgpu_confine_rules *rules, const int *threads,
-		 uint32_t count)
+static void add_all_rules(struct filter *filter, const struct vgpu_confine_rules *rules,
+			  const int *threads, uint32_t count)
 {
-	add(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(execve), 0, NULL);
-	add(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(execveat), 0, NULL);
+	add_rule(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(execve), 0, NULL);
+	add_rule(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(execveat), 0, NULL);
 	allow_all(filter, common_calls, COUNT_OF(common_calls));
 	allow_all(filter, rules->calls, rules->call_count);
 	allow_memory(filter);
@@ -255,7 +255,7 @@ int vgpu_filter_load(const struct vgpu_confine_rules *rules, const int *threads,
 	if (!filter.error)
 		filter.error = seccomp_attr_set(filter.context, SCMP_FLTATR_ACT_BADARCH,
 						SCMP_ACT_KILL_PROCESS);
-	fill(&filter, rules, threads, count);
+	add_all_rules(&filter, rules, threads, count);
 	if (!filter.error)
 		filter.error = seccomp_load(filter.context);
 	seccomp_release(filter.context);

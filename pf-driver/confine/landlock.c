@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Takes files away by Landlock, in addition to the filter. The kernel checks paths, so Landlock
- * also holds where the filter must allow a call, as in builds with sanitizers. It confines the
- * calling thread and the threads that this thread starts later. On a kernel without Landlock, this
- * file has no effect.
+ * also holds where the filter must allow a call, as in builds with sanitizers. Landlock confines
+ * the calling thread and the threads that this thread starts later. On a kernel without Landlock,
+ * this file has no effect.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define ACCESS_FS_TRUNCATE  (1ull << 14)
 #define ACCESS_FS_IOCTL_DEV (1ull << 15)
 #define ACCESS_NET_ALL	    0x3ull /* bind and connect of TCP */
-#define SCOPE_ALL	    0x3ull /* abstract sockets and signals of others */
+#define SCOPE_ALL	    0x3ull /* abstract sockets and signals of other processes */
 
 struct ruleset {
 	uint64_t handled_access_fs;
@@ -31,7 +31,7 @@ struct ruleset {
 	(LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK | ACCESS_FS_TRUNCATE)
 
-/* Get the version of the kernel's Landlock. Return: 0: none. */
+/* Get the version of the kernel's Landlock. Return: 0 if the kernel has none. */
 int vgpu_confine_landlock_version(void)
 {
 	long version =
@@ -41,7 +41,7 @@ int vgpu_confine_landlock_version(void)
 }
 
 /* all accesses that this version can forbid; later versions can forbid more */
-static struct ruleset everything(int version, size_t *bytes)
+static struct ruleset full_ruleset(int version, size_t *bytes)
 {
 	struct ruleset all = {.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
 
@@ -74,7 +74,7 @@ static int allow_below(int ruleset_fd, const char *directory, uint64_t access)
 	return result ? -errno : 0;
 }
 
-/* the directories of the process's sockets: make and remove sockets and files, read nothing */
+/* in the directories of its sockets, the process may make, write and remove files and sockets */
 static int add_rules(int ruleset_fd, uint64_t handled)
 {
 	int error = 0;
@@ -94,7 +94,7 @@ int vgpu_landlock_restrict(void)
 {
 	int version = vgpu_confine_landlock_version();
 	size_t bytes;
-	struct ruleset all = everything(version, &bytes);
+	struct ruleset all = full_ruleset(version, &bytes);
 	int fd, error;
 
 	if (version == 0)

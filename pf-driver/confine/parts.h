@@ -10,8 +10,8 @@
 #include "pf-driver/confine/sealed.h"
 
 /*
- * Sanitizers read /proc/self and start a thread that traces the others when the process ends, so
- * their builds allow a few calls more. Landlock still confines these calls.
+ * When the process ends, sanitizers read /proc/self and start a thread that traces all other
+ * threads. So builds with sanitizers allow a few more calls. Landlock still confines these calls.
  */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define VGPU_IS_SANITIZED 1

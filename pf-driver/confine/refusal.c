@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Handles refused system calls: the kernel sends SIGSYS to the thread, and the handler makes the
- * call fail with EPERM. So a call that this tree did not foresee, say of a newer libc, leaves a
- * line in the log and does not end the guests' device. An attacker gains nothing by replacing the
+ * call fail with EPERM. So a call that nobody foresaw, such as one of a newer libc, leaves a line
+ * in the log and does not end the guests' device. An attacker gains nothing by replacing the
  * handler, because the kernel never executes a refused call.
  */
 #define _GNU_SOURCE
@@ -19,7 +19,7 @@
 #define CALLS 1024u
 
 static char program_name[32];
-static atomic_bool was_reported[CALLS]; /* each of these calls is logged once */
+static atomic_bool was_reported[CALLS]; /* by number of the call */
 
 static char *append(char *at, const char *end, const char *text)
 {

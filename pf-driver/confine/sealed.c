@@ -47,7 +47,7 @@ static struct vgpu_sealed_slot *find(const char *path)
 	return NULL;
 }
 
-/* Seal a path for uses, in addition to those that it has. */
+/* Seal a path, and add `uses` to the uses that the path has already. */
 int vgpu_seal_path(const char *path, uint32_t uses)
 {
 	struct vgpu_sealed_slot *slot = find(path);
@@ -89,7 +89,7 @@ int vgpu_seal_socket(const char *path)
 	return error ? error : vgpu_seal_path(directory, VGPU_PATH_WATCH);
 }
 
-/* The sealed copy of a path, or the path itself. */
+/* Get the sealed copy of a path, or the path itself if it is not sealed. */
 const char *vgpu_sealed(const char *path)
 {
 	const struct vgpu_sealed_slot *slot = find(path);
@@ -97,7 +97,7 @@ const char *vgpu_sealed(const char *path)
 	return slot ? text_of(slot) : path;
 }
 
-/* The sealed copy of an address, or the address itself. */
+/* Get the sealed copy of an address, or the address itself if its path is not sealed. */
 const struct sockaddr_un *vgpu_sealed_address(const struct sockaddr_un *address)
 {
 	const struct vgpu_sealed_slot *slot = find(address->sun_path);

@@ -5,8 +5,8 @@
  * allows only their addresses, and no call that changes the area.
  *
  * A caller that passes a path to the kernel gets the sealed copy by vgpu_sealed...() at the call.
- * If there is none, as in vgpud and in unit tests, the caller gets its own path back. Used by
- * softgpu and vgpu-pf.
+ * If a path is not sealed, as in unit tests, the caller gets its own path back. softgpu and vgpu-pf
+ * use this file.
  */
 #ifndef VGPU_CONFINE_SEALED_H
 #define VGPU_CONFINE_SEALED_H
@@ -19,13 +19,13 @@ __BEGIN_DECLS
 
 /* what the process does with a sealed path; bits */
 enum vgpu_path_use {
-	VGPU_PATH_SERVE = 1,   /* its own socket: bind, check whether a process answers, remove */
+	VGPU_PATH_SERVE = 1,   /* a socket that it serves: bind, check for another server, remove */
 	VGPU_PATH_CONNECT = 2, /* the socket of another process */
 	VGPU_PATH_RECORD = 4,  /* a small file: write, remove */
 	VGPU_PATH_WATCH = 8,   /* the directory of a socket: inotify */
 };
 
-/* Called before the process is confined. Return: 0, or negative errno: the path is not sealed. */
+/* Call before the process is confined. Return: 0, or a negative errno: the path is not sealed. */
 int vgpu_seal_path(const char *path, uint32_t uses);
 int vgpu_seal_socket(const char *path);
 

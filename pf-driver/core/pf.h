@@ -10,9 +10,9 @@
  *           shutdown (the platform ends)
  *
  * If the device does not come back from its reset, vgpu_pf_timer() sets is_attached of struct
- * vgpu_pf_device to false, and the platform attaches again.
+ * vgpu_pf_device to false, and the platform attaches the device again.
  *
- * The platform calls one function at a time, unless the comment of the function allows more, and no
+ * The platform must call one function at a time, unless the comment of a function allows more. No
  * function sleeps. A call that can change a VF or the engine ends with the pending work: it carries
  * out events of VFs, decides the next run, writes the checkpoint, reports finished requests, and
  * arms the timer. After a crash of the platform, a new core adopts the VFs in service without a
@@ -39,13 +39,13 @@ enum vgpu_pf_platform {
 
 /**
  * struct vgpu_pf_params - parameters that the platform sets when it starts a core
- * @boot_id: differs from those of all earlier cores
+ * @boot_id: a number that no earlier core had
  * @platform: kind of the platform
  * @time_scale: factor on waits for guests and the device; 1 on silicon
  * @max_gap_ms: longest time that a VF with work may be out of the engine; 0: no limit
  * @is_stepwise: true if a world switch uses IDLE, SAVE, LOAD, RUN instead of CONTEXT_SWITCH
  * @event_ring: zeroed memory shared with readers; the platform owns it
- * @event_ring_bytes: size of event_ring: 4096 bytes for its head, and at least one event
+ * @event_ring_bytes: size of event_ring, at least 4096 bytes (the ring's head) and one event
  * @name: name of the GPU, for vgpu_pf_info.name
  */
 struct vgpu_pf_params {
@@ -88,14 +88,14 @@ struct vgpu_pf_device {
 };
 
 /**
- * struct vgpu_pf_op_traits - properties of an operation, so that no platform lists the operations
+ * struct vgpu_pf_op_traits - properties of an operation, for the core and every platform
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
  * @is_reading: true if read-only clients may call the operation
- * @has_stream: true if it moves data through a file of the client
- * @is_leased: true if it is refused while another client holds the policy lease
- * @needs_device: true if it is refused while the device is lost
- * @is_handled_by_platform: true if the platform answers it, not the core
+ * @has_stream: true if the operation moves data through a file of the client
+ * @is_leased: true if the core refuses the operation while another client holds the policy lease
+ * @needs_device: true if the core refuses the operation while the device is lost
+ * @is_handled_by_platform: true if the platform handles the operation, not the core
  */
 struct vgpu_pf_op_traits {
 	uint32_t op;
@@ -126,7 +126,7 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
  * @has_driver: true if the guest's driver is loaded
  * @awaits_durable: true if the VF is scrubbed and waits for SCRUB_DURABLE
  * @is_throttled: true if the scheduler skips the VF because its cap has too few tokens
- * @weight: weight in force; 0: the table in force has none for the VF
+ * @weight: weight by which the VF is served now; 0: the run table in force has none for the VF
  * @uuid: from PROVISION
  */
 struct vgpu_pf_vf_view {
@@ -147,7 +147,8 @@ struct vgpu_pf_vf_view {
  * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
  * @is_switching: true if a world switch is in progress
  * @is_broken: true if a command failed and the engine has not recovered
- * @reserved: bit n is set if VF n is in the engine, or next, to be served from its reservation
+ * @reserved: bit n is set for a VF n in the engine whose run comes from a reservation or gang slot,
+ *	and for a VF n outside the engine whose next run comes from one
  */
 struct vgpu_pf_engine_view {
 	bool is_switching;
@@ -175,7 +176,7 @@ struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf);
  * vgpu_pf_view_device_was_lost_in_reset() - check whether the device was lost in its reset
  * @pf: the PF
  *
- * Return: true if so; the next successful attach ends this state.
+ * Return: true if the device was lost in its reset; the next successful attach ends this state.
  */
 bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf);
 
@@ -222,7 +223,7 @@ const char *vgpu_pf_view_message(const struct vgpu_pf *pf);
  *
  * The platform may call this while another thread is in the core.
  *
- * Return: true if so.
+ * Return: true if a client holds the lease.
  */
 bool vgpu_pf_view_is_leased(const struct vgpu_pf *pf);
 
@@ -246,10 +247,11 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
  * @pf: a PF without a device
  *
  * If the device has kept its state and the checkpoint is valid, VFs stay in service. Otherwise the
- * first attach clears the device, and a later one programs it again.
+ * first attach clears the device, and a later attach programs the device again.
  *
- * Return: 0; or -ENODEV with a message if this is not a vgpu device of a supported size, is not the
- * device that was attached before, or is still in its reset. After an error the PF is unchanged.
+ * Return: 0; or -ENODEV with a message if the device is gone, is not a vgpu device of a supported
+ * size, is another device than before, or is still in its reset. After an error the PF is
+ * unchanged.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf);
 
@@ -257,7 +259,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf);
  * vgpu_pf_surprise_remove() - handle the loss of the device, which does not answer any more
  * @pf: the PF; nothing happens without a device
  *
- * The platform has already ended the device's access to host memory.
+ * Before the call, the platform must end the PF's access to host memory (bus mastering).
  */
 void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
 
@@ -265,8 +267,8 @@ void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
  * vgpu_pf_suspend() - suspend the core before the device is reset or loses its power
  * @pf: the PF; nothing happens without a device
  *
- * Does the same as vgpu_pf_surprise_remove(), but logs no error. The platform has already ended the
- * device's access to host memory.
+ * Does the same as vgpu_pf_surprise_remove(), but logs no error. Before the call, the platform must
+ * end the PF's access to host memory (bus mastering).
  */
 void vgpu_pf_suspend(struct vgpu_pf *pf);
 
@@ -274,8 +276,8 @@ void vgpu_pf_suspend(struct vgpu_pf *pf);
  * vgpu_pf_shutdown() - shut the core down before the platform ends
  * @pf: the PF; nothing happens without a device
  *
- * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). The platform has
- * already ended the device's access to host memory.
+ * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). Before the call, the
+ * platform must end the PF's access to host memory (bus mastering).
  */
 void vgpu_pf_shutdown(struct vgpu_pf *pf);
 
@@ -304,7 +306,7 @@ void vgpu_pf_stream_ready(struct vgpu_pf *pf);
  * @pf: the PF
  * @token: token of the request
  *
- * The core does not use the payload any more. The action that the request started continues.
+ * From now on, the core does not use the payload. The action that the request started continues.
  */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_pf has all state of the PF core. The comment of each sub-struct names the files that
- * own it. Other files write single members: flags that request work, such as device_reset.is_due,
- * and members about a VF, when they provision, restore, reset or release this VF.
+ * struct vgpu_pf has all state of the PF core. The comment before a sub-struct names the files to
+ * which this sub-struct belongs. Other files write single members: flags that request work, such as
+ * device_reset.is_due, and members about a VF that they provision, restore, reset or release.
  */
 #ifndef VGPU_CORE_STATE_H
 #define VGPU_CORE_STATE_H
@@ -18,26 +18,27 @@ enum vgpu_pf_timer_id {
 	VGPU_PF_TIMER_SLICE,	    /* end the running slice */
 	VGPU_PF_TIMER_BULK,	    /* poll the bulk operation */
 	VGPU_PF_TIMER_WATCHDOG,	    /* check for lost interrupts */
-	VGPU_PF_TIMER_RECOVER,	    /* poll the engine after a failed command */
+	VGPU_PF_TIMER_RECOVER,	    /* poll a broken engine until it is usable */
 	VGPU_PF_TIMER_DEVICE_RESET, /* poll the reset of the device */
-	VGPU_PF_TIMER_CONTRACT,	    /* apply a budget, a slot or tokens that are due */
+	VGPU_PF_TIMER_CONTRACT,	    /* add budgets or tokens, or open a gang slot, when due */
 	VGPU_PF_TIMERS,
 };
 
 #define VGPU_PF_RECORD_BYTES 0x4000u
 
-/* checkpoint.c: the contents of one copy of a record in PF VRAM, as far as the core knows them */
+/* checkpoint.c: what the core knows about the contents of one copy of a record in PF VRAM */
 struct vgpu_pf_record {
 	uint32_t known; /* number of leading bytes that are known */
 	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
 };
 
-/* bulk.c: an operation for the device, which executes one at a time */
 struct vgpu_pf;
+
+/* an operation for the device, which executes one operation at a time */
 struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */
-	uint32_t vf;	 /* src or dst is an offset in the VRAM of this VF; 0: in device VRAM */
-	uint32_t owner;	 /* passed to done */
+	uint32_t vf;	 /* VF whose state or VRAM is used; 0: VRAM offsets are device offsets */
+	uint32_t owner;	 /* argument of done() */
 	uint64_t src, dst, bytes;
 	struct vgpu_os_dma *memory; /* DMA memory that the operation uses; NULL: none */
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
@@ -45,14 +46,16 @@ struct vgpu_bulk_op {
 
 #define VGPU_BULK_QUEUE 32u
 
+/* bulk.c: the queue of operations */
 struct vgpu_pf_bulk {
 	struct vgpu_bulk_op queue[VGPU_BULK_QUEUE];
-	uint32_t head, used;
+	uint32_t head;	   /* index of the first operation */
+	uint32_t used;	   /* number of operations */
 	bool is_started;   /* true if the operation at the head was given to the device */
 	bool is_under_way; /* true if the device may still execute an operation */
 	uint64_t started_ns;
 	uint64_t poll_delay_ns;
-	struct vgpu_os_dma retained; /* memory of the abandoned operation */
+	struct vgpu_os_dma retained; /* memory that the abandoned operation may still use */
 };
 
 /* vf_state.c: sizes in bytes of the buffer of a stream */
@@ -68,17 +71,19 @@ enum vgpu_stream_kind {
 	VGPU_STREAM_DUMP,
 };
 
+/* vf_state.c, restore.c: the stream in progress */
 struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
 	uint64_t token;
-	struct vgpu_pf_stream *payload; /* the request's payload; NULL: the client is gone */
+	struct vgpu_pf_stream *payload; /* payload of the request; NULL: the client is gone */
 	uint32_t step;			/* enum stream_step */
 	uint64_t vram_offset;		/* next byte of VRAM to be saved or restored */
-	uint32_t first, filled;		/* bytes [first, filled) of the buffer are to be moved */
+	uint32_t first;			/* start of the buffer's bytes that are still to be moved */
+	uint32_t filled;		/* end of these bytes */
 	uint64_t bytes;			/* bytes moved through the stream so far */
 	bool is_waiting_device;		/* true if a bulk operation of the stream has not ended */
-	bool is_changed;		/* true if RESTORE has changed the VF */
+	bool is_changed; /* true if RESTORE has changed the VF, and the VF was not reset since */
 	bool has_left_pause; /* true if the VF has left its pause since the stream began */
 	bool driver_loaded;  /* RESTORE: true if the saved VF had a loaded driver */
 	struct vgpu_os_dma buffer;
@@ -99,10 +104,11 @@ struct vgpu_pf_pending_verify {
 	struct vgpu_range range; /* units being checked */
 };
 
+/* a request that has ended after its call, and that the core must still report */
 struct vgpu_finished_request {
 	uint64_t token;
 	int error;
-	char message[VGPU_PF_NAME_BYTES * 2];
+	char message[VGPU_PF_MESSAGE_BYTES];
 };
 
 #define VGPU_PF_SCRATCH_BYTES 0x10000u
@@ -111,8 +117,8 @@ struct vgpu_finished_request {
 
 /* request.c, reply.c: the lease, and the answers to requests */
 struct vgpu_pf_requests {
-	uint64_t lease_holder; /* client number; 0: no client holds the lease */
-	char message[160];     /* error text of the last failure; "": none */
+	uint64_t lease_holder;		     /* client number; 0: no client holds the lease */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* latest error text; a new request clears it */
 	struct vgpu_finished_request finished[VGPU_PF_FINISHED];
 	uint32_t finished_count;
 };
@@ -128,18 +134,21 @@ struct vgpu_pf_events {
  * each record has two copies
  */
 struct vgpu_pf_checkpoint {
-	bool is_dirty, is_table_dirty; /* true if the record in VRAM is out of date */
-	uint64_t seq, table_seq;
-	struct vgpu_pf_record vf_records[2], table_records[2];
+	bool is_dirty;	     /* true if the record of the VFs in VRAM is out of date */
+	bool is_table_dirty; /* true if the record of the run table in VRAM is out of date */
+	uint64_t seq;	     /* sequence number of the newest copy of the record of the VFs */
+	uint64_t table_seq;  /* sequence number of the newest copy of the record of the run table */
+	struct vgpu_pf_record vf_records[2];	/* the copies of the record of the VFs */
+	struct vgpu_pf_record table_records[2]; /* the copies of the record of the run table */
 };
 
 /* device_reset.c: the reset of the whole device */
 struct vgpu_pf_device_reset {
 	uint64_t count;
-	bool is_due; /* true if the core must reset the device at the end of the call */
+	bool is_due; /* true if the core must reset the device when it next does the pending work */
 	bool is_under_way;
-	uint64_t deadline_ns;
-	bool is_lost; /* true if the device was lost in its reset: the checkpoint is invalid */
+	uint64_t deadline_ns; /* when the core declares the device lost */
+	bool is_lost; /* true if the device was lost in its reset, so the checkpoint is invalid */
 };
 
 /* timer.c: deadlines of the whole PF; 0: not set */
@@ -148,6 +157,7 @@ struct vgpu_pf_timers {
 	uint64_t armed_ns; /* deadline to which the platform's timer is set; 0: disarmed */
 };
 
+/* one transition of a VF's life cycle */
 struct vgpu_trace_line {
 	uint64_t time_ns;
 	uint8_t vf, from, event, to;
@@ -163,7 +173,7 @@ struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached; /* true if an attach has succeeded, so that vfs describe this device */
+	bool was_attached; /* true after the first attach; then no other device may attach */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by number; 0 is the PF */
 	struct vgpu_pf_switch sw;

@@ -82,16 +82,16 @@ struct aql_pm4_ib {
 	uint16_t header;
 	uint16_t format;	     /* AQL_VENDOR_PM4_IB */
 	uint32_t ib_packet[4];	     /* a whole INDIRECT_BUFFER packet */
-	uint32_t dword_count_remain; /* 0xa */
+	uint32_t dword_count_remain; /* always 0xa */
 	uint32_t reserved[8];
 	uint64_t completion_signal;
 };
 HW_ASSERT_SIZE(struct aql_pm4_ib, 64);
 
 /*
- * amd_signal_t. When a packet completes, the CP does in this order: value -= 1; if
- * event_mailbox_ptr is not 0, it stores event_id there, then raises an end-of-pipe interrupt with
- * event_id as its context.
+ * amd_signal_t. When a packet completes, the CP first subtracts 1 from value. If event_mailbox_ptr
+ * is not 0, the CP then stores event_id at this address and raises an end-of-pipe interrupt whose
+ * context is event_id.
  */
 struct aql_signal {
 	int64_t kind;
@@ -105,7 +105,7 @@ struct aql_signal {
 };
 HW_ASSERT_SIZE(struct aql_signal, 64);
 
-/* amd_queue_t; RPTR_REPORT_ADDR of an AQL queue points at read_dispatch_id */
+/* amd_queue_t; CP_HQD_PQ_RPTR_REPORT_ADDR of an AQL queue points to read_dispatch_id */
 struct aql_queue {
 	uint32_t type, features;
 	uint64_t base_address;

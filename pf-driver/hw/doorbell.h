@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Layout of a VF's doorbell BAR (BAR2): the doorbell of each ring, as a dword index. Source: Linux
- * amdgpu_doorbell.h, amdkfd kfd_doorbell.c; the VF owns its whole BAR.
+ * Layout of the doorbell BAR (BAR2). Each VF has a BAR of its own, so all VFs have the same layout.
+ * Source: Linux amdgpu_doorbell.h, amdkfd kfd_doorbell.c.
  */
 #ifndef VGPU_HW_DOORBELL_H
 #define VGPU_HW_DOORBELL_H
@@ -13,8 +13,9 @@
 #define DOORBELL_PAGES	    (DOORBELL_BAR_BYTES / DOORBELL_PAGE_BYTES)
 
 /*
- * Value of a doorbell write: write pointer in dwords (CP queues), write pointer in bytes (SDMA
- * queues), read pointer in bytes (IH), index of the last packet (AQL queues).
+ * The doorbell of each ring, as an offset in the BAR in dwords. A driver writes to the doorbell the
+ * write pointer in dwords (CP queues), the write pointer in bytes (SDMA queues), the read pointer
+ * in bytes (IH), or the index of the last packet (AQL queues).
  */
 enum doorbell_index {
 	DOORBELL_KIQ = 0x0,
@@ -29,7 +30,10 @@ enum doorbell_index {
 	DOORBELL_PROCESS_FIRST = 0x1000,
 };
 #define DOORBELL_PROCESS_DWORDS 0x800u
-/* an SDMA user queue inside a process page; second queue of an engine: + 0x400 */
+/*
+ * Each process has two pages. The doorbell of the first user queue of each SDMA engine, in dwords
+ * from the start of these pages; the second queue's doorbell is 0x400 dwords later.
+ */
 #define DOORBELL_PROCESS_SDMA0 0x1e0u
 #define DOORBELL_PROCESS_SDMA1 0x1e4u
 

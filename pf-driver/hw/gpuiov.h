@@ -3,7 +3,7 @@
  * GPU-IOV: the vendor-specific extended capability in the PF's config space with which a PF driver
  * partitions the GPU and switches worlds. Offsets are bytes from the capability header.
  * Source: AMD MxGPU-Virtualization (GIM), headers of MI300 and MI200, with the values of stock
- * hardware. Rows marked "ours" do not exist in silicon.
+ * hardware. Rows marked "vgpu only" do not exist in silicon.
  */
 #ifndef VGPU_HW_GPUIOV_H
 #define VGPU_HW_GPUIOV_H
@@ -22,14 +22,14 @@ enum gpuiov_offset {
 	GPUIOV_INTR_STATUS = 0x10, /* write 1 to clear */
 	GPUIOV_RESET_CONTROL = 0x14,
 	GPUIOV_HVVM_MBOX1 = 0x1c,	  /* 2 bits per VF (VF1 first): valid, ack */
-	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, MB, as written by GIM */
-	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,
+	GPUIOV_TOTAL_FB_AVAILABLE = 0x28, /* u16, in units of 16 MiB; read-only */
+	GPUIOV_TOTAL_FB_CONSUMED = 0x2a,  /* u16, written by the PF driver; storage only */
 	GPUIOV_GFX_SCH_OFFSET = 0x2e, /* u8, x 16: scheduler block of GFX, as on MI200, Navi32 */
 	GPUIOV_VF1_FB = 0x38,	      /* + 4 * (n - 1): size low half, offset high half */
 	GPUIOV_GFX_SCH0 = 0x80,	      /* the block to which GFX_SCH_OFFSET points */
 };
 
-/* per-scheduler block, relative to its start */
+/* registers of a scheduler block, in bytes from the start of the block */
 enum gpuiov_sch_offset {
 	GPUIOV_SCH_CMD_CONTROL = 0x04, /* the driver writes +4..+7 as one dword */
 	GPUIOV_SCH_FCN_ID = 0x05,
@@ -44,7 +44,7 @@ enum gpuiov_sch_offset {
 #define GPUIOV_FCN_PF	   0x00u
 #define GPUIOV_FCN_VF	   0x80u /* | VF number - 1 */
 
-/* command dword for one function (and the next one, for CONTEXT_SWITCH) */
+/* command dword for the function fcn; CONTEXT_SWITCH names a next function as well */
 #define GPUIOV_COMMAND(cmd, fcn, next)                                                             \
 	((uint32_t)(cmd) | GPUIOV_CMD_EXECUTE | ((uint32_t)(fcn) << 8) | ((uint32_t)(next) << 16))
 
@@ -58,13 +58,13 @@ enum gpuiov_command {
 	GPUIOV_CMD_SAVE = 2,
 	GPUIOV_CMD_LOAD = 3,
 	GPUIOV_CMD_RUN = 4,
-	GPUIOV_CMD_CONTEXT_SWITCH = 5, /* IDLE SAVE fcn, LOAD RUN next, in one command */
+	GPUIOV_CMD_CONTEXT_SWITCH = 5, /* IDLE and SAVE fcn, LOAD and RUN next */
 	GPUIOV_CMD_INIT = 7,
 	GPUIOV_CMD_CLEAR_VF_STATE = 0xa,
 	GPUIOV_CMD_SHUTDOWN = 0xd,
 };
 
-/* a command is complete when EXECUTE is clear and the status is DONE */
+/* a command has ended when EXECUTE is clear; the status DONE then means success */
 enum gpuiov_status {
 	GPUIOV_STATUS_DONE = 0x00,
 	GPUIOV_STATUS_UNSUPPORTED = 0x01,
@@ -77,7 +77,7 @@ enum gpuiov_status {
 	GPUIOV_STATUS_PENDING = 0xff,
 };
 
-/* ACTIVE_FUNCTION_STATUS, and SWITCH_STATE of VGPU_STATUS for each VF */
+/* value of ACTIVE_FUNCTION_STATUS, and of SWITCH_STATE in the VGPU_STATUS of each VF */
 enum gpuiov_function_state {
 	GPUIOV_FUNCTION_IDLE = 0,
 	GPUIOV_FUNCTION_ACTIVE = 1,
@@ -91,42 +91,43 @@ enum gpuiov_intr {
 	GPUIOV_INTR_GFX_CMD_COMPLETE = 1u << 0,
 	GPUIOV_INTR_GFX_HANG_NEED_FLR = 1u << 2,
 	GPUIOV_INTR_GFX_VM_BUSY = 1u << 3,	   /* an inactive VF got work: WAKE */
-	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* ours: the active VF parked itself */
-	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5,	   /* ours: the active VF has run out of work */
-	GPUIOV_INTR_VF_FLR = 1u << 6, /* ours: the client has reset, attached or detached a VF */
+	GPUIOV_INTR_GFX_QUANTUM_EXPIRED = 1u << 4, /* vgpu only: the active VF is parked */
+	GPUIOV_INTR_GFX_VM_IDLE = 1u << 5,	   /* vgpu only: the active VF is out of work */
+	GPUIOV_INTR_VF_FLR = 1u << 6, /* vgpu only: a client has reset, attached or detached a VF */
 	GPUIOV_INTR_HVVM_MBOX_ACK = 1u << 24,
 	GPUIOV_INTR_HVVM_MBOX_VALID = 1u << 25,
 };
 
-/* MSI-X vectors of the PF (ours) */
+/* MSI-X vectors of the PF (vgpu only) */
 enum gpuiov_vector {
 	GPUIOV_VECTOR_SWITCH = 0,  /* GFX_* bits */
 	GPUIOV_VECTOR_MAILBOX = 1, /* HVVM_* and VF_FLR bits */
 	GPUIOV_VECTOR_COUNT = 2,
 };
 
-/* RESET_CONTROL (ours): write 1 resets the whole device; reads 1 until done */
+/* RESET_CONTROL (vgpu only): writing 1 resets the whole device; reads 1 until that is done */
 #define GPUIOV_RESET_DEVICE 0x1u
 
-/* reset values of VGPU_ID and VGPU_VERSION (ours) */
+/* reset values of VGPU_ID and VGPU_VERSION (vgpu only) */
 #define VGPU_ID_MAGIC	       0x55504756u
 #define VGPU_REGISTERS_VERSION 1u
 
-/* VGPU_OP_COMMAND: bulk operations that the device carries out for the PF (ours) */
+/* VGPU_OP_COMMAND (vgpu only): bulk operations that the device carries out for the PF */
 enum vgpu_hw_op {
 	VGPU_OP_NONE = 0,
-	VGPU_OP_DMA_IN = 3,	 /* bus address SRC to VRAM DST of a VF */
-	VGPU_OP_DMA_OUT = 4,	 /* VRAM SRC of a VF to bus address DST */
-	VGPU_OP_SCRUB_VRAM = 5,	 /* zero SIZE bytes at DST */
-	VGPU_OP_SCRUB_STATE = 6, /* registers, GPRs, LDS, TLB, IH, mailbox, doorbells of VF */
-	VGPU_OP_VERIFY_ZERO = 7, /* SIZE bytes of the device at SRC; REFUSED if any is not zero */
-	VGPU_OP_SAVE_STATE = 8,	 /* serialised state of a parked VF to bus address DST */
-	VGPU_OP_LOAD_STATE = 9,	 /* the inverse, from SRC */
+	VGPU_OP_DMA_IN = 3,	 /* copy from bus address SRC to DST in a VF's VRAM */
+	VGPU_OP_DMA_OUT = 4,	 /* copy from SRC in a VF's VRAM to bus address DST */
+	VGPU_OP_SCRUB_VRAM = 5,	 /* zero SIZE bytes at DST, in VRAM of a VF or the device */
+	VGPU_OP_SCRUB_STATE = 6, /* zero a VF's registers, GPRs, LDS, TLB, IH, mailbox, doorbells */
+	VGPU_OP_VERIFY_ZERO = 7, /* REFUSED unless SIZE bytes of device VRAM at SRC are zero */
+	VGPU_OP_SAVE_STATE = 8,	 /* write the state of a parked VF to bus address DST */
+	VGPU_OP_LOAD_STATE = 9,	 /* fill a parked VF from its state at bus address SRC */
 };
 
 /*
  * VGPU_OP_STATUS. VRAM addresses of an operation are device offsets if the command names VF 0, else
- * offsets in the VRAM of that VF. One operation at a time: a command written while BUSY is ignored.
+ * offsets in the VRAM of the VF that the command names. A command that is written while BUSY is
+ * ignored.
  */
 enum vgpu_hw_op_status {
 	VGPU_OP_DONE = 0,
@@ -135,27 +136,28 @@ enum vgpu_hw_op_status {
 };
 
 /*
- * Run log (ours, after GIM's RLCV time-stamp log): the device appends one entry per run of a VF to
- * a ring in host memory; the PF computes service from these entries, never from the plan.
+ * Entry of the run log (vgpu only, after GIM's RLCV time-stamp log). The device appends one entry
+ * per run of a VF to a ring in the PF driver's memory. The PF computes service from these entries,
+ * never from the run table.
  */
 struct vgpu_hw_run_log_entry {
-	uint64_t seq;		    /* written last; entry is valid when seq == index + 1 */
+	uint64_t seq;		    /* written last; counts from 1, the first entry of the log */
 	uint64_t run_start_ns;	    /* device clock */
-	uint64_t run_end_ns;	    /* engine parked */
+	uint64_t run_end_ns;	    /* device clock: when the engine was parked */
 	uint64_t wave_instructions; /* retired in this run */
 	uint32_t vf;
-	uint32_t park_ns;   /* from the stop request until parked */
+	uint32_t park_ns;   /* from the request to stop until the engine was parked */
 	uint32_t reason;    /* enum vgpu_hw_run_end */
-	uint32_t switch_ns; /* time in the device from the previous park to this RUN */
+	uint32_t switch_ns; /* device time of SAVE, LOAD and RUN since the previous entry */
 	uint64_t idle_ns;   /* part of the run without work, as reported by GFX_VM_IDLE */
 	uint32_t reserved[2];
 };
 HW_ASSERT_SIZE(struct vgpu_hw_run_log_entry, 64);
 
 enum vgpu_hw_run_end {
-	VGPU_RUN_END_COMMAND = 0, /* IDLE or CONTEXT_SWITCH before the quantum ended */
+	VGPU_RUN_END_COMMAND = 0, /* IDLE, CONTEXT_SWITCH or RUN before the quantum ended */
 	VGPU_RUN_END_QUANTUM = 1,
-	VGPU_RUN_END_NO_WORK = 2, /* a command, while the VF had no work */
+	VGPU_RUN_END_NO_WORK = 2, /* as COMMAND, while the VF had no work */
 	VGPU_RUN_END_RESET = 3,
 };
 

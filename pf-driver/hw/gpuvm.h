@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * GPUVM page tables of Vega10: PDB2 PDB1 PDB0 PTB, 512 entries of 8 bytes each, 4 KiB pages.
- * VMID 0 uses the flat GART table. Addresses in entries without the S bit are VF VRAM offsets,
- * which the VF page table (vf_page_table.h) translates next. Source: Linux amdgpu_vm.h, gmc_v9_0.c.
+ * VMID 0 uses the flat GART table, whose entries are PTEs. Addresses in entries without the S bit
+ * are VF VRAM offsets, which the VF page table (vf_page_table.h) translates next. Source: Linux
+ * amdgpu_vm.h, gmc_v9_0.c.
  */
 #ifndef VGPU_HW_GPUVM_H
 #define VGPU_HW_GPUVM_H
@@ -31,14 +32,14 @@
 #define GPUVM_PTE_ADDR_MASK 0x0000fffffffff000ull
 #define GPUVM_PDE_ADDR_MASK 0x0000ffffffffffc0ull
 
-/* flat apertures, VA[63:48]; the guest moves them with SH_MEM_BASES */
+/* default address of the LDS aperture; the guest moves the aperture with SH_MEM_BASES */
 #define GPUVM_LDS_APERTURE 0x0001000000000000ull
 
 /* MC address of VRAM in VMID 0: FB_LOCATION_BASE 0xf400 << 24 */
 #define GPUVM_FB_LOCATION_BASE	0xf400u
 #define GPUVM_FB_LOCATION_SHIFT 24u
 
-/* entries of the flat table of VMID 0 are PTEs as well; ROOT bit 0 = valid */
+/* bit of a root address: the root is valid */
 #define GPUVM_ROOT_VALID	 (1ull << 0)
 #define GPUVM_HUBS		 2u
 #define GPUVM_INVALIDATE_ENGINES 18u

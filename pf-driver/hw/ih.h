@@ -10,8 +10,8 @@
 #include "pf-driver/hw/types.h"
 
 /*
- * An entry of the ring. KFD handles only entries with one of its VMIDs and a pasid, and reads the
- * event slot at once. So the device must write the reported data to memory before the entry (Linux
+ * An entry of the ring. KFD handles only entries with one of its VMIDs and a pasid. It reads the
+ * slot of the event in memory at once, so the device must write this slot before the entry (Linux
  * kfd_int_process_v9.c).
  */
 struct ih_iv_entry {
@@ -28,11 +28,11 @@ struct ih_iv_entry {
 };
 HW_ASSERT_SIZE(struct ih_iv_entry, 32);
 
-/* pointers of a ring are byte offsets; only ring 0 writes its write pointer back */
+/* pointers of a ring are byte offsets; the device writes back only the write pointer of ring 0 */
 #define IH_RINGS	      3u
 #define IH_ENTRY_BYTES	      32u
 #define IH_MAX_RING_BYTES     0x40000u
-#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, if WPTR_ADDR points there */
+#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, if WPTR_ADDR points to this end */
 
 enum ih_client {
 	IH_CLIENT_BIF = 3,
@@ -70,8 +70,8 @@ enum ih_source {
 #define IH_SQ_ENCODING_WAVE 1u /* SQ_INTERRUPT_0.ENCODING of s_sendmsg(MSG_INTERRUPT) */
 
 /*
- * CP_BAD_OPCODE_0.ERROR, source data 0 of IH_SOURCE_CP_BAD_OPCODE for a user queue: KFD passes it
- * to the runtime (Linux 6.12 kfd_int_process_v9.c; uapi kfd_ioctl.h, EC_QUEUE_PACKET_*).
+ * CP_BAD_OPCODE_0.ERROR, source data 0 of IH_SOURCE_CP_BAD_OPCODE for a user queue. KFD passes
+ * the error to the runtime (Linux 6.12 kfd_int_process_v9.c; uapi kfd_ioctl.h, EC_QUEUE_PACKET_*).
  */
 enum ih_packet_error {
 	IH_PACKET_ERROR_NONE = 0,

@@ -16,7 +16,10 @@ enum mmsch_command {
 #undef MMSCH
 };
 
-/* head of an init table; sizes and offsets in dwords, offsets from the head; both 0: no table */
+/*
+ * Head of an init table. Sizes and offsets count dwords, offsets from the head. If size and offset
+ * of a block's table are both 0, the block has no table.
+ */
 struct mmsch_init_header {
 	uint32_t version;
 	uint32_t header_dwords;
@@ -31,19 +34,19 @@ HW_ASSERT_SIZE(struct mmsch_init_header, 32);
 
 #define MMSCH_VERSION	       1u
 #define MMSCH_HEADER_DWORDS    8u
-#define MMSCH_MAX_TABLE_DWORDS 0x1000u /* ours; drivers allocate one page */
+#define MMSCH_MAX_TABLE_DWORDS 0x1000u /* vgpu only; drivers allocate one page */
 
-/* VCE_MMSCH_VF_MAILBOX_HOST */
+/* value that the driver writes to VCE_MMSCH_VF_MAILBOX_HOST */
 #define MMSCH_HOST_INIT 0x10000001u
 
-/* VCE_MMSCH_VF_MAILBOX_RESP. Drivers wait for both bits of DONE; all other values are ours. */
+/* answers in VCE_MMSCH_VF_MAILBOX_RESP; drivers wait for both bits of DONE; errors are vgpu only */
 enum mmsch_response {
 	MMSCH_RESPONSE_DONE = 0x10000002,
 	MMSCH_RESPONSE_REFUSED = 0x20000001,	  /* the VF's register write gate is shut */
 	MMSCH_RESPONSE_BAD_REQUEST = 0x20000002,  /* unknown HOST word, VMID or CTX_SIZE */
 	MMSCH_RESPONSE_BAD_MEMORY = 0x20000003,	  /* the table cannot be read */
-	MMSCH_RESPONSE_BAD_HEADER = 0x20000004,	  /* version, sizes or offsets */
-	MMSCH_RESPONSE_BAD_COMMAND = 0x20000005,  /* unknown or truncated, or no END */
+	MMSCH_RESPONSE_BAD_HEADER = 0x20000004,	  /* wrong version, size or offset */
+	MMSCH_RESPONSE_BAD_COMMAND = 0x20000005,  /* unknown or truncated command, or no END */
 	MMSCH_RESPONSE_BAD_REGISTER = 0x20000006, /* not a register of the table's block */
 	MMSCH_RESPONSE_NOT_READY = 0x20000007,	  /* a polled condition is not true */
 	MMSCH_RESPONSE_BAD_RING = 0x20000008,	  /* a ring has no size, or is too large */

@@ -13,12 +13,15 @@
 #define MQD_BYTES	 (MQD_DWORDS * 4u)
 #define MQD_HEADER_VALUE 0xc0310800u
 
-/* dword index in the MQD of a banked HQD register */
+/* MQD_DWORD_OF(reg): the index of the MQD dword that holds a banked register of the HQD */
 #define MQD_HQD_FIRST	  128u
 #define MQD_HQD_COUNT	  (REG_GC_CP_HQD_PQ_WPTR_HI - REG_GC_CP_MQD_BASE_ADDR + 1u)
 #define MQD_DWORD_OF(reg) (MQD_HQD_FIRST + (uint32_t)(reg) - (uint32_t)REG_GC_CP_MQD_BASE_ADDR)
 
-/* MQD dwords 1..127 are the queue's COMPUTE_* registers, from COMPUTE_DISPATCH_INITIATOR on */
+/*
+ * MQD dwords 1..80 are the queue's registers from COMPUTE_DISPATCH_INITIATOR to the last
+ * COMPUTE_USER_DATA. The CP reads and writes dwords 1..127 as one block.
+ */
 #define MQD_SH_FIRST 1u
 #define MQD_SH_COUNT 127u
 #define MQD_SH_DWORD_OF(reg)                                                                       \

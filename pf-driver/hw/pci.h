@@ -13,7 +13,7 @@
 #define VGPU_PCI_DEVICE_VF    0x686cu /* Radeon Instinct MI25 MxGPU */
 #define VGPU_PCI_REVISION     0x01u
 #define VGPU_PCI_CLASS	      0x038000u
-#define VGPU_PCI_SUBVENDOR_PF 0x5647u /* ours: "GV"; vgpu_pf.ko matches on it */
+#define VGPU_PCI_SUBVENDOR_PF 0x5647u /* vgpu only: "GV"; selects vgpu_pf.ko */
 #define VGPU_PCI_SUBDEVICE_PF 0x5047u
 #define VGPU_PCI_SUBVENDOR_VF 0x1002u
 #define VGPU_PCI_SUBDEVICE_VF 0x0c35u
@@ -24,11 +24,11 @@ enum vgpu_pci_bar {
 	VGPU_BAR_REGISTERS = 5, /* 32-bit */
 };
 
-/* routing id of VF n = PF's + FIRST_VF_OFFSET + (n - 1) * STRIDE (ARI) */
+/* routing id of VF n = routing id of the PF + FIRST_VF_OFFSET + (n - 1) * STRIDE (ARI) */
 #define VGPU_SRIOV_FIRST_VF_OFFSET 1u
 #define VGPU_SRIOV_VF_STRIDE	   1u
 
-/* config space: offsets of our capabilities */
+/* offsets of the capabilities in the configuration space of PF and VFs */
 enum vgpu_pci_cap {
 	VGPU_CAP_PCIE = 0x40,
 	VGPU_CAP_MSI = 0x80,
@@ -51,7 +51,7 @@ enum vgpu_pci_cap {
 
 /*
  * The host view is an endpoint. Its BARs give access to a PCI domain with a root port, the PF and
- * its VFs, so that the kernel of a VM sees the whole card. The default ids are ours. With the VMD
+ * its VFs, so that the kernel of a VM sees the whole card. The default ids are vgpu's. With the VMD
  * ids, Linux' vmd.ko drives the endpoint (registers and BARs as in drivers/pci/controller/vmd.c).
  */
 #define VGPU_HOST_VIEW_VENDOR	   0x5056u
@@ -78,23 +78,24 @@ enum vgpu_host_view_bar {
 #define VGPU_HOST_VIEW_BUSES 2u
 
 /*
- * BAR0 of the root port: an IOMMU for the functions behind it, so that a VM can pass VFs to nested
- * VMs. Ours, like its driver (tests/host/bridge): write arguments, then command; read the status.
+ * BAR0 of the root port (vgpu only): an IOMMU for the functions behind the port, so that a VM can
+ * pass VFs to nested VMs. The driver (tests/host/bridge) writes the arguments, then the command,
+ * and reads the status.
  */
 #define VGPU_ROOT_PORT_BAR_BYTES 0x1000u
 enum vgpu_iommu_reg {
-	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits: domain; ROUTE: function number behind the port */
-	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits: address that the function accesses */
-	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits: address to which it is mapped; ROUTE: domain */
+	VGPU_IOMMU_SUBJECT = 0x00, /* 32 bits; domain; for ROUTE: routing id of a function */
+	VGPU_IOMMU_ADDRESS = 0x08, /* 64 bits; address that the function accesses */
+	VGPU_IOMMU_TARGET = 0x10,  /* 64 bits; address to which ADDRESS maps; for ROUTE: domain */
 	VGPU_IOMMU_SIZE = 0x18,	   /* 64 bits */
-	VGPU_IOMMU_COMMAND = 0x20, /* 32 bits: enum vgpu_iommu_command, executed at once */
-	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits: 0: the last command succeeded, 1: it was refused */
+	VGPU_IOMMU_COMMAND = 0x20, /* 32 bits; enum vgpu_iommu_command, executed at once */
+	VGPU_IOMMU_STATUS = 0x24,  /* 32 bits; result of the last command: 0 done, 1 refused */
 	VGPU_IOMMU_BYTES = 0x28,
 };
 enum vgpu_iommu_command {
 	VGPU_IOMMU_MAP = 1,
-	VGPU_IOMMU_UNMAP = 2, /* all mappings in the range */
-	VGPU_IOMMU_FREE = 3,  /* the domain; blocks functions that are routed to it */
+	VGPU_IOMMU_UNMAP = 2, /* removes the range from all mappings */
+	VGPU_IOMMU_FREE = 3,  /* ends the domain; blocks the functions that are routed to it */
 	VGPU_IOMMU_ROUTE = 4,
 };
 #define VGPU_IOMMU_IDENTITY 0u /* domain of functions that were never routed */

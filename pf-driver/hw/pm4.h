@@ -67,7 +67,7 @@ enum pm4_copy_select {
 #define CP_PIPES_PER_MEC   4u
 #define CP_QUEUES_PER_PIPE 8u
 #define CP_HQD_COUNT	   (CP_MEC_COUNT * CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE)
-#define CP_USER_HQDS	   32u /* MEC1: queue_mask bits 31:0 */
+#define CP_USER_HQDS	   32u /* the queues of MEC1: bits 31:0 of queue_mask in SET_RESOURCES */
 #define CP_VMIDS	   16u
 #define CP_FIRST_KFD_VMID  8u
 

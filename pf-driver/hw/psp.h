@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The platform security processor (PSP) as seen by a VF: commands in C2PMSG registers, frames of
- * the GPCOM ring, command buffers. Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
+ * the PSP ring (GPCOM), command buffers. Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
  */
 #ifndef VGPU_HW_PSP_H
 #define VGPU_HW_PSP_H
@@ -16,12 +16,15 @@
 /* values that the driver writes to C2PMSG_101 */
 enum psp_ring_command {
 	PSP_RING_CREATE = 0x20000,
-	PSP_RING_CONSUME = 0x90000, /* C2PMSG_102: write pointer in dwords */
+	PSP_RING_CONSUME = 0x90000, /* C2PMSG_102 has the write pointer in dwords */
 	PSP_RING_DESTROY = 0xc0000,
 };
 #define PSP_RING_COMMAND_MASK 0xf0000u
 
-/* value that the driver writes to C2PMSG_64; C2PMSG_69: register id, C2PMSG_70: value */
+/*
+ * command that the driver writes to C2PMSG_64 after its arguments: C2PMSG_69 has the id of a
+ * register of the interrupt handler (IH), C2PMSG_70 has the value for this register
+ */
 #define PSP_GBR_IH_SET 0x80000u
 
 /* reply in C2PMSG_64 and C2PMSG_101 */
@@ -29,7 +32,7 @@ enum psp_ring_command {
 #define PSP_REPLY_STATUS_MASK 0xffffu
 enum psp_reply_status {
 	PSP_REPLY_OK = 0,
-	PSP_REPLY_REFUSED = 1, /* ours: the VF's register write gate is shut */
+	PSP_REPLY_REFUSED = 1, /* vgpu only: the VF's register write gate is shut */
 	PSP_REPLY_BAD_COMMAND = 2,
 	PSP_REPLY_BAD_MEMORY = 3,
 };
@@ -41,7 +44,7 @@ enum psp_command_id {
 	PSP_CMD_PROG_REG = 0xb,
 };
 
-/* status in the response of a command buffer: error numbers of the TEE */
+/* values of psp_response.status, which are error numbers of the TEE */
 #define PSP_STATUS_OK		  0u
 #define PSP_STATUS_BAD_PARAMETERS 0xffff0006u
 #define PSP_STATUS_NOT_SUPPORTED  0xffff000au
@@ -74,20 +77,21 @@ struct psp_command {
 HW_ASSERT_SIZE(struct psp_command, 48);
 HW_ASSERT_OFFSET(struct psp_command, words, 28);
 
-/* LOAD_IP_FW: address lo, hi, bytes, type */
+/* words[] of LOAD_IP_FW: address lo, address hi, bytes, type of the firmware */
 enum psp_load_ip_fw_word {
 	PSP_LOAD_BYTES = 2,
 	PSP_LOAD_TYPE = 3,
 };
-/* PROG_REG: value, id of the register (0-2: IH_RB_CNTL of ring 0-2) */
+/* words[] of PROG_REG: value, id of the register; ids 0-2 are IH_RB_CNTL of ring 0-2 */
 enum psp_prog_reg_word {
 	PSP_PROG_VALUE = 0,
 	PSP_PROG_REGISTER = 1,
 };
 #define PSP_PROG_IH_RINGS 3u
 
+/* byte offset of the response in a command buffer */
 #define PSP_RESPONSE_OFFSET 864u
-/* response, which the device writes into the command buffer before the fence of the frame */
+/* response to a command; the device writes the fence value of the frame after the response */
 struct psp_response {
 	uint32_t status;
 	uint32_t session_id;

@@ -42,7 +42,7 @@ enum hw_reg_access {
 /* dwords of a function's bank in the PF-only range: VF n has VGPU_VF0_* + n * stride */
 #define HW_VGPU_BANK_STRIDE 0x20u
 
-/* first dword of the range of SET_*_REG packets; offsets in the packets are relative to it */
+/* first dword of the range of SET_*_REG packets; the packets have offsets from this dword */
 #define HW_REG_BASE_CONFIG  0x2000u
 #define HW_REG_BASE_SH	    0x2c00u
 #define HW_REG_BASE_CONTEXT 0xa000u

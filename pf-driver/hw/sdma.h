@@ -45,7 +45,7 @@ enum sdma_mqd_dword {
 	SDMA_MQD_DOORBELL_OFFSET = 22,
 	SDMA_MQD_WPTR_POLL_ADDR_HI = 28,
 	SDMA_MQD_WPTR_POLL_ADDR_LO = 29,
-	SDMA_MQD_PRIVATE = 32, /* ours: MIDCMD_DATA0 and on, the position of a preempted queue */
+	SDMA_MQD_PRIVATE = 32, /* vgpu only: position of a preempted queue (MIDCMD_DATA0 and on) */
 	SDMA_MQD_ENGINE_ID = 126,
 	SDMA_MQD_QUEUE_ID = 127,
 };

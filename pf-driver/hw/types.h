@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Fixed-width integers for the hardware contract: <linux/types.h> in the kernel, <stdint.h>
- * elsewhere. Other headers in hw/ include only this one and each other.
+ * elsewhere. The headers in hw/ include only this header, each other and the .def files.
  */
 #ifndef VGPU_HW_TYPES_H
 #define VGPU_HW_TYPES_H
@@ -16,9 +16,9 @@
 #endif
 
 #ifdef __cplusplus
-#define HW_STATIC_ASSERT(claim) static_assert(claim, #claim)
+#define HW_STATIC_ASSERT(condition) static_assert(condition, #condition)
 #else
-#define HW_STATIC_ASSERT(claim) _Static_assert(claim, #claim)
+#define HW_STATIC_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
 /* checks of a layout against the size and offsets in the hardware documents */

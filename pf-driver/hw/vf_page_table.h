@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * VF page table (ours): the second translation stage, from the VRAM of one VF to VRAM of the
- * device. The PF core writes it into PF VRAM. The device walks it for BAR0, GPUVM, SDMA and CP, so
- * that a VF can access only its own VRAM. There are two levels: a root of 512 entries (1 GiB
- * each) and leaf tables of 512 entries (2 MiB each); a table is 4 KiB, 4 KiB aligned; entries are 8
- * bytes LE. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device VRAM offset | VALID.
+ * VF page table (vgpu only): the second translation stage, from the VRAM of one VF to VRAM of the
+ * device. The PF core writes the table into PF VRAM. With the table, the device translates accesses
+ * of BAR0, GPUVM, SDMA and CP, so that a VF can access only its own VRAM. There are two levels: a
+ * root of 512 entries (1 GiB each) and leaf tables of 512 entries (2 MiB each). A table is 4 KiB,
+ * aligned to 4 KiB; entries are 8 bytes LE. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device
+ * VRAM offset | VALID.
  */
 #ifndef VGPU_HW_VF_PAGE_TABLE_H
 #define VGPU_HW_VF_PAGE_TABLE_H

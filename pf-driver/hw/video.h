@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Encoder rings (video.def) and the frames of their IBs. Every command of an encode job is
- * {bytes, command, payload}; zeroes after the last one are padding.
+ * Packets of the encoder rings (video.def), and limits of rings and IBs. An IB of an encoder ring
+ * has no packets, but a list of commands {bytes, command, payload}. Zeroes after the last command
+ * are padding.
  * Source: Linux amdgpu soc15d.h, amdgpu_vce.c, uvd_v7_0.c.
  */
 #ifndef VGPU_HW_VIDEO_H
@@ -16,8 +17,8 @@ enum video_packet {
 };
 
 #define VIDEO_MAX_PACKET_DWORDS 5u
-#define VIDEO_MAX_RING_DWORDS	0x100000u /* ours */
-#define VIDEO_MAX_IB_DWORDS	0x4000u	  /* ours */
+#define VIDEO_MAX_RING_DWORDS	0x100000u /* vgpu only */
+#define VIDEO_MAX_IB_DWORDS	0x4000u	  /* vgpu only */
 #define VIDEO_MIN_COMMAND_BYTES 8u
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Open files of the nodes (nodes.c): /dev/vgpu-pfN implements the uapi; the process that has a
- * VF's node open is the VF's owner. Each file holds a reference of the platform, so an ioctl after
- * remove() finds a platform that returns -ENODEV.
+ * Open files of the nodes (nodes.c). /dev/vgpu-pfN implements the uapi. The process that has a VF's
+ * node open is the VF's owner. Each file holds a reference of the platform, so an ioctl after
+ * remove() still finds the platform, and requests to the core fail with -ENODEV.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -22,16 +22,17 @@ struct vgpu_client {
 	struct vgpu_platform *platform;
 	struct vgpu_platform_vf *node;
 	bool may_write;
-	bool is_cancelled; /* platform->lock; true after CANCEL */
-	u32 requests;	   /* platform->lock */
-	atomic64_t notified_seq;
-	spinlock_t error_lock;
-	int error;
-	char message[VGPU_PF_MESSAGE_BYTES];
+	bool is_cancelled;	 /* platform->lock; true after CANCEL */
+	u32 requests;		 /* platform->lock; requests in progress */
+	atomic64_t notified_seq; /* the file has reported the events before this number */
+	spinlock_t error_lock;	 /* guards the members after it, which GET_ERROR returns */
+	int error;		 /* error of the last request that failed; 0: none */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* text of this error */
 };
 
 /* ---- errors ---- */
 
+/* records an error for GET_ERROR, unless it is 0; returns the error */
 static int fail(struct vgpu_client *client, int error, const char *message)
 {
 	if (!error)
@@ -78,7 +79,7 @@ static int get_event_ring(const struct vgpu_platform *platform,
 }
 
 /* starts the work that waited for the end of the lease */
-static void lease_ended(struct vgpu_platform *platform)
+static void handle_lease_end(struct vgpu_platform *platform)
 {
 	if (!platform->is_gone)
 		schedule_work(&platform->service.deferred);
@@ -86,7 +87,8 @@ static void lease_ended(struct vgpu_platform *platform)
 
 /* ---- operations of the core ---- */
 
-static const char *refuse(const struct vgpu_client *client, int *error)
+/* returns why requests of the file are refused now, and sets *error; NULL and 0: not refused */
+static const char *find_refusal(const struct vgpu_client *client, int *error)
 {
 	const struct vgpu_platform *platform = client->platform;
 
@@ -103,25 +105,26 @@ static const char *refuse(const struct vgpu_client *client, int *error)
 	return NULL;
 }
 
-/* returns 0 if the request is done or in progress */
-static int begin(struct vgpu_client *client, struct vgpu_request *request, u32 op, void *payload)
+/* returns 0 if the core has received the request, which may have ended already; or an errno */
+static int begin_request(struct vgpu_client *client, struct vgpu_request *request, u32 op,
+			 void *payload)
 {
 	const char *wrong;
 	int error;
 
 	vgpu_platform_lock(client->platform);
-	wrong = refuse(client, &error);
+	wrong = find_refusal(client, &error);
 	if (!wrong) {
 		client->requests++;
 		vgpu_client_run(client->platform, request, op, payload);
 		if (op == VGPU_PF_OP_LEASE && !vgpu_pf_view_is_leased(client->platform->pf))
-			lease_ended(client->platform);
+			handle_lease_end(client->platform);
 	}
 	vgpu_platform_unlock(client->platform);
 	return wrong ? fail(client, error, wrong) : 0;
 }
 
-static void end(struct vgpu_client *client)
+static void end_request(struct vgpu_client *client)
 {
 	vgpu_platform_lock(client->platform);
 	client->requests--;
@@ -137,10 +140,10 @@ static int run_with_file(struct vgpu_client *client, u32 op, void *payload, stru
 		error = vgpu_client_open_stream(&request);
 	if (error)
 		return fail(client, error, "no memory for the stream");
-	error = begin(client, &request, op, payload);
+	error = begin_request(client, &request, op, payload);
 	if (!error) {
 		error = vgpu_client_finish(client->platform, &request, op, file);
-		end(client);
+		end_request(client);
 		fail(client, error, request.message);
 	}
 	vgpu_client_close_stream(&request);
@@ -179,7 +182,7 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 	}
 }
 
-/* the owner of a VF sees only this VF */
+/* a process that has a VF's node open may read only that VF */
 static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
 {
 	struct vgpu_pf_vf *vf = payload;
@@ -187,7 +190,7 @@ static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
 	if (op == VGPU_PF_OP_GET_ERROR)
 		return get_error(client, payload);
 	if (op != VGPU_PF_OP_GET_VF)
-		return fail(client, -EPERM, "the node of a VF offers GET_VF only");
+		return fail(client, -EPERM, "the node of a VF offers only GET_VF and GET_ERROR");
 	if (vf->vf != 0 && vf->vf != client->node->number)
 		return fail(client, -EPERM, "this is the node of another VF");
 	vf->vf = client->node->number;
@@ -210,7 +213,7 @@ static int run_copied(struct vgpu_client *client, u32 op, void *payload, void __
 		return error;
 	error = client->node->number ? run_on_vf(client, op, payload)
 				     : run_on_pf(client, op, payload);
-	/* also after an error: a stream reports its progress */
+	/* also after an error, because a stream reports its progress in the payload */
 	if (copy_to_user(user, payload, min(known, user_bytes)))
 		return -EFAULT;
 	return error;
@@ -240,15 +243,15 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 
 /* ---- events ---- */
 
-/* reports each event to a file once, as a count */
-static u64 consume_changes(struct vgpu_client *client)
+/* returns the number of events since the last call for this file */
+static u64 take_event_count(struct vgpu_client *client)
 {
 	s64 now = (s64)READ_ONCE(client->platform->ring.event_seq);
 
 	return (u64)(now - atomic64_xchg(&client->notified_seq, now));
 }
 
-static bool has_changes(struct vgpu_client *client)
+static bool has_events(struct vgpu_client *client)
 {
 	return (s64)READ_ONCE(client->platform->ring.event_seq) !=
 	       atomic64_read(&client->notified_seq);
@@ -262,13 +265,13 @@ static ssize_t on_read(struct file *file, char __user *buffer, size_t bytes, lof
 
 	if (bytes < sizeof(count) || client->node->number)
 		return -EINVAL;
-	while ((count = consume_changes(client)) == 0) {
+	while ((count = take_event_count(client)) == 0) {
 		if (READ_ONCE(platform->is_gone))
 			return -ENODEV;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
 		if (wait_event_interruptible(platform->ring.wait,
-					     has_changes(client) || READ_ONCE(platform->is_gone)))
+					     has_events(client) || READ_ONCE(platform->is_gone)))
 			return -ERESTARTSYS;
 	}
 	return copy_to_user(buffer, &count, sizeof(count)) ? -EFAULT : (ssize_t)sizeof(count);
@@ -280,7 +283,7 @@ static __poll_t on_poll(struct file *file, poll_table *table)
 	__poll_t ready = 0;
 
 	poll_wait(file, &client->platform->ring.wait, table);
-	if (!client->node->number && has_changes(client))
+	if (!client->node->number && has_events(client))
 		ready |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(client->platform->is_gone))
 		ready |= EPOLLHUP | EPOLLERR;
@@ -303,7 +306,7 @@ static int on_mmap(struct file *file, struct vm_area_struct *area)
 
 /* ---- open and close ---- */
 
-static int claim_node(struct vgpu_platform_vf *node)
+static int open_node(struct vgpu_platform_vf *node)
 {
 	if (node->platform->is_gone)
 		return -ENODEV;
@@ -318,7 +321,7 @@ static int claim_node(struct vgpu_platform_vf *node)
 	return 0;
 }
 
-static void release_owner(struct vgpu_platform_vf *node)
+static void close_node(struct vgpu_platform_vf *node)
 {
 	if (node->number == 0)
 		return;
@@ -337,7 +340,7 @@ static int on_open(struct inode *inode, struct file *file)
 	if (!client)
 		return -ENOMEM;
 	vgpu_platform_lock(node->platform);
-	error = claim_node(node);
+	error = open_node(node);
 	vgpu_platform_unlock(node->platform);
 	if (error) {
 		kfree(client);
@@ -361,8 +364,8 @@ static int on_release(struct inode *inode, struct file *file)
 
 	vgpu_platform_lock(platform);
 	if (vgpu_pf_request_gone(platform->pf, (uintptr_t)client))
-		lease_ended(platform);
-	release_owner(client->node);
+		handle_lease_end(platform);
+	close_node(client->node);
 	vgpu_platform_unlock(platform);
 	kfree(client);
 	put_device(platform->device);

@@ -5,7 +5,7 @@
  * A caller waits for its request outside the lock. A caller that cannot wait any longer withdraws
  * the request: from then on the core does not touch the payload. A stream goes through a bounce
  * buffer: the core fills or empties the buffer under the lock and never waits; the caller's thread
- * moves the data to or from the file without the lock, and may wait there as long as necessary.
+ * moves the data to or from the file without the lock, and may wait for the file without a limit.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,9 +15,9 @@
 
 #include "pf-driver/linux/platform.h"
 
-/* bytes that a pipe or socket takes at once if it can be written */
+/* bytes that a writable pipe or socket takes at once */
 #define POLLED_BYTES 4096u
-/* longest time until a wait for a file notices that its request was cancelled */
+/* longest time until a thread that waits for a file notices that the request has ended */
 #define POLL_MS 50u
 /* pause before a retry on a file that is always ready, or in error, but transfers nothing */
 #define AGAIN_JIFFIES 1
@@ -43,7 +43,7 @@ static void finish_request(struct vgpu_request *request, int error, const char *
 	smp_store_release(&request->is_done, true);
 	if (request->stream)
 		wake_up_all(&request->stream->wait);
-	/* last: the request is on the waiter's stack */
+	/* comes last: the request is on the stack of the waiter, which returns after this */
 	complete(&request->done);
 }
 
@@ -68,7 +68,7 @@ void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, cons
 		finish_request(request, error, message);
 }
 
-/* breaks a stream whose caller is gone: the core's next access fails, which ends the stream */
+/* breaks the stream of a withdrawn request: the core's next access fails and ends the stream */
 static void break_stream(struct vgpu_platform *platform, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
@@ -100,7 +100,7 @@ static struct vgpu_request *find_of_client(struct vgpu_platform *platform, const
 	return NULL;
 }
 
-/* Withdraw the requests of a client (NULL: of all). The platform is locked. */
+/* Withdraw the requests of a client, or all requests if client is NULL. The platform is locked. */
 void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int error)
 {
 	struct vgpu_request *request;
@@ -112,8 +112,8 @@ void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int 
 }
 
 /*
- * Hand a request to the core. Its client and stream are set; the payload must stay valid until the
- * request is done. The platform is locked. vgpu_client_finish() waits for the end.
+ * Hand a request, with its client and stream set, to the core. The payload must stay valid until
+ * the request is done. The platform is locked. vgpu_client_finish() waits for the end.
  */
 void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
 		     void *payload)
@@ -126,7 +126,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 		finish_request(request, -ENODEV, "the driver was unbound from the device");
 		return;
 	}
-	request->token = ++platform->clients.next_token;
+	request->token = ++platform->clients.last_token;
 	list_add_tail(&request->entry, &platform->clients.requests);
 	/* while another stream is in progress, the core refuses this request */
 	if (request->stream && !platform->clients.stream) {
@@ -138,7 +138,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 					request->token);
 	if (error == -EINPROGRESS)
 		return;
-	/* the device is gone: the core has taken all ones for a value */
+	/* the core may have taken all ones of a lost device for a value: its error would mislead */
 	if (error && platform->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
 		vgpu_client_done(platform, request->token, -ENODEV, "the device is lost");
 	else
@@ -146,7 +146,10 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 				 vgpu_pf_view_message(platform->pf));
 }
 
-/* error: result of the wait; if not 0, a request that the core has not finished is withdrawn */
+/*
+ * Ends a wait whose result is `error`. If the wait failed, withdraws the request, unless the core
+ * has finished it. Returns the error of the request.
+ */
 static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
 	if (!error)
@@ -160,7 +163,7 @@ static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request
 
 /*
  * Do an operation without a stream on behalf of the platform. The platform is not locked. Return: 0
- * or negative errno, which has been logged unless it is -EINTR.
+ * or a negative errno; every errno except -EINTR has been logged.
  */
 int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 {
@@ -171,8 +174,9 @@ int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 	vgpu_client_run(platform, &request, op, payload);
 	vgpu_platform_unlock(platform);
 	/*
-	 * Even a killed caller waits for its resources, because it must release them. Time-outs
-	 * of the core limit the wait, and the loss of the device ends it.
+	 * Even a killed caller waits for PROVISION, so that the caller knows which resources it
+	 * must release. The core's time-outs limit the wait, and the loss of the device ends the
+	 * wait.
 	 */
 	if (op == VGPU_PF_OP_PROVISION)
 		wait_for_completion(&request.done);
@@ -184,11 +188,11 @@ int vgpu_platform_request(struct vgpu_platform *platform, u32 op, void *payload)
 	return error;
 }
 
-/* ---- streams: the core's end ---- */
+/* ---- streams: the side of the core ---- */
 
 /*
  * Take data from the core for the file. The platform is locked. Return: bytes taken; -EAGAIN if the
- * buffer is full; or another errno if the caller is gone.
+ * buffer is full; -EIO without a stream; or the error with which the request was withdrawn.
  */
 s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u32 bytes)
 {
@@ -215,7 +219,8 @@ s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u
 
 /*
  * Give the core data of the file. The platform is locked. Return: bytes; 0 at the end of the file;
- * -EAGAIN if the buffer is empty; or another errno if the caller is gone.
+ * -EAGAIN if the buffer is empty; -EIO without a stream; or the error with which the request was
+ * withdrawn.
  */
 s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 bytes)
 {
@@ -241,7 +246,7 @@ s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 byte
 	return count;
 }
 
-/* ---- streams: the file's end ---- */
+/* ---- streams: the side of the file ---- */
 
 /* Allocate the bounce buffer of a stream operation. Return: 0 or -ENOMEM. */
 int vgpu_client_open_stream(struct vgpu_request *request)
@@ -261,7 +266,7 @@ int vgpu_client_open_stream(struct vgpu_request *request)
 	return 0;
 }
 
-/* Drop the caller's reference to the stream, if any; the core may still hold one. */
+/* Drop the caller's reference to its stream, if any; the core's reference may remain. */
 void vgpu_client_close_stream(struct vgpu_request *request)
 {
 	if (request->stream)
@@ -269,15 +274,15 @@ void vgpu_client_close_stream(struct vgpu_request *request)
 	request->stream = NULL;
 }
 
-/* true if nothing is left to move; data of a finished request may still have to be written */
-static bool is_over(const struct vgpu_request *request, __poll_t events)
+/* true if the request has ended and no data can be left; after SAVE or DUMP some may be left */
+static bool has_no_data_left(const struct vgpu_request *request, __poll_t events)
 {
 	if (!smp_load_acquire(&request->is_done))
 		return false;
 	return request->error || !(events & EPOLLOUT);
 }
 
-/* waits until the file can be written or read; -EAGAIN if that is not needed any more */
+/* waits until the file can be written or read; -EAGAIN if no data is left, -EINTR after a signal */
 static int wait_for_file(const struct vgpu_request *request, struct file *file, __poll_t events)
 {
 	struct poll_wqueues polls;
@@ -287,8 +292,8 @@ static int wait_for_file(const struct vgpu_request *request, struct file *file, 
 		return 0;
 	poll_initwait(&polls);
 	while (!(vfs_poll(file, &polls.pt) & (events | EPOLLERR | EPOLLHUP))) {
-		polls.pt._qproc = NULL; /* registered once */
-		if (is_over(request, events))
+		polls.pt._qproc = NULL; /* do not register for the file again */
+		if (has_no_data_left(request, events))
 			error = -EAGAIN;
 		else if (signal_pending(current))
 			error = -EINTR;
@@ -317,8 +322,8 @@ static void wake_core(struct vgpu_platform *platform, struct vgpu_stream *stream
 	vgpu_pf_stream_ready(platform->pf);
 }
 
-/* a stream in progress is not restarted, even if the signal's handler requests it */
-static ssize_t error_as(ssize_t moved)
+/* replaces -ERESTARTSYS: a stream in progress cannot be restarted after a signal */
+static ssize_t without_restart(ssize_t moved)
 {
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
@@ -334,7 +339,7 @@ static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 f
 	moved = kernel_write(file, request->stream->data + first, transfer_bytes(file, used),
 			     &position);
 	file->f_pos = position;
-	return moved == 0 ? -EIO : error_as(moved);
+	return moved == 0 ? -EIO : without_restart(moved);
 }
 
 static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)
@@ -348,7 +353,7 @@ static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request
 		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->used) ||
 								   READ_ONCE(request->is_done)))
 			return -EINTR;
-		/* in this order; data is appended under the lock and never changed */
+		/* in this order: after is_done the core appends no data, so `used` is complete */
 		is_done = smp_load_acquire(&request->is_done);
 		used = smp_load_acquire(&stream->used);
 		if (is_done && (request->error || used == 0))
@@ -381,7 +386,7 @@ static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 re
 	moved = kernel_read(file, request->stream->data, min(requested, VGPU_STREAM_BYTES),
 			    &position);
 	file->f_pos = position;
-	return error_as(moved);
+	return without_restart(moved);
 }
 
 static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request, struct file *file)
@@ -393,7 +398,7 @@ static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request,
 		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->requested) ||
 								   READ_ONCE(request->is_done)))
 			return -EINTR;
-		if (is_over(request, EPOLLIN))
+		if (has_no_data_left(request, EPOLLIN))
 			return 0;
 		if (signal_pending(current))
 			return -EINTR;
@@ -421,7 +426,10 @@ static bool is_usable(const struct file *file, bool is_input)
 	return (file->f_mode & FMODE_WRITE) && file->f_op->write_iter && !file->f_op->write;
 }
 
-/* Get a stream operation's file. Return: ERR_PTR: -EBADF, or -EINVAL if it cannot be used. */
+/*
+ * Get the file of a stream operation, with a reference. Return: ERR_PTR(-EBADF) if fd is not open;
+ * ERR_PTR(-EINVAL) if the operation cannot read or write the file.
+ */
 struct file *vgpu_client_get_file(u32 op, int fd)
 {
 	struct file *file = fd < 0 ? NULL : fget((unsigned int)fd);
@@ -439,7 +447,7 @@ static const char *reason_of(int error)
 	return error == -EINTR ? "interrupted by a signal" : "the stream's file failed";
 }
 
-/* the file's end failed: withdraws the request, unless the core has finished it */
+/* withdraws a request whose stream has failed, unless the core has finished the request */
 static void abandon(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
 	vgpu_platform_lock(platform);

@@ -38,7 +38,10 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Let only the driver of this name bind the PCI function; NULL: any driver. */
+/*
+ * Let only the driver of this name bind the PCI function; NULL: any driver. Return: 0 or a negative
+ * errno.
+ */
 static inline int vgpu_set_driver_override(struct pci_dev *function, const char *name)
 {
 #ifdef VGPU_HAS_DEVICE_DRIVER_OVERRIDE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * debugfs: vgpu_pf/pfN/dump, the text for a bug report, and vgpu_pf/pfN/trace, the last
- * transitions of the life cycle. The text is for people; it is not an interface.
+ * The files of debugfs: vgpu_pf/pfN/dump, the text for a bug report, and vgpu_pf/pfN/trace, the
+ * last transitions of life cycles. The text is for people; it is not an interface.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>

@@ -21,7 +21,10 @@ static void free_vectors(struct vgpu_platform *platform, int count)
 	pci_free_irq_vectors(platform->pdev);
 }
 
-/* Request the PF's vectors. One is enough: the core does not need to know which one fired. */
+/*
+ * Request the PF's vectors. One vector suffices, because the core need not know which vector fired.
+ * Return: 0 or a negative errno.
+ */
 int vgpu_linux_irq_init(struct vgpu_platform *platform)
 {
 	int error;

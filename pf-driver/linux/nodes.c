@@ -4,8 +4,9 @@
  * /dev/vgpu/pfN-vfM, so that a device manager can give a user single VFs. chardev.c implements the
  * open files.
  *
- * The reference count of the PF's struct device counts the platform's users: each open file and
- * each VF's node holds a reference; the last one frees the platform's memory.
+ * The reference count of the PF's struct device counts the platform's users. Each open file, each
+ * VF's node and each directory in sysfs holds a reference. The end of the last reference frees the
+ * platform's memory.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -19,7 +20,7 @@
 static dev_t first_number;
 static DEFINE_IDA(indices);
 
-static char *node_name(VGPU_DEVNODE_DEVICE *dev, umode_t *mode)
+static char *set_node_mode(VGPU_DEVNODE_DEVICE *dev, umode_t *mode)
 {
 	if (mode)
 		*mode = 0660;
@@ -28,7 +29,7 @@ static char *node_name(VGPU_DEVNODE_DEVICE *dev, umode_t *mode)
 
 static struct class vgpu_class = {
 	.name = "vgpu",
-	.devnode = node_name,
+	.devnode = set_node_mode,
 };
 
 static void release_platform(struct device *dev)
@@ -85,7 +86,7 @@ static void init_platform(struct vgpu_platform *platform, struct pci_dev *pdev)
 	platform->device->release = release_platform;
 }
 
-/* Make a platform with one reference; its core has no device yet. Return: an ERR_PTR on failure. */
+/* Make a platform with one reference and no attached device. Return: an ERR_PTR on failure. */
 struct vgpu_platform *vgpu_nodes_make_platform(struct pci_dev *pdev)
 {
 	struct vgpu_platform *platform = kzalloc(sizeof(*platform), GFP_KERNEL);
@@ -154,7 +155,7 @@ static void remove_vfs(struct vgpu_platform *platform, u32 last)
 	}
 }
 
-/* Create the nodes of a platform that is ready for use. */
+/* Create the nodes of a platform that is ready for use. Return: 0 or a negative errno. */
 int vgpu_nodes_add(struct vgpu_platform *platform)
 {
 	int error = add_node(&platform->vfs[0]);

@@ -2,7 +2,8 @@
 /*
  * The services of core/base/os.h in the kernel. The core calls all of them under platform->lock, in
  * process context. If a register reads as all ones, this file asks the PCI core whether the device
- * still answers; if not, it sets is_device_lost, and vgpu_platform_unlock() detaches the core.
+ * still answers. If the device does not answer, this file sets is_device_lost, and
+ * vgpu_platform_unlock() detaches the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -27,7 +28,7 @@ static int check_reachable(const struct vgpu_platform *platform)
 	return platform->is_device_lost || platform->is_device_suspended ? -ENODEV : 0;
 }
 
-/* all ones may be a valid value: asks the PCI core whether the device is gone */
+/* asks the PCI core whether the device is gone, because all ones may be a valid value */
 static int check_answer(struct vgpu_platform *platform, u32 value)
 {
 	if (value != U32_MAX || vgpu_linux_is_device_there(platform))
@@ -159,7 +160,7 @@ static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 byte
 		__raw_writeq(word, to + done);
 	}
 	memcpy_toio(to + done, (const u8 *)data + done, bytes - done);
-	/* write-combined: the data must arrive before the register write that announces it */
+	/* the BAR is write-combined: data must arrive before a register write announces it */
 	wmb();
 	return 0;
 }

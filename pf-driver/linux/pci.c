@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PCI driver: probe and remove, suspend, resets by others, errors of the bus.
+ * The PCI driver: probe and remove, suspend, resets by the PCI core, errors of the bus.
  *
  * remove() is always safe: it removes the nodes, then the VFs' functions, then sysfs; it ends
  * requests with -ENODEV, and releases the device last. VFs with resources, except those that numvfs
@@ -44,10 +44,10 @@ u32 vgpu_pci_max_gap_ms(void)
 
 static int check_silicon(struct pci_dev *pdev)
 {
-	bool is_ours = pdev->subsystem_vendor == VGPU_PCI_SUBVENDOR_PF &&
-		       pdev->subsystem_device == VGPU_PCI_SUBDEVICE_PF;
+	bool is_softgpu = pdev->subsystem_vendor == VGPU_PCI_SUBVENDOR_PF &&
+			  pdev->subsystem_device == VGPU_PCI_SUBDEVICE_PF;
 
-	if (is_ours || unsafe_silicon)
+	if (is_softgpu || unsafe_silicon)
 		return 0;
 	/* no message: another driver may take the device */
 	return -ENODEV;
@@ -99,8 +99,8 @@ static void do_recheck(struct work_struct *work)
 }
 
 /*
- * Cancels the deferred work twice, because recheck queues it. Once the platform is gone, the
- * deferred work does nothing.
+ * Cancels the deferred work twice, because recheck queues the deferred work again. Once the
+ * platform is gone, the deferred work does nothing.
  */
 static void cancel_deferred_work(struct vgpu_platform *platform)
 {
@@ -149,7 +149,7 @@ static int save_config_space(struct vgpu_platform *platform)
 
 /*
  * Restore the configuration space that probe() saved, in a device that is back. The PCI core may
- * have saved a later state, as before a sleep or a reset, from a device that did not answer.
+ * have saved a later state, before a sleep or a reset, from a device that did not answer.
  */
 void vgpu_pci_restore(struct vgpu_platform *platform)
 {
@@ -327,7 +327,7 @@ static void shutdown(struct pci_dev *pdev)
 
 /* ---- power, resets, errors ---- */
 
-/* the VRAM of a guest would be lost: refuses while a VF is in use */
+/* refuses while a VF is in use, because the guest's VRAM would be lost */
 static int suspend(struct device *dev)
 {
 	struct vgpu_platform *platform = dev_get_drvdata(dev);
@@ -390,7 +390,7 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done = reset_done,
 };
 
-/* the module's aliases contain only our ids: real silicon does not load the module */
+/* the module's aliases have only the ids of softgpu, so real silicon does not load the module */
 static const struct pci_device_id alias_ids[] = {
 	{PCI_DEVICE_SUB(VGPU_PCI_VENDOR_ATI, VGPU_PCI_DEVICE_PF, VGPU_PCI_SUBVENDOR_PF,
 			VGPU_PCI_SUBDEVICE_PF)},

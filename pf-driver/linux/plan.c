@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Plans the run table while no client (vgpud) has the lease, from the first write to sysfs on. Each
- * VF gets one entry. The VFs with resources divide a round (one cycle of the table) by quantum
- * times weight. No part is below min_pct or above max_pct of its VF, but no slice is shorter than
- * SHORTEST_US. The planned round lasts at most max_gap_ms, so that no VF is off the engine for
- * longer; it lasts longer if the shortest slices and the floors require it. When VFs get or lose
- * resources, the round is divided again. Weights and floors hold while all VFs have work; caps
- * become contracts, which always hold. Contracts that a lease holder leaves behind stay in force.
+ * Plans the run table while no client (vgpud) has the lease, from the first write of a scheduling
+ * policy to sysfs on. Each VF gets one entry. The VFs with resources divide a round (one cycle of
+ * the table) by quantum times weight, within min_pct and max_pct of each VF. The planned round
+ * lasts at most max_gap_ms, so that no VF is off the engine for longer. A slice is never shorter
+ * than SHORTEST_US: this and the floors (min_pct) can make the round longer. When VFs get or lose
+ * resources, the round is divided again. Weights and floors hold while all VFs have work. Caps
+ * (max_pct) become contracts, which always hold. Contracts that a lease holder leaves behind stay
+ * in force.
  */
 #include <linux/slab.h>
 
@@ -15,6 +16,7 @@
 #define SHORTEST_US 500u /* shortest slice; world switches would take most of a shorter one */
 #define PPM_OF_PCT  (VGPU_SHARE_FULL_PPM / 100)
 
+/* the slice that the VF's files in sysfs request: the quantum times the weight */
 static u64 requested_us(const struct vgpu_policy *policy)
 {
 	u64 quantum_us = policy->exec_quantum_ms ? (u64)policy->exec_quantum_ms * USEC_PER_MSEC
@@ -23,7 +25,7 @@ static u64 requested_us(const struct vgpu_policy *policy)
 	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
 }
 
-/* the VFs with resources */
+/* bit per VF number: the VFs with resources */
 static u32 sharing_vfs(const struct vgpu_platform *platform)
 {
 	u32 mask = 0;
@@ -43,7 +45,7 @@ struct vgpu_plan {
 	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* part of the round, by VF number */
 };
 
-/* the sum of the requested slices, at most max_gap_ms */
+/* the length of a round: the sum of the requested slices, from SHORTEST_US to max_gap_ms */
 static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 {
 	u64 max_us = (u64)vgpu_pf_view_max_gap(platform->pf) * USEC_PER_MSEC;
@@ -97,15 +99,15 @@ static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_pl
 }
 
 /*
- * The contracts of a lease holder that is gone stay in force. This file removes only its own caps,
- * and sets a cap if max_pct is below 100. A gang has no cap.
+ * The contracts of a lease holder that is gone stay in force. This file removes only a cap that it
+ * has set, and sets a cap if max_pct is below 100. A VF with gang slots gets no cap.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 			  struct vgpu_pf_contract *contract)
 {
-	bool is_ours = policy->cap_ppm && contract->rate_ppm == policy->cap_ppm;
+	bool is_own_cap = policy->cap_ppm && contract->rate_ppm == policy->cap_ppm;
 
-	if (is_ours) {
+	if (is_own_cap) {
 		contract->rate_ppm = 0;
 		contract->burst_ns = 0;
 	}
@@ -118,7 +120,7 @@ static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 				   contract->budget_ns + VGPU_PF_CONTRACT_MIN_NS);
 }
 
-/* table: receives the plan; at the call it has the contracts in force */
+/* table: has the contracts in force at the call, and receives the plan */
 static void fill_table(struct vgpu_platform *platform, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
@@ -155,8 +157,11 @@ static int set_plan(struct vgpu_platform *platform, struct vgpu_pf_run_table *ta
 	return 0;
 }
 
-/* replaces the table in force if it has the generation `known`; 0: any */
-static int plan_over(struct vgpu_platform *platform, u64 known)
+/*
+ * Replaces the table in force if its generation is `known`; known 0: any generation. A table of
+ * another generation stays, and then no table of this file is in force.
+ */
+static int replace_table(struct vgpu_platform *platform, u64 known)
 {
 	struct vgpu_pf_run_table *table = kvzalloc(2 * sizeof(*table), GFP_KERNEL);
 	int error;
@@ -172,10 +177,13 @@ static int plan_over(struct vgpu_platform *platform, u64 known)
 	return error;
 }
 
-/* Plan the run table, now and after changes. platform->admin is held; no client has the lease. */
+/*
+ * Plan the run table now, and from now on after each change of the plan's input. platform->admin is
+ * held; no client has the lease. Return: 0 or a negative errno.
+ */
 int vgpu_plan_table(struct vgpu_platform *platform)
 {
-	return plan_over(platform, 0);
+	return replace_table(platform, 0);
 }
 
 /*
@@ -191,7 +199,7 @@ static int remake_plan(struct vgpu_platform *platform)
 		platform->plan.is_due = true;
 		return 0;
 	}
-	return plan_over(platform, platform->plan.generation);
+	return replace_table(platform, platform->plan.generation);
 }
 
 static void set_max_gap(struct vgpu_platform *platform, u32 max_gap_ms)
@@ -220,7 +228,10 @@ int vgpu_plan_set_max_gap(struct vgpu_platform *platform, u64 max_gap_ms)
 	return error;
 }
 
-/* Plan again if VFs got or lost their resources, or a lease has ended. platform->admin is held. */
+/*
+ * Plan again if VFs got or lost resources, or if a lease that delayed a plan has ended.
+ * platform->admin is held.
+ */
 void vgpu_plan_update(struct vgpu_platform *platform)
 {
 	bool is_due = platform->plan.is_due || platform->plan.vfs != sharing_vfs(platform);

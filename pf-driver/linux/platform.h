@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. It
- * exists until the last open file is closed, even if device and driver are gone (is_gone).
+ * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. The
+ * struct exists at least until the last open file is closed, even if device and driver are gone
+ * (is_gone).
  *
  * Locks, outer first. The comment of a member names its lock: admin, lock, ...
  *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
  *   platform->admin         mutex: operations of several steps (numvfs, quotas, assignment mode)
  *   device lock of a VF     the driver core's, while a driver of this host binds or unbinds
- *   platform->lock          rt_mutex: the PF core and the members that name it. Taken by
- *                           vgpu_platform_lock(). vgpu_platform_unlock() first acts on the results
- *                           of the call to the core. Held across MMIO, never across accesses to
- *                           user memory, files or the driver core.
+ *   platform->lock          rt_mutex: guards the PF core and the members that name this lock.
+ *                           vgpu_platform_lock() takes it. vgpu_platform_unlock() first acts on
+ *                           the results of the call to the core. The lock may be held across MMIO,
+ *                           never across accesses to user memory, files or the driver core.
  *   functions.lock, error_lock   spinlocks for a few members
  *
  * The service thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
- * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits. Since
- * an MMIO access may take tens of microseconds, interrupts and hrtimer only wake the thread.
+ * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits for
+ * the lock. Since an MMIO access may take tens of microseconds, interrupts and hrtimer only wake
+ * the thread.
  */
 #ifndef VGPU_LINUX_PLATFORM_H
 #define VGPU_LINUX_PLATFORM_H
@@ -40,9 +42,9 @@
 #define VGPU_MAX_GPUS	    16u
 #define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
 #define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
-#define VGPU_WEIGHT_DEFAULT 100u /* weight of a policy, in hundredths */
+#define VGPU_WEIGHT_DEFAULT 100u /* default weight of a policy; weights are hundredths */
 #define VGPU_MAX_GAP_MAX_MS 10000u
-#define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: .bulk_profile */
+#define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: all VFs (.bulk_profile) */
 
 /* bits of platform->service.wakeups: the reasons why the service thread was woken */
 enum vgpu_wakeup {
@@ -59,20 +61,21 @@ enum vgpu_assignment_mode {
 };
 
 enum vgpu_priority {
-	VGPU_PRIORITY_LOW = 0, /* gets its slices only while it has work */
-	VGPU_PRIORITY_NORMAL,  /* keeps its slices without work; all VFs or none */
-	VGPU_PRIORITY_HIGH,    /* may preempt a running quantum when it wakes */
+	VGPU_PRIORITY_LOW = 0, /* the VF gets its slices only while it has work */
+	VGPU_PRIORITY_NORMAL,  /* VFs keep their slices without work; set for all VFs at once */
+	VGPU_PRIORITY_HIGH,    /* the VF may preempt a running quantum when it wakes */
 	VGPU_PRIORITIES,
 };
 
 /* scheduling policy of a VF, as written to sysfs; admin */
 struct vgpu_policy {
 	u32 exec_quantum_ms;	/* 0: default */
-	u32 preempt_timeout_us; /* for the next provisioning */
+	u32 preempt_timeout_us; /* for the next time that the VF is provisioned; 0: default */
 	enum vgpu_priority priority;
-	u32 weight; /* 100: in proportion to its quantum */
-	u32 min_pct, max_pct;
-	u32 cap_ppm; /* cap that plan.c has set in the VF's contract; 0: none */
+	u32 weight;  /* hundredths: the share is proportional to quantum * weight */
+	u32 min_pct; /* smallest share of the engine while all VFs have work */
+	u32 max_pct; /* largest share of the engine; 100: no cap */
+	u32 cap_ppm; /* the cap that plan.c has set in the VF's contract; 0: none */
 };
 
 /* input of plan.c; admin */
@@ -83,6 +86,7 @@ struct vgpu_policies {
 
 struct vgpu_platform;
 
+/* a VF, or the PF as number 0, with its node in /dev */
 struct vgpu_platform_vf {
 	struct vgpu_platform *platform;
 	u32 number; /* 0: the PF's own node */
@@ -90,7 +94,7 @@ struct vgpu_platform_vf {
 	struct cdev cdev;
 	struct vgpu_sysfs_dir *dir;
 	enum vgpu_assignment_mode assignment_mode; /* admin */
-	u32 auto_generation; /* admin; generation from sriov_numvfs; 0: none */
+	u32 auto_generation; /* admin; generation of the resources that numvfs gave; 0: none */
 	bool has_link;	     /* admin; true if the sysfs link "device" exists */
 	bool is_assigned;    /* admin; true if a driver was assigned since the VF got resources */
 	struct work_struct probe; /* probes the driver that gets the function */
@@ -99,27 +103,28 @@ struct vgpu_platform_vf {
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool is_open;
-	} notified; /* admin; last reported by sysfs_notify() */
+	} notified; /* admin; state of the VF at the last vgpu_sysfs_notify() */
 	/* platform->lock: */
-	bool confirms_scrub; /* true if this platform began the release and sends SCRUB_DURABLE */
+	bool confirms_scrub; /* true if this platform waits for a release and sends SCRUB_DURABLE */
 	struct {
 		enum vgpu_pf_vf_state state;
 		bool attached;
-	} seen;		 /* as found after the last call of the core */
-	bool has_client; /* true if attached through its socket, not by a driver of this host */
-	bool is_open;
-	bool is_closed;		      /* true during a release: the node cannot be opened */
+	} seen;		 /* state of the VF after the last call of the core */
+	bool has_client; /* true if a client of the VF's vfio-user socket has attached the VF */
+	bool is_open;	 /* true if a process has the node open */
+	bool is_closed;	 /* true during a release: the node cannot be opened */
 	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
 };
 
 /* bounce buffer between the core, which never waits, and a file, which may; platform->lock */
 struct vgpu_stream {
 	struct kref ref;
-	u64 token;
-	u8 *data;
-	u32 first, used;
+	u64 token;	 /* token of the stream's request */
+	u8 *data;	 /* VGPU_STREAM_BYTES */
+	u32 first;	 /* offset of the oldest byte in data */
+	u32 used;	 /* bytes in data that the reader has not taken */
 	u32 requested;	 /* input: bytes that the core asked for */
-	int error;	 /* not 0: the other end is gone */
+	int error;	 /* not 0: the request was withdrawn, and the core gets this error */
 	bool is_ended;	 /* input: true if the file has no more data */
 	bool is_blocked; /* true if the core waits for vgpu_pf_stream_ready() */
 	wait_queue_head_t wait;
@@ -127,11 +132,11 @@ struct vgpu_stream {
 
 #define VGPU_STREAM_BYTES 0x40000u
 
-/* a request in the core; lives as long as its caller waits; platform->lock */
+/* a request in the core; exists as long as its caller waits; platform->lock */
 struct vgpu_request {
 	struct list_head entry;
 	u64 token;
-	const void *client; /* NULL: the platform's own */
+	const void *client; /* NULL: the platform itself */
 	struct vgpu_stream *stream;
 	bool is_done;
 	int error;
@@ -139,13 +144,13 @@ struct vgpu_request {
 	struct completion done;
 };
 
-/* the device's BARs, interrupts and configuration space; used under lock, until is_gone */
+/* the device's BARs, interrupts and configuration space; used under lock until is_gone is set */
 struct vgpu_platform_bars {
 	void __iomem *registers;
 	u64 registers_bytes;
 	void __iomem *vram;
 	u64 vram_bytes;
-	int vectors;
+	int vectors;			   /* number of MSI-X vectors */
 	struct pci_saved_state *pci_state; /* configuration space at probe */
 };
 
@@ -153,24 +158,26 @@ struct vgpu_platform_bars {
 struct vgpu_platform_service {
 	struct task_struct *thread;
 	struct hrtimer timer;
-	unsigned long wakeups;
-	bool is_failure_notified; /* lock; true if the last attempt to attach failed */
+	unsigned long wakeups;	/* bits of enum vgpu_wakeup */
+	bool is_failure_logged; /* lock; true if the last attempt to attach failed */
+	/* pci.c: work that must not run under lock */
 	struct work_struct deferred;
-	struct delayed_work
-		recheck; /* runs the deferred work again, for changes that no event reports */
+	/* runs the deferred work again, for changes that no event reports */
+	struct delayed_work recheck;
 };
 
 /* client.c; lock */
 struct vgpu_platform_clients {
 	struct list_head requests;
-	u64 next_token;
-	struct vgpu_stream *stream;
+	u64 last_token;		    /* token of the newest request; tokens are never reused */
+	struct vgpu_stream *stream; /* the stream in progress; NULL: none */
 };
 
+/* the event ring, which clients map */
 struct vgpu_platform_ring {
 	void *data;
 	u32 bytes;
-	u64 event_seq; /* READ_ONCE; sequence number of the next event */
+	u64 event_seq; /* sequence number of the next event; read with READ_ONCE() */
 	wait_queue_head_t wait;
 };
 
@@ -187,29 +194,29 @@ struct vgpu_platform_sysfs {
 	struct vgpu_sysfs_dir *bulk_dir;
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
-	bool is_gone; /* admin; true if being removed: no reader is notified any more */
+	bool is_gone; /* admin; true if sysfs is being removed: no reader is notified any more */
 };
 
 /* plan.c; admin */
 struct vgpu_platform_plan {
 	u64 generation; /* generation of plan.c's run table; 0: none is in force */
 	u32 vfs;	/* bit per VF number: VFs with resources when the table was planned */
-	bool is_due;	/* true if a lease has kept plan.c from planning again */
+	bool is_due;	/* true if a plan is due, but must wait for the end of a lease */
 };
 
 struct vgpu_platform {
-	struct vgpu_os os; /* first member: the core's handle */
+	struct vgpu_os os; /* the core's handle of this platform */
 	struct rt_mutex lock;
 	struct mutex admin;
 	struct vgpu_pf *pf; /* lock */
 	struct pci_dev *pdev;
 	int index;
-	struct device *device;	      /* &vfs[0].dev: its reference count is the platform's */
-	u32 total_vfs;		      /* as found by probe; does not change */
-	bool is_gone;		      /* lock to write; true if removed: no access to the device */
-	bool is_device_lost;	      /* lock; true if the device does not answer */
-	bool is_device_suspended;     /* lock; true if suspended, or being reset by others */
-	wait_queue_head_t state_wait; /* a VF changed its state */
+	struct device *device;	  /* &vfs[0].dev: its reference count is the platform's */
+	u32 total_vfs;		  /* as found by probe; does not change */
+	bool is_gone;		  /* lock to write; true after remove(): no access to the device */
+	bool is_device_lost;	  /* lock; true if the device does not answer */
+	bool is_device_suspended; /* lock; true while the device sleeps or the PCI core resets it */
+	wait_queue_head_t state_wait; /* woken when a VF changes its state or the device is lost */
 	struct vgpu_platform_bars bars;
 	struct vgpu_platform_service service;
 	struct vgpu_platform_clients clients;

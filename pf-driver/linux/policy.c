@@ -5,11 +5,11 @@
  * plans the shares of the engine.
  *
  * VRAM: writing vram_quota provisions or releases a VF. A write to sriov_numvfs provisions the VFs
- * in equal parts if none has resources. A write of 0 releases exactly these VFs again: this file
- * records the generation of each grant, so a VF that was provisioned again since is not released.
- * service_thread.c confirms the releases that this file began (confirms_scrub), because without
- * vgpud no record goes to disk before SCRUB_DURABLE. A client that requested a release confirms it
- * itself.
+ * in equal parts if no VF has resources. A write of 0 releases exactly these VFs again: this file
+ * records the generation of their resources, and a VF whose resources have another generation keeps
+ * these resources. service_thread.c sends SCRUB_DURABLE for the releases that this file has begun
+ * or waits for (confirms_scrub), because no client records these releases on disk. For all other
+ * releases, the client that requested them sends SCRUB_DURABLE.
  *
  * Writers run under platform->admin. Each step takes platform->lock.
  */
@@ -56,7 +56,10 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 				   : READ_ONCE(platform->policies.vfs[vf].preempt_timeout_us);
 }
 
-/* Get the weight of a VF in the lease holder's run table; without a lease, that of sysfs. */
+/*
+ * Get a VF's weight in the lease holder's run table. Without a lease, or if the table has no weight
+ * for the VF, get the weight of sysfs.
+ */
 u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 {
 	u32 weight;
@@ -69,8 +72,8 @@ u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Get the length of a VF's slices in the lease holder's run table, in ms, rounded up; without a
- * lease, that of sysfs, where 0 is the default.
+ * Get the length of a VF's slices in the lease holder's run table, in ms, rounded up. Without a
+ * lease, or if the table does not have the VF, get the length of sysfs, where 0 is the default.
  */
 u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 {
@@ -85,7 +88,10 @@ u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 	return quantum_ms;
 }
 
-/* begins to release a VF, if it still has this generation; 0: any */
+/*
+ * Begins to release a VF if its resources have this generation; 0: any generation. Returns 0 also
+ * if the VF has no resources or is being released already.
+ */
 static int start_release(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf, .generation = generation};
@@ -119,10 +125,10 @@ static bool is_device_unavailable(const struct vgpu_platform *platform)
 }
 
 /*
- * Waits for the end of a release. Returns -ENODEV if the device is lost: the release continues when
- * the device is back.
+ * Waits for the end of a release. Returns -ENODEV if the device is lost; the release then continues
+ * when the device is back. Returns -ETIMEDOUT after the time limit, -EINTR if the caller is killed.
  */
-static int wait_absent(struct vgpu_platform *platform, u32 vf)
+static int wait_until_absent(struct vgpu_platform *platform, u32 vf)
 {
 	long left = wait_event_killable_timeout(
 		platform->state_wait, is_absent(platform, vf) || is_device_unavailable(platform),
@@ -137,10 +143,10 @@ static int release(struct vgpu_platform *platform, u32 vf)
 {
 	int error = start_release(platform, vf, 0);
 
-	return error ? error : wait_absent(platform, vf);
+	return error ? error : wait_until_absent(platform, vf);
 }
 
-/* generation: receives the generation of the grant */
+/* provisions a VF; generation: receives the generation of the new resources */
 static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *generation)
 {
 	struct vgpu_pf_provision request = {
@@ -156,7 +162,7 @@ static int provision(struct vgpu_platform *platform, u32 vf, u64 bytes, u32 *gen
 }
 
 /* true if a process, a client or a guest's driver uses the VF; platform->lock is held */
-static bool in_use(const struct vgpu_platform *platform, u32 vf)
+static bool has_user(const struct vgpu_platform *platform, u32 vf)
 {
 	const struct vgpu_platform_vf *node = &platform->vfs[vf];
 
@@ -169,7 +175,7 @@ bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 	bool is_used;
 
 	vgpu_platform_lock(platform);
-	is_used = in_use(platform, vf);
+	is_used = has_user(platform, vf);
 	vgpu_platform_unlock(platform);
 	return is_used || vgpu_sriov_is_busy(platform, vf);
 }
@@ -183,7 +189,7 @@ int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 	bool is_closed;
 
 	vgpu_platform_lock(platform);
-	is_closed = !in_use(platform, vf);
+	is_closed = !has_user(platform, vf);
 	platform->vfs[vf].is_closed = is_closed;
 	vgpu_platform_unlock(platform);
 	if (is_closed && !vgpu_sriov_is_busy(platform, vf))
@@ -236,7 +242,10 @@ static bool is_anything_provisioned(struct vgpu_platform *platform)
 	return false;
 }
 
-/* depends only on device and count, so that the result is always the same */
+/*
+ * The VRAM of each of `count` equal VFs; 0: the device is too small. Depends only on the device and
+ * the count, so that the same write gives the same sizes each time.
+ */
 static u64 fair_bytes(const struct vgpu_platform *platform, u32 count)
 {
 	const struct vgpu_pf_device *device = vgpu_pf_view_device(platform->pf);
@@ -248,9 +257,10 @@ static u64 fair_bytes(const struct vgpu_platform *platform, u32 count)
 }
 
 /*
- * Provision VFs 1 to count, which will be enabled, with equal parts of VRAM. Does nothing if a VF
- * has resources already or a client holds the lease. If the device is too small for so many equal
- * parts, the VFs are enabled without resources.
+ * Provision VFs 1 to count, which will be enabled, with equal parts of VRAM. Provisions nothing if
+ * a VF has resources already or a client holds the lease. If the device is too small for so many
+ * equal parts, the VFs are enabled without resources. After an error, the VFs are released again.
+ * Return: 0 or a negative errno.
  */
 int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 {
@@ -280,8 +290,8 @@ int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 	return error;
 }
 
-/* true if the VF still has the resources that sriov_numvfs gave it, and no later ones */
-static bool is_auto(struct vgpu_platform *platform, u32 vf, u32 generation)
+/* true if the VF's resources have this generation, which sriov_numvfs gave, and are not released */
+static bool has_auto_resources(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
 
@@ -292,15 +302,15 @@ static bool is_auto(struct vgpu_platform *platform, u32 vf, u32 generation)
 static bool start_auto_release(struct vgpu_platform *platform, u32 vf)
 {
 	u32 generation = platform->vfs[vf].auto_generation;
-	bool is_ours = generation && is_auto(platform, vf, generation);
+	bool has_auto = generation && has_auto_resources(platform, vf, generation);
 
-	if (is_ours && start_release(platform, vf, generation)) {
+	if (has_auto && start_release(platform, vf, generation)) {
 		/* the device may be lost: vgpu_policy_release_remaining() retries */
 		dev_err(&platform->pdev->dev, "VF%u: was not released\n", vf);
 		return false;
 	}
 	platform->vfs[vf].auto_generation = 0;
-	return is_ours;
+	return has_auto;
 }
 
 /*
@@ -315,12 +325,12 @@ void vgpu_policy_release_auto(struct vgpu_platform *platform)
 		started |= start_auto_release(platform, i) ? BIT(i) : 0;
 	for (u32 i = 1; i <= platform->total_vfs; i++)
 		if (started & BIT(i))
-			wait_absent(platform, i);
+			wait_until_absent(platform, i);
 }
 
 /*
  * Release, without waiting, the VFs that could not be released when their functions were removed. A
- * VF that is in use again keeps its resources until functions are enabled and disabled again.
+ * VF that is in use keeps its resources until a later call finds it unused.
  */
 void vgpu_policy_release_remaining(struct vgpu_platform *platform)
 {
@@ -350,7 +360,7 @@ static int set_preempt_timeout(struct vgpu_platform *platform, u32 vf, u64 value
 	return error;
 }
 
-/* a VF that is not HIGH has the common mode of all VFs, LOW or NORMAL, which is_strict selects */
+/* is_strict selects LOW or NORMAL for all VFs together, so a VF records only whether it is HIGH */
 static int set_priority(struct vgpu_platform *platform, u32 vf, u64 value)
 {
 	platform->policies.vfs[vf].priority =
@@ -405,7 +415,7 @@ struct policy_row {
 	u64 min, max;
 	int (*set)(struct vgpu_platform *platform, u32 vf, u64 value);
 	bool replans_table; /* true if a write plans the run table again */
-	bool is_notified;   /* true if a lease holder gets an event; false: EBUSY under a lease */
+	bool is_notified;   /* true if a write under a lease becomes an event, false if it fails */
 };
 
 static const struct policy_row rows[] = {
@@ -420,8 +430,9 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * Finds the priority that cannot be written. Either all VFs keep their slices while idle (NORMAL)
- * or none does (LOW), so one VF cannot change between the two. Not all VFs can be HIGH.
+ * Finds the priority that cannot be written to the VF (EPERM). Either all VFs keep their slices
+ * while idle (NORMAL) or none does (LOW), so one VF cannot change between the two. Not all VFs can
+ * be HIGH.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_platform *platform, u32 vf)
 {
@@ -440,7 +451,7 @@ static int check(const struct vgpu_platform *platform, u32 vf, enum vgpu_pf_poli
 	return -EPERM;
 }
 
-/* returns true if a lease holder decides; error: receives the result for the writer */
+/* returns true if a client holds the lease; error: receives the result for the writer */
 static bool notify_lease_holder(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
 				u64 value, int *error)
 {

@@ -39,7 +39,7 @@ static void confirm_scrub(struct vgpu_platform *platform, struct vgpu_platform_v
 		return;
 	vf->confirms_scrub = false;
 	vgpu_pf_request_run(platform->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref,
-			    ++platform->clients.next_token);
+			    ++platform->clients.last_token);
 }
 
 /* a change between RUNNING and READY, which each slice causes, is not reported */
@@ -78,8 +78,8 @@ static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platfo
 /*
  * Detaches the core from a device that is gone. Ends the device's DMA first: if the device comes
  * back, it must not write to memory that the core frees now. Wakes callers that wait for the
- * release of a VF, which will not happen. Wakes the thread, which polls for the device from now on:
- * another thread may have noticed the loss, and no interrupt will come.
+ * release of a VF, because the release does not end without the device. Wakes the service thread,
+ * which polls for the device from now on, because no interrupt will come.
  */
 static void detach_device(struct vgpu_platform *platform)
 {
@@ -138,7 +138,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 /* Wake the thread at a time of CLOCK_MONOTONIC; 0: never. */
 void vgpu_platform_arm_timer(struct vgpu_platform *platform, u64 deadline_ns)
 {
-	/* if the timer fires nevertheless, the core finds no deadline due */
+	/* if a cancelled timer fires nevertheless, the core finds no deadline due */
 	if (deadline_ns == 0)
 		hrtimer_try_to_cancel(&platform->service.timer);
 	else
@@ -154,9 +154,9 @@ static int attach(struct vgpu_platform *platform)
 	pci_set_master(platform->pdev);
 	platform->is_device_lost = false;
 	error = vgpu_pf_attach(platform->pf);
-	if (error && !platform->service.is_failure_notified)
+	if (error && !platform->service.is_failure_logged)
 		dev_err(&platform->pdev->dev, "%s\n", vgpu_pf_view_message(platform->pf));
-	platform->service.is_failure_notified = error != 0;
+	platform->service.is_failure_logged = error != 0;
 	/* the flag may be true already: the device may have gone while the core attached */
 	platform->is_device_lost |= error != 0;
 	/* start the work that had to wait for the device */
@@ -165,7 +165,7 @@ static int attach(struct vgpu_platform *platform)
 	return error;
 }
 
-/* attaches the core if the device has come back, as after a reset */
+/* attaches the core if the device has come back, as after a reset; -ENODEV if it has not */
 static int try_attach(struct vgpu_platform *platform)
 {
 	if (!vgpu_linux_is_device_there(platform))
@@ -224,17 +224,20 @@ int vgpu_platform_start(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* Stop the thread. Interrupts are off; the core is not called afterwards. VFs stay in service. */
+/*
+ * Stop the thread, and detach the core from the device. Interrupts are off already. VFs stay in
+ * service.
+ */
 void vgpu_platform_stop(struct vgpu_platform *platform)
 {
 	vgpu_platform_lock(platform);
-	/* the core frees memory that the device writes to */
+	/* ends the device's DMA first, because the core frees memory that the device writes to */
 	pci_clear_master(platform->pdev);
 	vgpu_pf_shutdown(platform->pf);
 	WRITE_ONCE(platform->is_gone, true);
 	vgpu_client_cancel(platform, NULL, -ENODEV);
 	vgpu_platform_unlock(platform);
-	/* the timer wakes the thread, so it is cancelled first; no caller arms it any more */
+	/* the timer wakes the thread, so the timer is cancelled first; nobody arms it any more */
 	hrtimer_cancel(&platform->service.timer);
 	kthread_stop(platform->service.thread);
 	wake_up_all(&platform->state_wait);
@@ -245,14 +248,17 @@ void vgpu_platform_stop(struct vgpu_platform *platform)
 void vgpu_platform_suspend(struct vgpu_platform *platform)
 {
 	vgpu_platform_lock(platform);
-	/* the core frees memory that the device writes to */
+	/* ends the device's DMA first, because the core frees memory that the device writes to */
 	pci_clear_master(platform->pdev);
 	platform->is_device_suspended = true;
 	vgpu_pf_suspend(platform->pf);
 	vgpu_platform_unlock(platform);
 }
 
-/* Attach to the device, which is back. Return: 0, or the core's error; then the thread retries. */
+/*
+ * Attach the core to the device, which should be back. Return: 0; or -ENODEV or the core's error,
+ * and then the thread retries.
+ */
 int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 {
 	int error;
@@ -269,7 +275,7 @@ int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 		error = attach(platform);
 	}
 	vgpu_platform_unlock(platform);
-	/* events that came while the device was suspended were not served, and do not come again */
+	/* interrupts that came during the suspension were not served, and do not come again */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &platform->service.wakeups);
 	vgpu_platform_wake(platform, VGPU_WAKEUP_TIMER);
 	return error;

@@ -64,7 +64,7 @@ static bool is_bound(struct pci_dev *function)
 	return READ_ONCE(function->dev.driver) != NULL;
 }
 
-static void function_appears(struct vgpu_platform_vf *vf, struct pci_dev *function)
+static void handle_new_function(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
 	/* before any driver is probed */
 	if (vgpu_set_driver_override(function, OVERRIDE_NOBODY))
@@ -78,7 +78,7 @@ static void function_appears(struct vgpu_platform_vf *vf, struct pci_dev *functi
  * a driver that was unbound may have left the VF attached. So the core checks this before the next
  * client can attach.
  */
-static void driver_has_changed(struct vgpu_platform_vf *vf)
+static void handle_driver_change(struct vgpu_platform_vf *vf)
 {
 	struct vgpu_platform *platform = vf->platform;
 
@@ -102,7 +102,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long action, void
 		return NOTIFY_DONE;
 	switch (action) {
 	case BUS_NOTIFY_ADD_DEVICE:
-		function_appears(vf, function);
+		handle_new_function(vf, function);
 		return NOTIFY_OK;
 	case BUS_NOTIFY_REMOVED_DEVICE:
 		set_function(vf, NULL);
@@ -114,7 +114,7 @@ static int on_bus_event(struct notifier_block *block, unsigned long action, void
 	case BUS_NOTIFY_BOUND_DRIVER:
 	case BUS_NOTIFY_UNBOUND_DRIVER:
 	case BUS_NOTIFY_DRIVER_NOT_BOUND:
-		driver_has_changed(vf);
+		handle_driver_change(vf);
 		return NOTIFY_OK;
 	default:
 		return NOTIFY_DONE;
@@ -137,7 +137,7 @@ static void warn_not_assigned(const struct vgpu_platform_vf *vf, int error)
 		 vf->number, error);
 }
 
-/* probes the driver; holds no lock, because that may take seconds and need the PF core */
+/* probes the driver; holds no lock, because a probe may take seconds and need the PF core */
 static void do_probe(struct work_struct *work)
 {
 	struct vgpu_platform_vf *vf = container_of(work, struct vgpu_platform_vf, probe);
@@ -157,10 +157,10 @@ static void reclaim(struct vgpu_platform_vf *vf, struct pci_dev *function)
 }
 
 /*
- * Gives the function to the driver that "assignment_mode" names. If this driver has the function
- * already, it keeps the function while the VF has resources. This is done once per grant of
- * resources. Otherwise a driver that fails would be probed without end, because each of its
- * attempts changes the VF's state.
+ * Gives the function to the driver that "assignment_mode" names, once each time the VF gets
+ * resources. Otherwise a driver that fails would be probed without end, because each attempt
+ * changes the VF's state. A driver that has the function already keeps it while the VF has
+ * resources.
  */
 static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
@@ -190,7 +190,7 @@ void vgpu_sriov_wait_for_probe(struct vgpu_platform *platform, u32 vf)
 
 /*
  * Assign drivers to functions of VFs that got resources, and reclaim functions of VFs that lost
- * them. platform->admin is held.
+ * their resources. platform->admin is held.
  */
 void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 {
@@ -205,8 +205,8 @@ void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 }
 
 /*
- * Return: true if the function is in use. A driver that only waits, as vfio-pci does until it is
- * opened, does not count.
+ * Return: true if the function is in use. A driver that only waits, as vfio-pci does until a user
+ * opens the function, does not count.
  */
 bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 {
@@ -222,8 +222,8 @@ bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Return: true if a new attachment of the VF is that of a driver of this host. A driver that only
- * waits does not attach. platform->lock may be held.
+ * Return: true if a driver of this host causes a new attachment of the VF. A driver that only waits
+ * does not attach. platform->lock may be held.
  */
 bool vgpu_sriov_is_attached_by_driver(struct vgpu_platform *platform, u32 vf)
 {
@@ -294,7 +294,7 @@ static void unlink_functions(struct vgpu_platform *platform)
 	}
 }
 
-static int enable(struct vgpu_platform *platform, int count)
+static int enable_functions(struct vgpu_platform *platform, int count)
 {
 	int error = vgpu_policy_provision_fair(platform, (u32)count);
 
@@ -309,8 +309,8 @@ static int enable(struct vgpu_platform *platform, int count)
 	return count;
 }
 
-/* true if the VF is the lease holder's: only this client may release it */
-static bool is_claimed(struct vgpu_platform *platform, u32 vf)
+/* true if only the lease holder may release the VF */
+static bool is_under_lease(struct vgpu_platform *platform, u32 vf)
 {
 	return vgpu_pf_view_is_leased(platform->pf) && vgpu_policy_quota(platform, vf);
 }
@@ -321,11 +321,11 @@ static void reopen(struct vgpu_platform *platform, u32 last)
 		vgpu_policy_reopen(platform, i);
 }
 
-/* closes all VFs: no process may open one while its function and resources are removed */
+/* closes all VFs, so that no process opens a VF while its function and resources are removed */
 static int close_all(struct vgpu_platform *platform)
 {
 	for (u32 i = 1; i <= platform->total_vfs; i++)
-		if (is_claimed(platform, i) || vgpu_policy_close(platform, i)) {
+		if (is_under_lease(platform, i) || vgpu_policy_close(platform, i)) {
 			dev_warn(&platform->pdev->dev, "VF%u is in use\n", i);
 			reopen(platform, i - 1);
 			return -EBUSY;
@@ -352,7 +352,10 @@ static int disable_unused(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* Handle a write to sriov_numvfs. The PF's device lock is held. Return: number of VFs, or errno. */
+/*
+ * Handle a write to sriov_numvfs. The PF's device lock is held. Return: the number of VFs, or a
+ * negative errno.
+ */
 int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 {
 	struct vgpu_platform *platform = pci_get_drvdata(pdev);
@@ -362,7 +365,7 @@ int vgpu_sriov_configure(struct pci_dev *pdev, int count)
 	if (count > (int)platform->total_vfs) {
 		result = -ERANGE;
 	} else if (count) {
-		result = pci_num_vf(pdev) ? -EBUSY : enable(platform, count);
+		result = pci_num_vf(pdev) ? -EBUSY : enable_functions(platform, count);
 	} else {
 		result = disable_unused(platform);
 	}
@@ -394,7 +397,10 @@ void vgpu_sriov_prepare(struct vgpu_platform *platform)
 		INIT_WORK(&platform->vfs[i].probe, do_probe);
 }
 
-/* Begin to watch functions that appear and vanish. The directories in sysfs must exist. */
+/*
+ * Begin to watch functions that appear and vanish. The directories in sysfs must exist. Return: 0
+ * or a negative errno.
+ */
 int vgpu_sriov_init(struct vgpu_platform *platform)
 {
 	int error;
@@ -406,7 +412,7 @@ int vgpu_sriov_init(struct vgpu_platform *platform)
 	return error;
 }
 
-/* Remove the functions, and stop watching. */
+/* Remove the functions, and stop watching the PCI bus. */
 void vgpu_sriov_fini(struct vgpu_platform *platform)
 {
 	mutex_lock(&platform->admin);

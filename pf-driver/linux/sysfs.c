@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * sysfs of a PF. Files that the kernel's xe driver has, too, have the same names as there:
+ * The sysfs files of a PF. Files that the kernel's xe driver also has are named as in xe.
  *
  *   sriov_admin/max_gap_ms
  *   sriov_admin/.bulk_profile/{exec_quantum_ms,preempt_timeout_us,sched_priority,vram_quota,weight}
@@ -384,7 +384,10 @@ void vgpu_sysfs_notify(struct vgpu_platform *platform)
 	}
 }
 
-/* Create the directories of a platform. vgpu_sysfs_remove() must follow, also after an error. */
+/*
+ * Create the directories of a platform. vgpu_sysfs_remove() must follow, also after an error.
+ * Return: 0 or a negative errno.
+ */
 int vgpu_sysfs_add(struct vgpu_platform *platform)
 {
 	int error;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits the log lines that a guest, a VMM or a caller can cause. Each line has a subject: the
- * words before its first colon ("VF3", "gpu0/vf1") and its level. A subject may log VGPU_LOG_BURST
- * lines at once and then one line per VGPU_LOG_PERIOD_MS; further lines are dropped and counted,
- * and the count comes with the next line that is logged. Used by softgpu, vgpu-pf, vgpud and
- * vgpu-agent. Not thread-safe.
+ * Limits the log lines that a guest, a VMM or a caller can cause. The subject of a line is its
+ * level together with the words before its first colon ("VF3", "gpu0/vf1"). A subject may log
+ * VGPU_LOG_BURST lines at once and then one line per VGPU_LOG_PERIOD_MS. Further lines are dropped
+ * and counted, and the next line of the subject that is logged reports the count. Used by softgpu,
+ * vgpu-pf, vgpud and vgpu-agent. Not thread-safe.
  */
 #ifndef VGPU_PROCESS_LOG_LIMIT_H
 #define VGPU_PROCESS_LOG_LIMIT_H
@@ -21,8 +21,8 @@
 
 struct vgpu_log_subject {
 	uint32_t key;		/* hash of words and level; 0: the place is free */
-	uint32_t left_out;	/* lines dropped since the last logged one */
-	uint64_t full_burst_ms; /* when the subject may log a full burst again */
+	uint32_t left_out;	/* lines dropped since the last line that was logged */
+	uint64_t full_burst_ms; /* time from which on the subject may log a full burst again */
 };
 
 /* All zeroes: the initial state. */
@@ -30,7 +30,7 @@ struct vgpu_log_limit {
 	struct vgpu_log_subject subjects[VGPU_LOG_SUBJECTS];
 };
 
-/* FNV-1a; subjects with the same hash share one allowance, which is still a bound */
+/* FNV-1a; subjects with the same hash share one limit, so the lines stay bounded */
 static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t bytes)
 {
 	uint32_t key = 2166136261u ^ level;
@@ -40,19 +40,22 @@ static inline uint32_t vgpu_log_key(uint32_t level, const char *text, size_t byt
 	return key ? key : 1;
 }
 
-/* reuses a place whose subject may log a full burst again; if none, shares the first place */
+/*
+ * Finds the place of a subject. A new subject takes a free place, or a place whose subject may log
+ * a full burst again. If there is no such place, the new subject shares another subject's place.
+ */
 static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limit, uint32_t key,
 						     uint64_t now_ms)
 {
 	struct vgpu_log_subject *place = NULL;
 
 	for (uint32_t i = 0; i < VGPU_LOG_PROBES; i++) {
-		struct vgpu_log_subject *one = &limit->subjects[(key + i) % VGPU_LOG_SUBJECTS];
+		struct vgpu_log_subject *probed = &limit->subjects[(key + i) % VGPU_LOG_SUBJECTS];
 
-		if (one->key == key)
-			return one;
-		if (!place && (one->key == 0 || one->full_burst_ms <= now_ms))
-			place = one;
+		if (probed->key == key)
+			return probed;
+		if (!place && (probed->key == 0 || probed->full_burst_ms <= now_ms))
+			place = probed;
 	}
 	if (!place)
 		return &limit->subjects[key % VGPU_LOG_SUBJECTS];
@@ -62,8 +65,9 @@ static inline struct vgpu_log_subject *vgpu_log_find(struct vgpu_log_limit *limi
 }
 
 /*
- * Decide whether to log a line, by any clock that does not go back; left_out: the lines about the
- * same subject dropped before this one. Return: false if the line must be dropped.
+ * Decide whether to log a line. now_ms is of any clock that does not go back. left_out receives
+ * the number of lines of the same subject that were dropped since its last logged line. Return:
+ * false if the line must be dropped; left_out is then unchanged.
  */
 static inline bool vgpu_log_admit(struct vgpu_log_limit *limit, uint64_t now_ms, uint32_t level,
 				  const char *text, size_t bytes, uint32_t *left_out)

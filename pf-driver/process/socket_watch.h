@@ -43,7 +43,7 @@ static inline int vgpu_socket_watch_add(int watch_fd, const char *path)
 		       : 0;
 }
 
-/* Read all events. */
+/* Read and drop all events, so that the fd is not readable until the next event. */
 static inline void vgpu_socket_watch_clear(int watch_fd)
 {
 	char events[4096];
@@ -52,7 +52,7 @@ static inline void vgpu_socket_watch_clear(int watch_fd)
 		;
 }
 
-/* Identify a socket's file among files of the same name: its inode number; 0: no socket. */
+/* Get the inode number of a socket's file, to notice a replaced file; 0: no socket. */
 static inline uint64_t vgpu_socket_number(const char *path)
 {
 	struct stat file;

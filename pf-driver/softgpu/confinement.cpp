@@ -18,9 +18,9 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// System calls that softgpu needs in addition to those of every confined program (confine.h): for
-/// the memfds of VRAM and doorbells, the files of clients' memory, the event sources of the io
-/// thread, and the interrupts of clients.
+/// System calls that softgpu needs in addition to the calls of every confined program (filter.c).
+/// They are for the memfds of VRAM and doorbells, the files of clients' memory, the event sources
+/// of the io thread, and the interrupts of clients.
 constexpr std::array kCalls{SYS_memfd_create, SYS_ftruncate,   SYS_fstatfs,   SYS_epoll_ctl,
                             SYS_epoll_wait,   SYS_epoll_pwait, SYS_io_submit, SYS_io_getevents};
 constexpr std::array<int, kCalls.size()> kCallNumbers = [] {

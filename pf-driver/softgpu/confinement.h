@@ -8,11 +8,12 @@
 
 namespace vgpu::softgpu {
 
-/// Names the paths that stay usable: those of the sockets and of their client records. Call before
-/// the sockets are bound. `has_control`: true if there will be a control socket.
+/// Names the paths that stay usable: the paths of the sockets and of their client records. Call
+/// before the sockets are bound. `has_control`: true if there will be a control socket.
 [[nodiscard]] Result<> seal_paths(const Gpu::Spec& spec, bool has_control);
-/// Gives up capabilities and, if the kernel has Landlock, all other paths. Call after the sockets
-/// are bound and before the threads start: threads inherit the rights that remain.
+/// Gives up capabilities and, if the kernel has Landlock, all paths that seal_paths() did not name.
+/// Call after the sockets are bound and before the threads start, because threads inherit the
+/// rights that remain.
 [[nodiscard]] Result<> drop_files();
 /// Gives up all system calls that softgpu does not need while it serves. Call after the threads
 /// have started; afterwards the process can start no thread.

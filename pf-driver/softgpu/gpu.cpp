@@ -151,23 +151,23 @@ std::optional<cp::RunReport> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
     const std::optional<cp::RunReport> report = engine_->park();
-    if (id != kPf) left_engine(id);
+    if (id != kPf) mark_parked(id);
     // Wake the PF for work that arrived after the PF saw none.
     if (id != kPf && !was_busy && (busy_ & wake_mask_ & iov::vf_bit(id)) != 0)
         interrupt(GPUIOV_INTR_GFX_VM_BUSY);
     return report;
 }
 
-/// The VF is parked: from now on its doorbells are latched and the poller checks its waits. A call
-/// cannot come too late, because park() waits until the end of a time slice has been reported
-/// before the next time slice begins.
-void Gpu::left_engine(VfId id) {
+/// The VF is parked: from now on its doorbells are latched and the poller checks its waits. This
+/// call cannot come during a later time slice, because park() waits until the end of a time slice
+/// has been reported, and the next time slice begins only after park().
+void Gpu::mark_parked(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
     // Clear the bit first: a doorbell that is latched meanwhile is either seen by has_work() or
-    // sets the bit afterwards. In the other order the bit could be lost, and nobody would see that
-    // the VF has work.
+    // sets the bit afterwards. A clear after has_work() could lose the bit, and nobody would see
+    // that the VF has work.
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
@@ -198,10 +198,10 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 
 // --- engine --------------------------------------------------------------------------------------
 
-/// The VF latches its doorbells from here on, even if the world switch is busy now and handles the
-/// event later, on the device thread.
+/// Calls mark_parked() at once, so that the VF's doorbells are latched from now on. The world
+/// switch may be busy and handle the event later, on the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
-    left_engine(report.vf);
+    mark_parked(report.vf);
     world_switch_.quantum_expired(report);
 }
 
@@ -225,7 +225,7 @@ void Gpu::mark_busy(VfId id) {
     if (is_new && (wake_mask_ & bit) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
 }
 
-/// The action lock keeps the VF off the engine. The bit is cleared first, as in left_engine().
+/// The action lock keeps the VF off the engine. Clears the busy bit first, as mark_parked() does.
 void Gpu::find_work(VfId id) {
     assert(active_ != id);
     busy_ &= ~iov::vf_bit(id);
@@ -276,7 +276,7 @@ void Gpu::reset_device() {
     wake_device();
 }
 
-/// Also true while the FLR of a single VF is under way.
+/// Also true while only one VF has an FLR.
 bool Gpu::is_resetting() const {
     return std::ranges::any_of(vfs_, [](const auto& vf) { return vf->is_resetting(); });
 }
@@ -327,8 +327,8 @@ void Gpu::wake_poller() {
 /// The pause doubles from kPollFirst to kPollLast while nothing happens, because a wait that does
 /// not end soon usually lasts long. If no VF needs polling, the thread sleeps until it is woken.
 void Gpu::poll_loop() {
-    // Linux divides the weight of a session among the CPUs by the load there, and counts a thread
-    // that wakes thousands of times a second as permanent load. At nice -10 this thread used hardly
+    // Linux divides the weight of a session among the CPUs by their load, and counts a thread that
+    // wakes thousands of times a second as permanent load. At nice -10 this thread used hardly
     // any CPU time, but kept nine tenths of the weight away from the CPU of the workers.
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
@@ -345,8 +345,8 @@ void Gpu::poll_loop() {
     }
 }
 
-/// True if the poller must poll again: only polling finds the work of some VF. A VF that is known
-/// to be busy waits for the engine and needs no poll.
+/// True if the poller must poll again, because only polling finds the work of at least one VF. A VF
+/// that is known to be busy waits for the engine and needs no poll.
 bool Gpu::poll_once() {
     bool must_continue = false;
     for (const auto& each : vfs_) {

@@ -89,7 +89,7 @@ public:
 
     /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
     [[nodiscard]] Result<> listen();
-    /// Starts the engine and all threads, once; before run(). Until then no client is served.
+    /// Starts the engine and all threads. Call it once, before run(); only run() serves clients.
     void start();
     /// Serves until stop(). The calling thread is the io thread. On return all sockets are still
     /// open; the destructor closes them.
@@ -109,14 +109,14 @@ public:
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// Cannot fail. build() does what can fail. Neither starts a thread, so a half-built device can
-    /// be destroyed.
+    /// The constructor cannot fail; build() does what can fail. Neither starts a thread, so a
+    /// half-built device can be destroyed.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void make_code_memory();
     void build_host_view();
 
-    // GpuVf::Device, GpuPf::Device: documented there.
+    // The functions of GpuVf::Device and GpuPf::Device, which document them.
     iov::Vsec& vsec() override { return pf_->vsec(); }
     void work_arrived(VfId vf) override;
     void quiesce(VfId vf) override { engine_->quiesce(vf); }
@@ -130,8 +130,8 @@ private:
     void set_wake_mask(std::uint32_t mask) override;
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
-    // iov::SwitchPort: documented there. Called with the action lock of the world switch held, by
-    // the thread that executes the command or the reset.
+    // The functions of iov::SwitchPort, which documents them. Called with the action lock of the
+    // world switch held, by the thread that executes the command or the reset.
     std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -143,12 +143,14 @@ private:
     void interrupt(std::uint32_t bits) override { vsec().interrupt(bits); }
     void record(const vgpu_hw_run_log_entry& entry) override;
 
-    // cp::Engine::Listener: on the engine's quantum timer and worker threads, without any lock.
+    // cp::Engine::Listener: called on the engine's quantum timer and worker threads, without any
+    // lock.
     void quantum_expired(const cp::RunReport& report) override;
     void out_of_work(VfId vf) override;
 
-    /// May be called several times per time slice; only the first call has an effect.
-    void left_engine(VfId vf);
+    /// Records that the VF has left the engine. May be called several times per time slice; only
+    /// the first call has an effect.
+    void mark_parked(VfId vf);
     /// Raises WAKE once between two time slices of the VF, not once per doorbell.
     void mark_busy(VfId vf);
 
@@ -160,7 +162,7 @@ private:
 
     const Spec spec_;
     const Clock& clock_;
-    /// The destructor destroys the server before the VFs, because its sessions call them.
+    /// The destructor destroys the server before the VFs, because the server's sessions call VFs.
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;
     std::unique_ptr<mem::DeviceVram> vram_;
@@ -172,18 +174,18 @@ private:
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
-    std::atomic<VfId> active_{kPf};       // the VF on the engine, kPf: none
-    std::atomic<std::uint32_t> busy_{0};  // vf_bit() of VFs off the engine that have work
-    std::atomic<std::uint32_t> wake_mask_{0};
+    std::atomic<VfId> active_{kPf};            // the VF on the engine, kPf: none
+    std::atomic<std::uint32_t> busy_{0};       // vf_bit() of VFs off the engine that have work
+    std::atomic<std::uint32_t> wake_mask_{0};  // vf_bit() of VFs whose work raises WAKE
 
     /// Guards the requests to the device thread, down to is_device_reset_. Priority inheriting,
     /// because that thread has real-time priority.
     PiMutex device_mutex_;  // leaf
     PiCondition device_wake_;
     bool has_device_work_ = false;
-    /// Each VF at most once; a second request while one waits is the same request.
+    /// VFs that wait for a reset; each VF at most once, however often a reset is requested.
     std::vector<VfId> flrs_;
-    bool is_device_reset_ = false;  // true if flrs_ belong to a reset of the device
+    bool is_device_reset_ = false;  // true if a device reset has filled flrs_
 
     /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
     std::mutex poll_mutex_;  // leaf

@@ -9,8 +9,9 @@
 //   {"stats":{}}                                                   -> {"device":{...},"vfs":[...]}
 //   anything else                                                  -> {"error":"..."}
 //
-// The socket has mode 0600. The number of clients, the length of a line and unsent bytes are
-// bounded; a client that exceeds a bound is disconnected. Everything runs on the io thread.
+// The socket has mode 0600. The number of clients and the bytes of an unfinished line are bounded.
+// A client that exceeds a bound, or whose socket has no room for an answer, is disconnected.
+// Everything runs on the io thread.
 #pragma once
 
 #include <map>
@@ -28,7 +29,7 @@ class GpuControl {
 public:
     /// A client beyond this number is accepted and closed at once.
     static constexpr std::size_t kMaxClients = 8;
-    /// The newline does not count; a client whose unfinished line is longer is closed.
+    /// A client is disconnected if it has sent more bytes than this without a newline.
     static constexpr std::size_t kMaxLineBytes = 4096;
 
     /// Listens at `path`. The control socket must not outlive the GPU.
@@ -38,8 +39,8 @@ public:
     GpuControl(const GpuControl&) = delete;
     GpuControl& operator=(const GpuControl&) = delete;
 
-    /// The answer to one line, both without the newline: one JSON object, {"error": ...} if the
-    /// line is not understood.
+    /// Returns the answer to one line as one JSON object, {"error": ...} if the line is refused.
+    /// Line and answer are without the newline.
     [[nodiscard]] std::string answer(std::string_view line);
 
 private:
@@ -52,8 +53,9 @@ private:
     GpuControl(Gpu& gpu, OwnedFd socket, std::string path);
     void accept_client();
     void read_client(int fd);
-    /// False if the client is to be closed: its line is too long, or the socket does not accept a
-    /// whole answer. Test tools read their answers, so unsent ones are not kept.
+    /// Answers all complete lines. False if the client must be disconnected: the rest of its input
+    /// is too long, or the socket does not accept a whole answer. Test tools read their answers, so
+    /// softgpu keeps no unsent answer.
     [[nodiscard]] bool serve_lines(Client& client);
     void drop_client(int fd);
 

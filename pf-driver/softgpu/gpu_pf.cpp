@@ -9,14 +9,14 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// The capability's header, which config space holds.
+/// Size of the GPU-IOV capability's header, which config space holds.
 constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 
 }  // namespace
 
 /// BAR0 has the size of VRAM, which pf_function() rounds up to a power of two; addresses beyond
 /// VRAM read all ones.
-GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
+GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_switch,
              const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
     : faults_(faults),
       device_(device),
@@ -25,7 +25,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& schedule
       pf_registers_(spec, registers_, vfs, operations_, log_, clock,
                     {[this](std::uint32_t mask) { device_.set_wake_mask(mask); },
                      [this](iov::SwitchMode mode) { device_.set_switch_mode(mode); }}),
-      vsec_(spec.vram, scheduler,
+      vsec_(spec.vram, world_switch,
             {[this](gpuiov_vector vector) { raise(vector); }, [this] { return device_.busy_vfs(); },
              [this] { device_.reset_device(); }, [this] { return device_.is_resetting(); }}),
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(vfs.count()), spec.aperture),

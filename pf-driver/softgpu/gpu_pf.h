@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuPf: the physical function with its blocks connected: PCI function with the GPU-IOV capability,
-// register bank with the PF-only range, all VRAM behind BAR0 (trapped), run log, bulk operations.
-// Part of the composition root (gpu.h).
+// GpuPf: the physical function with its blocks connected. It has the PCI function with the GPU-IOV
+// capability, the register bank with the PF-only range, all VRAM behind BAR0 (trapped), the run log
+// and the bulk operations. Part of the composition root (gpu.h).
 //
 // When the PF's client leaves, only its interrupts, WAKE, the run log and the mappings of its
-// memory end. VFs keep running, and the next client finds the register banks unchanged.
+// memory end. The active VF runs to the end of its quantum, and nobody switches to another VF. The
+// next client finds the register banks unchanged.
 #pragma once
 
 #include <memory>
@@ -45,7 +46,7 @@ public:
 
     /// All references outlive the PF. The caller starts the op thread, which runs
     /// operations().run().
-    GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& scheduler,
+    GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_switch,
           const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
 
     [[nodiscard]] pci::Function& function() { return function_; }
@@ -65,7 +66,7 @@ private:
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
 
-    /// Raises an MSI-X vector of the PF's client; any thread, any lock held.
+    /// Raises an MSI-X vector of the PF. Any thread, with any lock held.
     void raise(gpuiov_vector vector);
 
     iov::FaultPlan& faults_;

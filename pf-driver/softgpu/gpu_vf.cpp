@@ -16,12 +16,14 @@ class GpuVf::SdmaSource final : public PacketSource {
 public:
     SdmaSource(GpuVf& vf, sdma::Engine& engine) : vf_(vf), engine_(engine) {}
 
-    StepResult step() override { return is_stuck() ? StepResult::Blocked : engine_.step(); }
+    StepResult step() override { return take_fault() ? StepResult::Blocked : engine_.step(); }
     bool has_work() override { return !vf_.is_sdma_stuck_ && engine_.has_work(); }
     bool needs_polling() const override { return engine_.needs_polling(); }
 
 private:
-    bool is_stuck() {
+    /// If the engine has work, takes a planned Sdma fault, which stops the VF's SDMA engines. True
+    /// if the engines are stopped.
+    bool take_fault() {
         if (!vf_.is_sdma_stuck_ && engine_.has_work() &&
             vf_.faults_.take(vf_.vf(), iov::FaultPoint::Sdma))
             vf_.is_sdma_stuck_ = true;
@@ -60,6 +62,7 @@ GpuVf::GpuVf(const Spec& spec, const Shared& shared)
       context_{spec.vf, lock_, blocks_.cp, {}} {
     regs::claim_gpu_clock(blocks_.registers, shared.clock);
     wire();
+    blocks_.registers.set_lock(lock_);
 }
 
 GpuVf::~GpuVf() = default;
@@ -88,7 +91,7 @@ void GpuVf::wire() {
     function_.set_bar(VGPU_BAR_VRAM, vram_bar());
     function_.set_bar(VGPU_BAR_DOORBELL, doorbell_bar());
     function_.set_bar(VGPU_BAR_REGISTERS, register_bar());
-    finish_bank_reset();
+    update_vram_registers();
 }
 
 std::unique_lock<PiMutex> GpuVf::enter() {
@@ -104,8 +107,8 @@ std::optional<Nanoseconds> GpuVf::quantum() const {
     return us.count() == 0 ? std::nullopt : std::optional<Nanoseconds>(us);
 }
 
-/// Scans all pages before it activates the doorbells: a ring that a client stored in a cold page
-/// while the VF was off must not wait for the poller.
+/// Scans all pages before it activates the doorbells: a doorbell write that a client stored in a
+/// cold page while the VF was off must not wait for the poller.
 void GpuVf::activate() {
     const auto lock = enter();
     doorbells_.scan(iov::Doorbells::Scan::Thorough);
@@ -176,7 +179,7 @@ void GpuVf::reset_locked(ResetScope scope) {
     doorbells_.reset();
     is_sdma_stuck_ = false;
     if (scope == ResetScope::NewOwner) mailbox_.reset();
-    finish_bank_reset();
+    update_vram_registers();
 }
 
 bool GpuVf::has_work() {
@@ -199,9 +202,9 @@ bool GpuVf::needs_polling() {
                                [](const PacketSource* source) { return source->needs_polling(); });
 }
 
-/// In true-copy mode this loads the VF's state to look at it, and saves it again unless the VF can
-/// make progress. Calls the device after it has dropped the lock, which work_arrived() does not
-/// need.
+/// In true-copy mode this loads the VF's state to look at it, and saves the state again unless the
+/// VF can make progress. Calls the device after it has dropped the lock, which work_arrived() does
+/// not need.
 void GpuVf::poll_waits() {
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;
@@ -240,9 +243,8 @@ Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
     return {};
 }
 
-/// The DMA maps are already gone (vfio_user::Device). Drops the peer, because a DMA message would
-/// only time out without the client. Resets the function when a client leaves, so that the next
-/// client finds none of its state.
+/// The DMA maps are already gone (vfio_user::Device). Drops the peer, whose calls fail from now on.
+/// Resets the function, so that the next client finds no state of the client that leaves.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_peer(nullptr);
@@ -265,7 +267,8 @@ void GpuVf::client_reset() {
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 
-/// Ends all translations: an engine may have translated a page that was the BAR or is the BAR now.
+/// Ends all translations, because a block may have translated a page that was, or now is, in the
+/// doorbell BAR.
 void GpuVf::bars_moved() {
     system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
     blocks_.gpuvm.invalidate_all();
@@ -294,7 +297,7 @@ bool GpuVf::deliver_to_ih(const iov::DoorbellRing& ring) {
     return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
-/// Copy and video engines know their doorbells exactly; any other doorbell goes to the CP.
+/// SDMA engines and video blocks know their doorbells exactly; any other doorbell goes to the CP.
 void GpuVf::deliver(const iov::DoorbellRing& ring) {
     for (sdma::Engine& engine : blocks_.sdma) {
         if (!engine.doorbell(ring.index, ring.value)) continue;

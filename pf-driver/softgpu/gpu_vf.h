@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuVf: one VF with its blocks connected: PCI function, register bank, VRAM slice, GPUVM,
-// interrupt rings, PSP, copy engines, video blocks, command processor, mailbox, doorbells. Part of
-// the composition root (gpu.h).
+// GpuVf: one VF with its blocks connected. It has a PCI function, register bank, VRAM slice, GPUVM,
+// interrupt rings, PSP, copy engines, video blocks, command processor, mailbox and doorbells. Part
+// of the composition root (gpu.h).
 //
 // Each VF has one lock, the "VF lock". Every thread holds it for a register, doorbell, packet or
 // mailbox action of the VF. Locks are taken in this order: world switch (action), VF, then leaves
@@ -43,7 +43,7 @@ class GpuVf final : public iov::VfControl,
                     public iov::DoorbellListener,
                     private cp::Services {
 public:
-    /// Constant after build.
+    /// Constant after create().
     struct Spec {
         VfId vf{1};
         Bytes aperture;
@@ -67,7 +67,7 @@ public:
         /// (cp::Engine::quiesce).
         virtual void quiesce(VfId vf) = 0;
         /// A reset or a LOAD_STATE has replaced the state of a VF that is off the engine. Finds out
-        /// again whether the VF has work. With the action lock held.
+        /// again whether the VF has work. Call with the action lock held.
         virtual void find_work(VfId vf) = 0;
         /// Makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
@@ -100,7 +100,7 @@ public:
     /// Takes the VF lock and, if the VF is saved (true copy), loads its state.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
-    // --- iov::VfControl: documented there (gpu_vf_control.cpp) ----------------------------------
+    // --- iov::VfControl, which documents these functions (gpu_vf_control.cpp) --------------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
     /// after an error. Call without the VF lock: waits until all workers have passed a stop point.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
@@ -135,18 +135,20 @@ public:
     // --- resets --------------------------------------------------------------------------------
     /// VGPU_RESET shows FLR from this call to the end of flr().
     void announce_flr() { is_resetting_ = true; }
-    /// Device thread.
+    /// Executes a requested FLR. Device thread.
     void flr();
     [[nodiscard]] bool is_resetting() const { return is_resetting_; }
     /// Resets the blocks but keeps the counters, which count since the device started
-    /// (iov::VfStatistics). With the action lock of the world switch held.
+    /// (iov::VfStatistics). Call with the action lock of the world switch held.
     void reset_blocks(ResetScope scope);
 
     [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
 
     // --- world switch and poller ---------------------------------------------------------------
-    /// All except quantum(), is_stuck() and doorbell_mode() take the VF lock; the caller must not
-    /// hold it. quantum(): the length of a time slice that begins now; nullopt if it has no limit.
+    // All except quantum(), is_stuck() and doorbell_mode() take the VF lock; the caller must not
+    // hold it.
+
+    /// The length of a time slice that begins now; nullopt if the time slice has no limit.
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
     void activate();    ///< replays latched doorbells; before Engine::run
     void deactivate();  ///< after Engine::park
@@ -168,8 +170,8 @@ public:
     /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
-    /// Poll mode: takes the rings that the client stored in its pages. Does not load a saved VF:
-    /// poll_waits() finds its rings.
+    /// Poll mode: takes the doorbell writes that the client stored in its doorbell pages. Does
+    /// nothing for a saved VF, whose doorbell writes poll_waits() finds.
     void scan_doorbells(iov::Doorbells::Scan how);
     /// True copy: true while the VF is a stream and its blocks are poisoned.
     [[nodiscard]] bool is_saved() const;
@@ -197,11 +199,11 @@ private:
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
 
-    // iov::DoorbellListener: with the VF lock held.
+    // iov::DoorbellListener: called with the VF lock held.
     bool deliver_to_ih(const iov::DoorbellRing& ring) override;
     void deliver(const iov::DoorbellRing& ring) override;
 
-    // cp::Services: with the VF lock held; documented there.
+    // The functions of cp::Services, which documents them; called with the VF lock held.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;
     void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) override;
     std::uint16_t pasid_of(Vmid vmid) const override;
@@ -223,21 +225,22 @@ private:
     /// Handles a client that resets or leaves the function.
     void client_reset();
     void write_gates(std::uint32_t gates);
-    void vram_replaced();
+    /// Calls update_vram_registers() with the VF lock held.
+    void update_for_new_vram();
     /// Detaches the client's mapping of the doorbell BAR from the VF, for a new owner. A reset does
     /// not do this, because a client keeps its mapping across its own reset. Any thread.
     void renew_doorbells();
     void raise_msi();
     void interrupt_mailbox(ih_source source);
-    /// Sets the registers that the device decides, after the register bank or the VRAM changed.
-    void finish_bank_reset();
+    /// Sets the registers that describe the VRAM, after the register bank or the VRAM changed.
+    void update_vram_registers();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
     [[nodiscard]] bool has_work_locked();
     void save_and_poison_locked();
     void reset_locked(ResetScope scope);
     [[nodiscard]] std::vector<std::byte> save_stream();
     [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
-    /// VF lock held. Does nothing unless the VF's state is a stream.
+    /// Call with the VF lock held. Does nothing unless the VF's state is a stream.
     void load_if_saved();
 
     const Spec spec_;
@@ -262,22 +265,26 @@ private:
     /// Written with the VF lock held, read without it by BAR0 accesses.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
-    /// 0: no limit. Written on the io thread, read when the next time slice begins.
+    /// Length of a time slice; 0: no limit. Written on the io thread, read when the next time slice
+    /// begins.
     std::atomic<std::uint32_t> quantum_us_{0};
-    /// The bits of VGPU_RESET, read without a lock: hints for the PF core, which polls or is
-    /// interrupted. is_reset_pending_ is true after a client reset the function or left it. The
-    /// blocks are already reset; the gates stay shut until the PF acknowledges the reset by a write
-    /// of the bit.
+    /// Bit FLR of VGPU_RESET: an FLR is requested or in progress. The PF core polls the bit, which
+    /// is read without a lock.
     std::atomic<bool> is_resetting_{false};
+    /// Bit FLR_PENDING of VGPU_RESET: a client has reset the function or left it, and an interrupt
+    /// has told the PF core. The blocks are already reset; the gates stay shut until the PF
+    /// acknowledges the reset by a write of the bit. Read without a lock.
     std::atomic<bool> is_reset_pending_{false};
-    /// A planned fault of point Sdma; lasts until the VF is reset.
+    /// True if a planned fault of point Sdma has stopped the SDMA engines, until the VF is reset.
     std::atomic<bool> is_sdma_stuck_{false};
-    bool is_saved_ = false;               // VF lock; true copy: true if the live state is poison
-    std::vector<std::byte> saved_;        // VF lock; the saved state; the memory is reused
-    bool saved_has_work_ = false;         // VF lock; value at the save
-    iov::VfStatistics saved_statistics_;  // likewise
-    iov::VfStatistics past_;              // VF lock; counts before resets, and finished time slices
-    std::atomic<std::uint64_t> bad_accesses_{0};
+    // The VF lock guards these members.
+    bool is_saved_ = false;               // true copy: true if the live state is poison
+    std::vector<std::byte> saved_;        // the saved state; the memory is reused
+    bool saved_has_work_ = false;         // has_work() at the save
+    iov::VfStatistics saved_statistics_;  // statistics() at the save
+    iov::VfStatistics past_;              // counts before resets, and finished time slices
+
+    std::atomic<std::uint64_t> bad_accesses_{0};  ///< accesses of BAR0 that failed
 };
 
 }  // namespace vgpu::softgpu

@@ -33,8 +33,9 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 
 // --- the list ------------------------------------------------------------------------------------
 
-/// Members that the operations skip. A port holds only translations, which an invalidation ends.
-/// The others hold settings of the PF and counts since the device started; both stay.
+/// True for the types of members that the operations skip. A port holds only translations, which an
+/// invalidation ends. Rlcg and ShaderArrays hold settings of the PF and counts since the device
+/// started, which stay.
 template <typename T> constexpr bool kHasNoState = false;
 template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;
 template <> constexpr bool kHasNoState<mem::PortSet> = true;
@@ -55,8 +56,9 @@ template <typename Member, typename Visit> void visit_member(Member& member, Vis
     }
 }
 
-/// Visits every member in the order of construction.
-template <typename Self, typename Visit> void every(Self& self, Visit visit) {
+/// Visits every block in the order of construction. Does not compile if a member is neither a block
+/// nor listed in kHasNoState.
+template <typename Self, typename Visit> void for_each_block(Self& self, Visit visit) {
     auto& [registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays, interrupts,
            psp, sdma, video, cp] = self;
     const auto visit_all = [&](auto&... members) { (visit_member(members, visit), ...); };
@@ -68,26 +70,27 @@ template <typename Self, typename Visit> void every(Self& self, Visit visit) {
 
 using Gate = std::function<regs::Gate()>;
 
-psp::Psp::Hooks psp_hooks(VfBlocks& of, const Gate& gate) {
-    return {
-        [gate] { return gate() == regs::Gate::Open; },
-        [&of](unsigned ring, std::uint32_t value) { of.interrupts.program_control(ring, value); }};
+psp::Psp::Hooks psp_hooks(VfBlocks& blocks, const Gate& gate) {
+    return {[gate] { return gate() == regs::Gate::Open; },
+            [&blocks](unsigned ring, std::uint32_t value) {
+                blocks.interrupts.program_control(ring, value);
+            }};
 }
 
-sdma::Engine::Hooks sdma_hooks(VfBlocks& of) {
-    return {[&of](const ih_iv_entry& entry) { of.interrupts.raise(entry); },
-            [&of](const mem::VmFault& fault) { of.report_fault(fault); },
-            [&of](Vmid vmid) -> mem::Port& { return of.mm_ports(vmid); }};
+sdma::Engine::Hooks sdma_hooks(VfBlocks& blocks) {
+    return {[&blocks](const ih_iv_entry& entry) { blocks.interrupts.raise(entry); },
+            [&blocks](const mem::VmFault& fault) { blocks.report_fault(fault); },
+            [&blocks](Vmid vmid) -> mem::Port& { return blocks.mm_ports(vmid); }};
 }
 
 /// The encoders do not know processes, so the hook takes the PASID from the VMID.
-video::Engine::Hooks video_hooks(VfBlocks& of, const Gate& gate) {
-    const auto fault = [&of](mem::VmFault what) {
-        what.pasid = of.gpuvm.pasid_of(what.vmid);
-        of.report_fault(what);
+video::Engine::Hooks video_hooks(VfBlocks& blocks, const Gate& gate) {
+    const auto fault = [&blocks](mem::VmFault what) {
+        what.pasid = blocks.gpuvm.pasid_of(what.vmid);
+        blocks.report_fault(what);
     };
-    return {[&of](const ih_iv_entry& entry) { of.interrupts.raise(entry); }, fault,
-            [&of](Vmid vmid) -> mem::Port& { return of.mm_ports(vmid); },
+    return {[&blocks](const ih_iv_entry& entry) { blocks.interrupts.raise(entry); }, fault,
+            [&blocks](Vmid vmid) -> mem::Port& { return blocks.mm_ports(vmid); },
             [gate] { return gate() == regs::Gate::Open; }};
 }
 
@@ -148,12 +151,12 @@ void VfBlocks::report_fault(const mem::VmFault& fault) {
 
 /// Reads survivors before it resets the bank, and puts them back after every block has reset,
 /// because blocks write their own registers. An FLR keeps the IH's counters, which are statistics;
-/// its rings are registers and are reset with the bank.
+/// the IH's rings are registers and are reset with the bank.
 void VfBlocks::reset(ResetScope scope) {
     const bool is_flr = scope == ResetScope::FunctionLevel;
     std::vector<std::uint32_t> survivors;
     for_each_survivor([&](RegisterIndex index) { survivors.push_back(registers.get(index)); });
-    every(*this, [&]<typename T>(T& block) {
+    for_each_block(*this, [&]<typename T>(T& block) {
         if (!is_flr || !std::is_same_v<T, ih::InterruptHandler>) block.reset();
     });
     if (!is_flr) return;
@@ -162,27 +165,27 @@ void VfBlocks::reset(ResetScope scope) {
 }
 
 void VfBlocks::drain() {
-    every(*this, [](auto& block) { block.drain(); });
+    for_each_block(*this, [](auto& block) { block.drain(); });
 }
 
 void VfBlocks::save(Writer& out) const {
-    every(*this, [&](const auto& block) { block.save(out); });
+    for_each_block(*this, [&](const auto& block) { block.save(out); });
 }
 
 Result<> VfBlocks::load(Reader& in) {
     Result<> loaded;
-    every(*this, [&](auto& block) {
+    for_each_block(*this, [&](auto& block) {
         if (loaded) loaded = block.load(in);
     });
     return loaded;
 }
 
 void VfBlocks::poison() {
-    every(*this, [](auto& block) { poison_block(block); });
+    for_each_block(*this, [](auto& block) { poison_block(block); });
 }
 
 void VfBlocks::add_to(iov::VfStatistics& sum) const {
-    every(*this, [&](const auto& block) { count(sum, block); });
+    for_each_block(*this, [&](const auto& block) { count(sum, block); });
 }
 
 }  // namespace vgpu::softgpu

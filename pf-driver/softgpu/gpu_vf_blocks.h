@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // VfBlocks: the blocks of one VF that a world switch saves and loads, and the operations over all
-// these blocks: reset, save, load, poison, count. Part of GpuVf, which connects the blocks; all
+// these blocks (reset, save, load, poison, count). Part of GpuVf, which connects the blocks; all
 // calls are made with the VF lock held.
 //
-// All operations use one list of members, every() in gpu_vf_blocks.cpp. The list does not compile
-// if a member is missing, or is neither a block nor declared as stateless: the next tenant would
-// see the state of a member that an operation leaves out.
+// All operations use one list of members, for_each_block() in gpu_vf_blocks.cpp. The list does not
+// compile if a member is missing, or is neither a block nor declared as stateless. Otherwise the
+// next owner could see the state of a member that an operation leaves out.
 #pragma once
 
 #include <array>
@@ -39,11 +39,9 @@ enum class ResetScope : std::uint8_t {
 struct VfBlocks {
     regs::RegisterFile registers;
     mem::GpuVm gpuvm;
-    /// Ports of VMID 0 for blocks with the VF lock held: interrupt rings (GFX hub) and PSP (MM
-    /// hub).
-    std::unique_ptr<mem::Port> kernel_gfx;
-    std::unique_ptr<mem::Port> kernel_mm;
-    mem::PortSet mm_ports;
+    std::unique_ptr<mem::Port> kernel_gfx;  ///< VMID 0 on the GFX hub; for the interrupt rings
+    std::unique_ptr<mem::Port> kernel_mm;   ///< VMID 0 on the MM hub; for the PSP
+    mem::PortSet mm_ports;                  ///< every VMID on the MM hub; for SDMA and video
     regs::BusRegisters bus;
     regs::Rlcg rlcg;
     regs::ShaderArrays shader_arrays;

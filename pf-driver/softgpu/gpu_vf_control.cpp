@@ -33,12 +33,12 @@ constexpr std::uint32_t kStateVersion = 5;
 Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
     if (size > spec_.aperture) {
         vram_.release();
-        vram_replaced();
+        update_for_new_vram();
         return fail(ENOSPC, fmt::format("{} MiB do not fit the aperture of {} MiB", size / 1_MiB,
                                         spec_.aperture / 1_MiB));
     }
     const Result<> committed = vram_.commit(root, size);
-    vram_replaced();
+    update_for_new_vram();
     return committed;
 }
 
@@ -48,16 +48,16 @@ Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
 void GpuVf::release_vram() {
     const bool had_vram = vram_.size().count > 0;
     vram_.release();
-    vram_replaced();
+    update_for_new_vram();
     if (had_vram) device_.hang_up(function_);
 }
 
-void GpuVf::vram_replaced() {
+void GpuVf::update_for_new_vram() {
     const auto lock = enter();
-    finish_bank_reset();
+    update_vram_registers();
 }
 
-void GpuVf::finish_bank_reset() {
+void GpuVf::update_vram_registers() {
     blocks_.registers.set(RegisterIndex{REG_NBIO_RCC_CONFIG_MEMSIZE},
                           low32(vram_.size().count >> kMegabyteShift));
     blocks_.gpuvm.vram_changed();
@@ -71,7 +71,7 @@ bool GpuVf::write_vram(VfOffset offset, std::span<const std::byte> data) {
     return vram_.write(offset, data);
 }
 
-// --- bank ----------------------------------------------------------------------------------------
+// --- settings ------------------------------------------------------------------------------------
 
 void GpuVf::set_doorbell_pages(std::uint32_t first, std::uint32_t count) {
     const auto lock = enter();
@@ -187,8 +187,9 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
     blocks_.drain();
-    doorbells_.deactivate();  // moves doorbell writes that the VF's own engines posted into the
-                              // latch, which is saved
+    // Moves the doorbell writes that the VF's own engines have posted into the latch, which is
+    // saved.
+    doorbells_.deactivate();
     std::vector<std::byte> stream;
     Writer out(stream);
     blocks_.save(out);
@@ -206,7 +207,7 @@ Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
     if (loaded) loaded = doorbells_.load(in);
     if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");
     if (!loaded) reset_locked(ResetScope::NewOwner);
-    finish_bank_reset();
+    update_vram_registers();
     return loaded;
 }
 

@@ -33,8 +33,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// The command line. Options that are in Gpu::Spec with the same type are parsed into `gpu`; the
-/// others have their own members.
+/// The command line. Options that are in Gpu::Spec with the same type are parsed into `gpu`; each
+/// other option has a member of its own.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -111,10 +111,10 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
                                    directory));
 }
 
-/// Gives softgpu's session more CPU time. Linux divides the CPUs among sessions before threads
-/// (autogroup), and a session of VMs that spun while they waited for the GPU took nine tenths of
-/// the CPUs (docs/decisions/0004). Acts only if softgpu leads its session, as when vgpud starts it;
-/// best effort.
+/// Gives softgpu's session more CPU time. Linux divides the CPUs among sessions, and then among the
+/// threads of a session (autogroup). A session of VMs that spun while they waited for the GPU took
+/// nine tenths of the CPUs (docs/decisions/0004). Acts only if softgpu leads its session, as when
+/// vgpud starts it; best effort.
 void raise_session() {
     constexpr int kSessionNice = -5;
     if (::getsid(0) != ::getpid()) return;
@@ -162,8 +162,7 @@ Result<> start_confined(Gpu& gpu) {
 
 /// Order: signals are blocked before the first thread, the directory is locked before a socket is
 /// replaced, and "ready" is printed after all sockets are bound and, without --unconfined, the
-/// process is confined.
-/// Declared in this order, the GPU outlives its control socket.
+/// process is confined. `gpu` is declared before `control`, so the GPU outlives its control socket.
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, open_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));

@@ -3,7 +3,7 @@
  * DOC: uapi of the PF core
  *
  * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms
- * offer it, so that clients need not know which one runs:
+ * offer the same interface, so that clients need not know which platform runs:
  *
  *   kernel    /dev/vgpu-pfN: one ioctl for each operation, mmap(), poll() and read()
  *   process   vgpu-pf: a SOCK_SEQPACKET unix socket with one request per message. A request is
@@ -16,8 +16,8 @@
  * operations, size is the number of bytes that the driver knows; in requests, size is ignored.
  * Members named reserved must be 0 (else -EINVAL).
  *
- * VF numbers are 1..total_vfs. Sizes are in bytes. Times are in ns of CLOCK_MONOTONIC unless the
- * name says otherwise. Errors are negative errno values.
+ * VF numbers are 1..total_vfs. Sizes are in bytes. Times are in ns, and points in time are of
+ * CLOCK_MONOTONIC, unless name or description says otherwise. Errors are negative errno values.
  */
 #ifndef VGPU_UAPI_PF_H
 #define VGPU_UAPI_PF_H
@@ -41,10 +41,10 @@
  * @VGPU_PF_OP_GET_INFO: struct vgpu_pf_info: get properties and counters of the GPU.
  * @VGPU_PF_OP_GET_VF: struct vgpu_pf_vf: get properties and counters of a VF.
  * @VGPU_PF_OP_PROVISION: struct vgpu_pf_provision: give resources to an ABSENT VF.
- * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: take the resources away and start the scrub.
+ * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: take a VF's resources away and start its scrub.
  * @VGPU_PF_OP_SCRUB_DURABLE: struct vgpu_pf_vf_ref: the client has recorded the scrub on disk; the
  *	VF becomes ABSENT and its resources become free.
- * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: do an enum vgpu_pf_control_action on a VF.
+ * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: do an action on a VF, such as a pause or a reset.
  * @VGPU_PF_OP_SET_RUN_TABLE: struct vgpu_pf_run_table: set the run table. Refused with -EBUSY while
  *	another client holds the policy lease.
  * @VGPU_PF_OP_GET_RUN_TABLE: struct vgpu_pf_run_table: get the newest run table.
@@ -54,18 +54,18 @@
  * @VGPU_PF_OP_RESTORE: struct vgpu_pf_stream: fill a PAUSED VF from a file descriptor.
  * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or release the policy lease.
  * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero.
- *	Fails with -EUCLEAN if it is not, and with -ECANCELED if SCRUB_DURABLE frees the VRAM
- *	during the check.
+ *	Fails with -EUCLEAN if a byte is not zero or the device refuses the check, and with
+ *	-ECANCELED if SCRUB_DURABLE frees the VRAM during the check.
  * @VGPU_PF_OP_DUMP: struct vgpu_pf_stream, vf and generation 0: write a text for a bug report.
  * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the text of this file's last failed request.
  *	Kernel only.
- * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: end the use of this file. Any thread may call it.
- *	Kernel only.
+ * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: end the use of this file. Any thread may send the
+ *	request. Kernel only.
  *
  * GET_INFO, GET_VF, GET_RUN_TABLE, GET_EVENT_RING, GET_ERROR and CANCEL are open to clients that
- * may only read; all others require write access (else -EPERM). Operations that use the device fail
- * with -ENODEV while the device is lost. Only one stream (SAVE, RESTORE, DUMP) is in progress at a
- * time; another one fails with -EBUSY.
+ * may only read; the other operations require write access (else -EPERM). Operations that use the
+ * device fail with -ENODEV while the device is lost. Only one stream (SAVE, RESTORE, DUMP) is in
+ * progress at a time; a request for a second stream fails with -EBUSY.
  */
 enum vgpu_pf_op {
 	VGPU_PF_OP_GET_INFO = 1,
@@ -89,16 +89,16 @@ enum vgpu_pf_op {
 /**
  * DOC: The file /dev/vgpu-pfN
  *
- * ioctl() returns when the request is finished: 0, or -1 and errno. GET_ERROR then returns the text
- * of the error. The struct is copied back after an error, too. A signal ends the wait (EINTR) and
- * withdraws the request. After CANCEL, the request in progress on that file and all later ones fail
- * with ECANCELED.
+ * ioctl() returns when the request is finished. It returns 0, or -1 and errno. After an error,
+ * GET_ERROR returns the text of the error, and the struct is copied back, too. A signal ends the
+ * wait (EINTR) and the request's stream; any other action that the request started continues. After
+ * CANCEL, the requests in progress on that file and all later requests fail with ECANCELED.
  *
  * mmap() at offset 0, read-only, maps the event ring.
  *
- * poll() reports POLLIN if the file has not read the latest events, and POLLHUP if the driver was
- * unbound from the device. A lost device, which may come back, is reported by the event DEVICE_LOST
- * and by vgpu_pf_info.device_lost.
+ * poll() reports POLLIN if there are new events since the file's last read(), and POLLHUP if the
+ * driver was unbound from the device. A lost device may come back, so poll() does not report the
+ * loss; the event DEVICE_LOST and vgpu_pf_info.device_lost do.
  *
  * read() of 8 bytes returns the number of new events as a u64, as an eventfd does.
  */
@@ -130,10 +130,10 @@ struct vgpu_pf_request {
  * struct vgpu_pf_reply - head of a reply message
  * @magic: VGPU_PF_UAPI_MAGIC
  * @error: 0 or negative errno
- * @op: of the request
+ * @op: operation of the request
  * @size: bytes of the struct that follows
- * @cookie: of the request
- * @message: text of the error, NUL-terminated; empty if there is none
+ * @cookie: cookie of the request
+ * @message: text of the error, NUL-terminated; empty if error is 0
  */
 struct vgpu_pf_reply {
 	uint32_t magic;
@@ -151,11 +151,11 @@ struct vgpu_pf_reply {
  * @VGPU_PF_VF_READY: may run, and is not in the engine now
  * @VGPU_PF_VF_RUNNING: is in the engine
  * @VGPU_PF_VF_PAUSED: kept off the engine until RESUME
- * @VGPU_PF_VF_STOPPED: kept off the engine until a reset; the gates are shut
- * @VGPU_PF_VF_RESETTING: a function level reset is in progress
+ * @VGPU_PF_VF_STOPPED: off the engine, gates shut, until a reset or until a lost device is back
+ * @VGPU_PF_VF_RESETTING: a reset is in progress
  * @VGPU_PF_VF_QUARANTINED: cut off, because its guest exceeded a limit of the guard
  * @VGPU_PF_VF_SCRUBBING: released; waits for the scrub or for SCRUB_DURABLE
- * @VGPU_PF_VF_MISMATCH: a bug of the PF core: an event was impossible in the VF's state
+ * @VGPU_PF_VF_MISMATCH: an event was impossible in the VF's state, which is a bug of the PF core
  * @VGPU_PF_VF_STATES: number of states
  */
 enum vgpu_pf_vf_state {
@@ -180,25 +180,25 @@ enum vgpu_pf_vf_state {
  * @platform: 0 process, 1 kernel
  * @vram_bytes: VRAM of the device
  * @vram_free_bytes: VRAM that can be provisioned now
- * @vram_largest_free_bytes: the same for one VF: at most vram_aperture_bytes. Page tables map
- *	scattered VRAM, so fragmentation does not lower it.
+ * @vram_largest_free_bytes: VRAM that one VF can get now, at most vram_aperture_bytes. Page tables
+ *	map scattered VRAM, so fragmentation does not matter.
  * @vram_pf_bytes: VRAM that is reserved for the PF
  * @vram_unit_bytes: granularity of a VF's VRAM
  * @vram_aperture_bytes: size of a VF's BAR0, the upper limit of its VRAM
- * @doorbell_pages: upper limit for one VF
+ * @doorbell_pages: upper limit of the doorbell pages of one VF
  * @cu_count: compute units of the device
- * @device_time_ns: clock of the device, which stamps RUN events; 0 if the device is lost
- * @table_generation: of the run table in force
- * @boot_id: differs after each start of the PF core
+ * @device_time_ns: time by the device's clock, which stamps RUN events; 0 if the device is lost
+ * @table_generation: generation of the run table in force
+ * @boot_id: a number that differs after each start of the PF core
  * @lease_held: 1 if a client holds the policy lease
- * @device_lost: 1 if no device is attached: it was lost, or suspended for a reset
+ * @device_lost: 1 if no device is attached, because the device is lost or suspended
  * @switches: world switches since the core started
- * @switch_p50_ns: median duration of a world switch, from the decision until the core has seen its
- *	end; rounded up to a quarter of an octave
+ * @switch_p50_ns: median duration of a world switch, from the decision until the core has seen the
+ *	end of the switch; rounded up to a quarter of an octave
  * @switch_p99_ns: 99th percentile of the duration of a world switch
  * @switch_max_ns: longest world switch
- * @device_resets: resets of the whole device since the core started
- * @name: of the GPU, NUL-terminated
+ * @device_resets: resets of the whole device that the core has begun since its start
+ * @name: name of the GPU, NUL-terminated
  */
 struct vgpu_pf_info {
 	uint32_t size;
@@ -237,35 +237,35 @@ struct vgpu_pf_info {
  * @attached: 1 if a client has the function open
  * @in_full_access: 1 if the guest's driver has full access
  * @has_work: 1 if the VF has work now
- * @service_ns: time in the engine by the device's clock; time as idle-resident VF does not count
+ * @service_ns: time in the engine by the device's clock, without idle time when no VF has work
  * @wave_instructions: instructions that the VF's waves have executed
  * @switches: times the VF was put into the engine
- * @overruns: runs that exceeded their grant by more than 200 us
+ * @overruns: runs that exceeded their allowed time by more than 200 us
  * @overrun_max_ns: longest overrun
- * @flrs: function level resets from all causes
- * @guest_flrs: resets that the guest or its VMM caused
+ * @flrs: resets of the VF (state RESETTING), for any reason
+ * @guest_flrs: resets for the reasons GUEST_REQUEST and GUEST_FLR
  * @hangs: resets because a world switch to or from the VF failed
- * @full_access_count: times full access was granted
- * @full_access_timeouts: times full access was not released in time
- * @mailbox_messages: messages received
- * @mailbox_unknown: messages received with an unknown number
+ * @full_access_count: how often the guest's driver got full access
+ * @full_access_timeouts: how often the guest's driver did not release full access in time
+ * @mailbox_messages: messages received from the guest
+ * @mailbox_unknown: messages received from the guest with an unknown number
  * @doorbells_latched: doorbells that the guest rang while the VF was off the engine
  * @faults: memory faults that were reported to the guest
- * @bad_packets: packets that an engine refused
- * @bad_accesses: accesses to registers and BARs that were refused
+ * @bad_packets: packets that the device refused
+ * @bad_accesses: accesses to registers and BARs that the device refused
  * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
- * @guard_events: events of the guest in the present window: FLRs, requests for full access to load,
- *	full access time-outs, and mailbox messages
+ * @guard_events: what the guest caused in the present windows of the guard: resets, requests of a
+ *	loading driver for full access, time-outs of full access, mailbox messages
  * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
- * @last_error: enum vgpu_pf_reason
+ * @last_error: enum vgpu_pf_reason of the latest reset, stop or failed scrub
  * @uuid: from PROVISION
- * @driver_version: text from VF2PF, untrusted: characters that are not printable are replaced
+ * @driver_version: text from VF2PF, untrusted; the core replaces characters that are not printable
  * @guest_fb_usage_bytes: VRAM in use according to VF2PF, untrusted
- * @reserved_service_ns: part of service_ns that was served from the reservation
+ * @reserved_service_ns: part of service_ns that was served from the reservation or in gang slots
  * @throttled_ns: time in which the VF had work and was throttled by its cap
  *
- * The counters of the device (has_work, doorbells_latched to illegal_instructions, driver_version
- * and guest_fb_usage_bytes) are 0 while the device is lost.
+ * The members that the core reads from the device (has_work, doorbells_latched to
+ * illegal_instructions, driver_version, guest_fb_usage_bytes) are 0 while the device is lost.
  */
 struct vgpu_pf_vf {
 	uint32_t size;
@@ -305,17 +305,17 @@ struct vgpu_pf_vf {
  * @vf: in: VF number; 0: any ABSENT VF. out: VF number
  * @vram_bytes: in: a multiple of vram_unit_bytes, at most vram_aperture_bytes
  * @cu_mask: in: bit n for CU n; 0: all
- * @doorbell_pages: in; 0: all
- * @generation: out
+ * @doorbell_pages: in: number of doorbell pages; 0: all
+ * @generation: out: the VF's new generation
  * @preempt_timeout_us: in: time in which the VF must leave the engine, else it is reset; 0: 100 ms
- * @full_access_timeout_ms: in: limit of full access; 0: 3000
+ * @full_access_timeout_ms: in: time limit of full access; 0: 3000
  * @uuid: in: any value; GET_VF returns it
- * @guard_limits: in: in the order of vgpu_pf_vf.guard_events; 0: default; UINT32_MAX: no limit
+ * @guard_limits: in: limits of vgpu_pf_vf.guard_events; 0: default; UINT32_MAX: no limit
  * @flags: in: enum vgpu_pf_provision_flags
  * @reserved: 0
  *
  * Errors: -EBUSY if the VF is not ABSENT or another VF is being provisioned, -ENOSPC if no VF or
- * not enough VRAM is free, -EINVAL if a value is out of range. VRAM that may not be zero is
+ * not enough VRAM is free, -EINVAL if a value is out of range. VRAM that could hold old data is
  * scrubbed before the request finishes. After an error the VF has the resources that it had before.
  */
 struct vgpu_pf_provision {
@@ -361,8 +361,8 @@ struct vgpu_pf_vf_ref {
  * @VGPU_PF_PAUSE: take the VF off the engine and keep its state
  * @VGPU_PF_RESUME: end a pause
  * @VGPU_PF_STOP: take the VF off the engine and shut its gates; the VF keeps its resources
- * @VGPU_PF_RESET: function level reset: the guest is notified, the device state is cleared, and the
- *	VF returns to PROVISIONED
+ * @VGPU_PF_RESET: reset the VF: the core notifies the guest, the device clears the VF's state by a
+ *	function level reset, and the VF returns to PROVISIONED
  * @VGPU_PF_CLEAR_QUARANTINE: end a quarantine by a reset, and empty the windows of the guard
  */
 enum vgpu_pf_control_action {
@@ -381,7 +381,7 @@ enum vgpu_pf_control_action {
  * @action: enum vgpu_pf_control_action
  *
  * Errors: -EINVAL if the VF's state does not allow the action, -EBUSY if another action on the VF
- * is in progress. While the VF is in the engine, the request finishes when the VF has left it.
+ * is in progress. If the VF is in the engine, the request finishes when the VF has left the engine.
  */
 struct vgpu_pf_control {
 	uint32_t size;
@@ -395,7 +395,7 @@ struct vgpu_pf_control {
 /**
  * struct vgpu_pf_run_entry - one time slice of a VF
  * @vf: VF number
- * @quantum_us: 100..1000000
+ * @quantum_us: length of the slice, 100..1000000
  */
 struct vgpu_pf_run_entry {
 	uint32_t vf;
@@ -410,13 +410,13 @@ struct vgpu_pf_run_entry {
 
 /**
  * enum vgpu_pf_contract_flags - flags of a contract
- * @VGPU_PF_CONTRACT_STRICT: non-work-conserving: the VF keeps its entries while it has no work, and
- *	the engine idles in them
- * @VGPU_PF_CONTRACT_GANG: the reservation is a slot: budget_ns from phase_us after each multiple of
- *	period_ns of CLOCK_MONOTONIC. The VF keeps the slot without work, and only a VF in
- *	exclusive full access preempts it. Outside its slots the VF runs only in full access, so
- *	VFs with the same period and phase on several GPUs run at the same time. Slots of one GPU
- *	must not overlap. The VF has no cap, and ahead is 0.
+ * @VGPU_PF_CONTRACT_STRICT: the VF keeps its entries while it has no work, and the engine idles in
+ *	them (non-work-conserving)
+ * @VGPU_PF_CONTRACT_GANG: the reservation is a slot that begins phase_us after each multiple of
+ *	period_ns of CLOCK_MONOTONIC and lasts budget_ns. The VF keeps the slot while it has no
+ *	work, and only a VF in exclusive full access preempts the slot. Outside its slots the VF
+ *	runs only in full access. So VFs with the same period and phase on several GPUs run
+ *	together. Slots of one GPU must not overlap. The VF has no cap, and ahead is 0.
  */
 enum vgpu_pf_contract_flags {
 	VGPU_PF_CONTRACT_STRICT = 1u << 0,
@@ -425,8 +425,8 @@ enum vgpu_pf_contract_flags {
 
 /**
  * struct vgpu_pf_contract - terms of one VF in addition to its entries
- * @budget_ns: reservation: service in every period_ns in which the VF has that much work;
- *	VGPU_PF_CONTRACT_MIN_NS to period_ns, 0: no reservation
+ * @budget_ns: reserved service in every period_ns in which the VF has that much work;
+ *	VGPU_PF_CONTRACT_MIN_NS to period_ns; 0: no reservation
  * @period_ns: at most VGPU_PF_CONTRACT_MAX_NS
  * @burst_ns: capacity of the cap's token bucket; budget_ns + VGPU_PF_CONTRACT_MIN_NS to
  *	VGPU_PF_CONTRACT_MAX_NS
@@ -438,16 +438,16 @@ enum vgpu_pf_contract_flags {
  * @flags: enum vgpu_pf_contract_flags
  * @preempt_timeout_us: time in which the VF must leave the engine, else it is reset; 0: as
  *	provisioned
- * @phase_us: start of a gang's slots in each period
+ * @phase_us: GANG: start of the slots in each period
  *
- * The scheduler keeps the contracts even if the client that set them dies. All zeroes: the VF has
- * only its entries.
+ * The scheduler keeps the contracts even if the client that set them dies. If all members are 0,
+ * the VF has only its entries.
  *
- * A reservation is served before any entry, earliest deadline first, and preempts the running VF.
- * Reserved service is not deducted from the VF's entries.
+ * Reservations are served before any entry, the earliest deadline first, and preempt a slice of the
+ * table. Reserved service is not deducted from the VF's entries.
  *
- * A cap bounds the service in any time t:
- *   service <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run
+ * A cap bounds the VF's time in the engine, with or without work, in any span t:
+ *   time in the engine <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run
  * A VF without tokens is skipped until it has enough tokens for a slice.
  */
 struct vgpu_pf_contract {
@@ -467,19 +467,19 @@ struct vgpu_pf_contract {
  * @size: bytes of the struct
  * @count: number of entries, at least 1
  * @generation: must be the newest generation + 1 (else -ESTALE)
- * @reserve_count: number of reserve entries
+ * @reserve_count: number of entries in reserve
  * @flags: enum vgpu_pf_table_flags
  * @reserve: VFs that may preempt a running quantum when they wake, each with a budget per cycle
- *	(quantum_us). For a VF that also has entries, the budget is an advance: it is deducted from
- *	the VF's next slices, and never exceeds the quantum of the VF's first entry.
+ *	(quantum_us). If the VF also has entries, such an early run is deducted from the VF's next
+ *	slices, and is at most as long as the quantum of the VF's first entry.
  * @entries: the scheduler cycles through entries[0 .. count) and gives each VF its quantum. It
  *	skips a VF without work.
  * @contracts: contract of VF n in contracts[n - 1]
  * @weights: weight of VF n in weights[n - 1], 1 to 10000; 0: the VF gets only its slices. The PF
  *	core follows the entries as long as no VF's lag exceeds the longest entry. If all weights
- *	are 0, each VF except those of a gang gets a weight in proportion to the time of its entries
+ *	are 0, each VF that is not in a gang gets a weight in proportion to the time of its entries
  *	(6 ms if the VF has none). GET_RUN_TABLE returns these weights.
- * @max_gap_us: gap of VF n in max_gap_us[n - 1], at least 1000; 0: no limit. When the PF core
+ * @max_gap_us: longest gap of VF n in max_gap_us[n - 1], at least 1000; 0: no limit. If the PF core
  *	deviates from the entries, it keeps a VF with work and a weight off the engine for at most
  *	this time. The entries themselves may keep the VF off for longer.
  */
@@ -498,7 +498,7 @@ struct vgpu_pf_run_table {
 
 /**
  * enum vgpu_pf_table_flags - flags of a run table
- * @VGPU_PF_TABLE_STRICT: non-work-conserving: all VFs keep their entries while they have no work
+ * @VGPU_PF_TABLE_STRICT: all VFs keep their entries while they have no work (non-work-conserving)
  */
 enum vgpu_pf_table_flags {
 	VGPU_PF_TABLE_STRICT = 1u << 0,
@@ -509,30 +509,30 @@ enum vgpu_pf_table_flags {
  * @VGPU_PF_EVENT_NONE: not used
  * @VGPU_PF_EVENT_RUN: a VF ran for duration_ns until time_ns; arg: enum vgpu_hw_run_end; arg2: ns
  *	from the request to stop until the VF had stopped
- * @VGPU_PF_EVENT_STATE: the state of a VF changed; arg: new enum vgpu_pf_vf_state; arg2: old. If
- *	both are SCRUBBING, the scrub has failed; last_error has the reason.
- * @VGPU_PF_EVENT_WAKE: VFs got work or tokens; vf: the first; arg: bit n - 1 for VF n
- * @VGPU_PF_EVENT_IDLE: a VF has no work that it may do; arg: enum vgpu_pf_idle
- * @VGPU_PF_EVENT_OVERRUN: a run exceeded its grant by duration_ns
+ * @VGPU_PF_EVENT_STATE: the state of a VF changed; arg: new enum vgpu_pf_vf_state; arg2: old state.
+ *	If both are SCRUBBING, the scrub has failed; last_error has the reason.
+ * @VGPU_PF_EVENT_WAKE: VFs got work or tokens; vf: the first of them; arg: bit n - 1 for VF n
+ * @VGPU_PF_EVENT_IDLE: a VF has no work, or is throttled; arg: enum vgpu_pf_idle
+ * @VGPU_PF_EVENT_OVERRUN: a run exceeded its allowed time by duration_ns, more than 200 us
  * @VGPU_PF_EVENT_HANG: a VF failed to enter or leave the engine and will be reset; arg: enum
  *	vgpu_pf_reason
- * @VGPU_PF_EVENT_RESET_DONE: the reset of a VF took duration_ns; arg: enum vgpu_pf_reason
- * @VGPU_PF_EVENT_SCRUBBED: VRAM was zeroed in duration_ns and verified in arg2 ns; arg: generation.
- *	The VF waits for SCRUB_DURABLE.
- * @VGPU_PF_EVENT_GUARD: arg: index of the limit that the guest exceeded, or 4 when the level
- *	returned to none; arg2: level
- * @VGPU_PF_EVENT_FULL_ACCESS: arg: 1 granted, 0 released, 2 timed out
- * @VGPU_PF_EVENT_ATTACH: arg: 1 attached, 0 detached
- * @VGPU_PF_EVENT_GUEST_ERROR: LOG_VF_ERROR or RAS_POISON from the guest; arg: dwords 1 (low) and 2
- *	(high); arg2: dwords 3 (low) and 0 (high)
- * @VGPU_PF_EVENT_POLICY: a sysfs file was written while a client holds the lease; vf 0: all VFs;
+ * @VGPU_PF_EVENT_RESET_DONE: a reset of a VF ended after duration_ns; arg: enum vgpu_pf_reason
+ * @VGPU_PF_EVENT_SCRUBBED: the VRAM of a VF was zeroed in duration_ns and verified in arg2 ns; arg:
+ *	generation of the VF. The VF waits for SCRUB_DURABLE.
+ * @VGPU_PF_EVENT_GUARD: the guard level of a VF changed; arg: index of the limit that the guest
+ *	exceeded, or 4 when the level returned to none; arg2: new level
+ * @VGPU_PF_EVENT_FULL_ACCESS: full access of a VF; arg: 1 granted, 0 released, 2 timed out
+ * @VGPU_PF_EVENT_ATTACH: a client opened or closed a VF's function; arg: 1 attached, 0 detached
+ * @VGPU_PF_EVENT_GUEST_ERROR: message LOG_VF_ERROR or RAS_POISON of a guest; arg: dwords 1 (low)
+ *	and 2 (high) of the message; arg2: dwords 3 (low) and 0 (high)
+ * @VGPU_PF_EVENT_POLICY: a sysfs file was written while a client held the lease; vf 0: all VFs;
  *	arg: enum vgpu_pf_policy; arg2: value
- * @VGPU_PF_EVENT_TABLE: a run table took over; arg: its generation
+ * @VGPU_PF_EVENT_TABLE: a run table took over; arg: generation of the table
  * @VGPU_PF_EVENT_DEVICE_LOST: the device does not answer, or is suspended for a reset
  * @VGPU_PF_EVENT_DEVICE_BACK: the device is back; arg: 1 if it has kept its state, else 0
  * @VGPU_PF_EVENT_DEVICE_RESET: a reset of the whole device begins; arg: number of such resets
- * @VGPU_PF_EVENT_UNREPORTED: arg: number of events (HANG, RESET_DONE, GUEST_ERROR) and log lines of
- *	the guest that the rate limit left out
+ * @VGPU_PF_EVENT_UNREPORTED: the rate limit left out events (HANG, RESET_DONE, GUEST_ERROR) or log
+ *	lines that a guest caused; arg: number of them
  */
 enum vgpu_pf_event_type {
 	VGPU_PF_EVENT_NONE = 0,
@@ -561,10 +561,10 @@ enum vgpu_pf_event_type {
  * @VGPU_PF_POLICY_EXEC_QUANTUM_MS: quantum in ms
  * @VGPU_PF_POLICY_PREEMPT_TIMEOUT_US: time to leave the engine in us
  * @VGPU_PF_POLICY_SCHED_PRIORITY: 0 low, 1 normal, 2 high
- * @VGPU_PF_POLICY_VRAM_QUOTA: in bytes; 0: release
+ * @VGPU_PF_POLICY_VRAM_QUOTA: VRAM in bytes; 0: release the VF
  * @VGPU_PF_POLICY_WEIGHT: weight
- * @VGPU_PF_POLICY_MIN_PCT: reservation in percent
- * @VGPU_PF_POLICY_MAX_PCT: cap in percent
+ * @VGPU_PF_POLICY_MIN_PCT: smallest share of the engine while all VFs have work, in percent
+ * @VGPU_PF_POLICY_MAX_PCT: largest share of the engine (cap), in percent
  */
 enum vgpu_pf_policy {
 	VGPU_PF_POLICY_EXEC_QUANTUM_MS = 1,
@@ -578,10 +578,10 @@ enum vgpu_pf_policy {
 
 /**
  * enum vgpu_pf_idle - where a VF was when it became idle
- * @VGPU_PF_IDLE_RUNNING: in the engine; the VF is idle from the end of its run on, which a later
- *	RUN event reports
+ * @VGPU_PF_IDLE_RUNNING: in the engine; a later RUN event reports the end of this run, from which
+ *	on the VF counts as idle
  * @VGPU_PF_IDLE_INACTIVE: off the engine
- * @VGPU_PF_IDLE_THROTTLED: off the engine with work, but throttled; WAKE reports enough tokens
+ * @VGPU_PF_IDLE_THROTTLED: off the engine with work, but throttled; WAKE will report its tokens
  */
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0,
@@ -598,8 +598,8 @@ enum vgpu_pf_idle {
  * @duration_ns: depends on the type
  * @arg: depends on the type
  * @arg2: depends on the type
- * @table_generation: of the run table in force
- * @reserved_ns: RUN: part of duration_ns that was served from the reservation; else 0
+ * @table_generation: generation of the run table in force
+ * @reserved_ns: RUN: part of duration_ns from the reservation or a gang slot; other types: 0
  */
 struct vgpu_pf_event {
 	uint64_t seq;
@@ -650,10 +650,10 @@ struct vgpu_pf_event_ring_info {
  * @size: bytes of the struct
  * @vf: VF number; 0 for DUMP
  * @generation: must be the VF's present generation (else -ESTALE); 0: any
- * @fd: kernel: the file descriptor; the process receives it by SCM_RIGHTS instead
+ * @fd: kernel: the file descriptor; process: not used, SCM_RIGHTS carries the file descriptor
  * @bytes: out: bytes moved, also after an error
  *
- * SAVE and DUMP write the file descriptor, and RESTORE reads it, until the end of the stream.
+ * SAVE and DUMP write to the file descriptor, and RESTORE reads from it, until the stream ends.
  */
 struct vgpu_pf_stream {
 	uint32_t size;
@@ -688,10 +688,10 @@ struct vgpu_pf_cancel {
 /**
  * struct vgpu_pf_lease - the policy lease
  * @size: bytes of the struct
- * @acquire: 1: acquire (-EBUSY if another client holds the lease); 0: release
+ * @acquire: 1: acquire the lease; 0: release it
  *
- * While a client holds the lease, only that client may set the run table. The lease ends when the
- * client closes its file or socket.
+ * While a client holds the lease, only that client may set the run table or use LEASE (else
+ * -EBUSY). The lease ends when the client closes its file or socket.
  */
 struct vgpu_pf_lease {
 	uint32_t size;
@@ -699,17 +699,17 @@ struct vgpu_pf_lease {
 };
 
 /**
- * enum vgpu_pf_reason - why a VF was reset or stopped
+ * enum vgpu_pf_reason - why a VF was reset or stopped, or its scrub failed
  * @VGPU_PF_REASON_NONE: no reason
  * @VGPU_PF_REASON_OPERATOR: a CONTROL request
- * @VGPU_PF_REASON_GUEST_REQUEST: the guest requested it by mailbox message 5 or 201
- * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function: DEVICE_RESET or config space
+ * @VGPU_PF_REASON_GUEST_REQUEST: the guest requested the reset by mailbox message 5 or 201
+ * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function (DEVICE_RESET, config space)
  * @VGPU_PF_REASON_DETACH: the client closed the function
- * @VGPU_PF_REASON_IDLE_TIMEOUT: the VF did not leave the engine within its preempt_timeout
+ * @VGPU_PF_REASON_IDLE_TIMEOUT: the VF did not leave the engine in time
  * @VGPU_PF_REASON_SAVE_TIMEOUT: the device did not save the VF's state in time
  * @VGPU_PF_REASON_LOAD_TIMEOUT: the device did not load the VF's state in time
  * @VGPU_PF_REASON_RUN_TIMEOUT: the device did not start the VF in time
- * @VGPU_PF_REASON_BAD_STATUS: a command of a world switch ended with an error status
+ * @VGPU_PF_REASON_BAD_STATUS: the device refused a command of a world switch, or a scrub failed
  * @VGPU_PF_REASON_FULL_ACCESS_TIMEOUT: the guest did not release full access in time
  * @VGPU_PF_REASON_GUARD: the guest exceeded a limit of the guard
  * @VGPU_PF_REASON_DEVICE_LOST: the device was lost
@@ -733,9 +733,9 @@ enum vgpu_pf_reason {
 };
 
 #ifdef __cplusplus
-#define VGPU_UAPI_ASSERT(claim) static_assert(claim, #claim)
+#define VGPU_UAPI_ASSERT(fact) static_assert(fact, #fact)
 #else
-#define VGPU_UAPI_ASSERT(claim) _Static_assert(claim, #claim)
+#define VGPU_UAPI_ASSERT(fact) _Static_assert(fact, #fact)
 #endif
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_request) == 24);
 VGPU_UAPI_ASSERT(sizeof(struct vgpu_pf_reply) == 184);

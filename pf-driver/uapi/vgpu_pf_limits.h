@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits and defaults of requests, and the layout of the event ring, for the PF core and the
- * platforms on which it runs. Clients do not need this header: GET_EVENT_RING returns the layout of
- * the ring, and error texts name the limits.
+ * Limits and defaults of requests and of a platform's start options, and the layout of the event
+ * ring. This header is for the PF core and its platforms. Clients do not need it, because
+ * GET_EVENT_RING returns the layout of the ring, and error texts name the limits.
  */
 #ifndef VGPU_UAPI_PF_LIMITS_H
 #define VGPU_UAPI_PF_LIMITS_H
 
-/* the ring: one page for the head, then the entries */
+/* the event ring: one page for its head, then the entries */
 #define VGPU_PF_RING_EVENTS_OFFSET 4096u
 #define VGPU_PF_RING_ENTRIES	   16384u
 

@@ -2,9 +2,11 @@
 /*
  * vgpu-pf runs the PF core as a process. It drives one GPU through its vfio-user socket and serves
  * the uapi on another socket. It may be killed and restarted at any time: VFs stay in service, and
- * the new process adopts them. If the device goes away, vgpu-pf waits for it.
+ * the new process adopts them. If the device goes away, vgpu-pf waits until the device is back.
  *
- * One thread runs one poll loop for timer, interrupts, device and uapi.
+ * One thread runs one poll loop for timer, interrupts, device and uapi. SIGHUP changes nothing,
+ * because there is no configuration to reload. Exit status: 0 after SIGTERM or SIGINT, 1 if vgpu-pf
+ * cannot start, 2 for wrong options.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,15 +33,10 @@
 #include "pf-driver/user/os_user.h"
 #include "pf-driver/user/uapi_server.h"
 
-/*
- * SIGHUP changes nothing: there is no configuration to reload.
- *
- * Exit status: 0 after SIGTERM or SIGINT, 1 if the device or the uapi is not available, 2 for wrong
- * options. RECONNECT_MS: time between two attempts to reach a device that is gone. REAL_TIME:
- * real-time priority, equal to kRealTimeWatch of softgpu (base/priority.h).
- */
+/* time between two attempts to reach a device that is gone */
 #define RECONNECT_MS 100
-#define REAL_TIME    2
+/* real-time priority, equal to kRealTimeWatch of softgpu (base/priority.h) */
+#define REAL_TIME 2
 
 /* strings point into argv; numbers are within their range when parse_options() returns 0 */
 struct options {
@@ -270,8 +267,8 @@ static int init_core(struct platform *platform)
 }
 
 /*
- * The engine waits for this process between two quanta, so the process asks for real-time priority,
- * and continues without it (docs/decisions/0004).
+ * The engine waits for this process between two quanta, so the process asks for real-time priority.
+ * If the host refuses, the process continues without it (docs/decisions/0004).
  */
 static void become_real_time(void)
 {
@@ -308,7 +305,7 @@ static int start(struct platform *platform)
 	return error;
 }
 
-/* logs the reason why the device is refused, but not again until the reason changes */
+/* logs why the core refuses the device, but not again until the reason changes */
 static void log_refusal(struct platform *platform)
 {
 	if (!strcmp(platform->refusal, vgpu_pf_view_message(platform->pf)))
@@ -318,7 +315,10 @@ static void log_refusal(struct platform *platform)
 	vgpu_user_os_log(&platform->os, VGPU_OS_LOG_ERROR, platform->refusal);
 }
 
-/* a refused device is fatal at the start; later the process waits for it */
+/*
+ * Connects to the device and attaches the core. At the start an error ends the process. Later the
+ * loop tries again.
+ */
 static int try_attach(struct platform *platform)
 {
 	int error = vgpu_user_os_connect(&platform->os, platform->options.device);
@@ -352,12 +352,12 @@ static uint32_t list_fds(struct platform *platform, struct pollfd *fds)
 static void handle_interrupts(struct platform *platform, const struct pollfd *fds)
 {
 	eventfd_t count;
-	bool any = false;
+	bool has_read_one = false;
 
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		if (fds[SLOT_VECTOR + i].revents)
-			any |= eventfd_read(platform->os.vector_fds[i], &count) == 0;
-	if (any)
+			has_read_one |= eventfd_read(platform->os.vector_fds[i], &count) == 0;
+	if (has_read_one)
 		vgpu_pf_interrupt(platform->pf);
 }
 
@@ -401,15 +401,21 @@ static void check_socket(struct platform *platform, const struct pollfd *fds)
 			  platform->options.socket, result);
 }
 
-/* between requests the device sends nothing: a readable socket has reached its end */
+/*
+ * The device sends nothing between requests, so its socket is readable only after the device has
+ * closed the connection. A device that sends something is not trusted any more: its data would keep
+ * the socket readable.
+ */
 static void handle_device_end(struct platform *platform, const struct pollfd *fds)
 {
 	char byte;
 
 	if (!fds[SLOT_DEVICE].revents || !vgpu_user_client_is_connected(&platform->os.device))
 		return;
-	if (recv(platform->os.device.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-		vgpu_user_client_close(&platform->os.device);
+	if (recv(platform->os.device.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		vgpu_user_os_log(&platform->os, VGPU_OS_LOG_ERROR,
+				 "the device sent data without a request; closing the connection");
+	vgpu_user_client_close(&platform->os.device);
 }
 
 static void check_device(struct platform *platform)

@@ -2,8 +2,8 @@
 /*
  * The services of core/base/os.h for the process vgpu-pf: the device behind a vfio-user socket, one
  * timerfd, one eventfd for each MSI-X vector, one memfd for all DMA memory. The event loop in
- * main.c owns struct os_user and polls its descriptors. A service waits only for replies of the
- * device.
+ * main.c owns struct os_user and polls its descriptors. The only thing for which a service waits is
+ * the device.
  */
 #ifndef VGPU_USER_OS_USER_H
 #define VGPU_USER_OS_USER_H
@@ -35,7 +35,7 @@ struct os_user {
 	int timer_fd;			     /* readable when vgpu_pf_timer() is due */
 	int vector_fds[GPUIOV_VECTOR_COUNT]; /* eventfds that the device's process writes */
 	int dma_fd;			     /* sealed memfd that the device maps as a whole */
-	void *dma_memory;		     /* the same memory, mapped here */
+	void *dma_memory;		     /* the memory of dma_fd, mapped into this process */
 	struct os_user_block blocks[OS_USER_DMA_BLOCKS]; /* allocated pieces, unordered */
 	enum vgpu_os_log_level log_level;		 /* less important lines are dropped */
 	struct vgpu_log_limit log_limit; /* keeps guests and clients from filling the log */

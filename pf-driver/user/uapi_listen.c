@@ -13,7 +13,7 @@
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/user/uapi_server.h"
 
-/* Make the memory of the event ring; a seal forbids writable maps after ours. */
+/* Make the memory of the event ring; a seal forbids any writable map after this one. */
 int vgpu_user_server_make_ring(struct uapi_server *server)
 {
 	server->ring_bytes = VGPU_PF_RING_EVENTS_OFFSET +
@@ -35,25 +35,25 @@ int vgpu_user_server_make_ring(struct uapi_server *server)
 static bool is_answering(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	bool is_there =
+	bool is_connected =
 		fd >= 0 && connect(fd, (const struct sockaddr *)vgpu_sealed_address(address),
 				   sizeof(*address)) == 0;
 
 	if (fd >= 0)
 		close(fd);
-	return is_there;
+	return is_connected;
 }
 
 static int bind_socket(struct uapi_server *server)
 {
 	const char *path = vgpu_sealed(server->path);
 	struct sockaddr_un address;
-	struct stat there;
+	struct stat file;
 
 	if (vgpu_socket_address(path, &address))
 		return -ENAMETOOLONG;
-	if (lstat(path, &there) == 0) {
-		if (!S_ISSOCK(there.st_mode))
+	if (lstat(path, &file) == 0) {
+		if (!S_ISSOCK(file.st_mode))
 			return -EEXIST;
 		if (is_answering(&address))
 			return -EADDRINUSE;
@@ -74,7 +74,8 @@ static int bind_socket(struct uapi_server *server)
 
 /*
  * Bind the socket, in place of a stale one. The server keeps the pointer `path`. Return: 0,
- * -EADDRINUSE if a process answers there, -EEXIST if the file is not a socket, or another errno.
+ * -EADDRINUSE if a process serves a socket at `path`, -EEXIST if the file at `path` is not a
+ * socket, or another errno.
  */
 int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 {
@@ -91,8 +92,8 @@ int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 }
 
 /*
- * Bind the socket again if its file was removed or replaced. Return: 0: the file is still ours; 1:
- * the socket was bound again; else as vgpu_user_server_listen().
+ * Bind the socket again if its file was removed or replaced. Return: 0 if the file is unchanged, 1
+ * if the socket was bound again, else a negative errno, as vgpu_user_server_listen() returns it.
  */
 int vgpu_user_server_listen_again(struct uapi_server *server)
 {

@@ -16,10 +16,11 @@
 
 /*
  * From message to reply: read_client() receives one message, check_message() checks its head,
- * refuse() checks rights. The server answers the request for the event ring. All other operations
- * go to the core: run_request() answers at once unless the core returns -EINPROGRESS; then
- * vgpu_user_server_request_done() answers. A client may vanish at any point; the core then
- * continues the actions that its requests started, and the results are dropped.
+ * check_request() checks operation, struct, rights and fd. The server answers the request for the
+ * event ring. All other operations go to the core. run_request() answers at once unless the core
+ * returns -EINPROGRESS; in that case vgpu_user_server_request_done() answers later. A client may
+ * vanish at any point. The core then continues the actions that the client's requests started, and
+ * the server drops the results.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
@@ -60,8 +61,8 @@ static void send_reply(struct uapi_client *client, const struct outgoing *reply)
 		memcpy(CMSG_DATA(header), reply->fds, reply->fd_count * sizeof(int));
 	}
 	/*
-	 * Do not wait for a client whose socket is full. The event loop drops it, because dropping
-	 * calls the core, and the core may have called this function.
+	 * Do not wait for a client whose socket is full. The event loop drops the client, because
+	 * dropping calls the core, and the core may have called this function.
 	 */
 	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		client->is_lost = true;
@@ -170,7 +171,10 @@ void vgpu_user_server_events(struct uapi_server *server)
 			eventfd_write(server->clients[i].event_fd, 1);
 }
 
-/* result of a stream service: bytes; 0: end of input; -EAGAIN: a call follows; or other errno */
+/*
+ * Result of a stream service: the bytes moved, 0 at the end of the input, -EAGAIN if
+ * vgpu_pf_stream_ready() follows, or another errno.
+ */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
 	if (moved >= 0)
@@ -182,12 +186,13 @@ static int64_t stream_result(struct uapi_server *server, ssize_t moved, short ev
 	return -EAGAIN;
 }
 
-/* Write and read data of the stream: two services of core/base/os.h. */
+/* Write data of the core to the stream's file: the service stream_write of core/base/os.h. */
 int64_t vgpu_user_server_stream_write(struct uapi_server *server, const void *data, uint32_t bytes)
 {
 	return stream_result(server, write(server->stream_fd, data, bytes), POLLOUT);
 }
 
+/* Read data from the stream's file: the service stream_read of core/base/os.h. */
 int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uint32_t bytes)
 {
 	return stream_result(server, read(server->stream_fd, data, bytes), POLLIN);
@@ -195,7 +200,7 @@ int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uin
 
 /* ---- operations of the platform ---- */
 
-/* one eventfd per client: a second request returns another descriptor of the same eventfd */
+/* each client has one eventfd: a second request passes another descriptor of the same eventfd */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
@@ -242,8 +247,9 @@ static bool has_unknown_part(const struct incoming *in, uint32_t known)
 	return false;
 }
 
-/* checks the rights of a request; returns NULL if it may reach the core, else the error text */
-static const char *refuse(const struct uapi_client *client, const struct incoming *in, int *error)
+/* returns NULL if the server accepts the request; else the text of the error, and sets *error */
+static const char *check_request(const struct uapi_client *client, const struct incoming *in,
+				 int *error)
 {
 	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
 
@@ -263,7 +269,10 @@ static const char *refuse(const struct uapi_client *client, const struct incomin
 	return NULL;
 }
 
-/* makes the fd, and so the client's fd, non-blocking: a blocked pipe would delay the next switch */
+/*
+ * Makes the fd non-blocking, because a blocked pipe would delay the next world switch. The client's
+ * own fd becomes non-blocking, too: both descriptors are the same open file.
+ */
 static void open_stream(struct uapi_server *server, struct incoming *in, uint64_t token)
 {
 	int flags = fcntl(in->fd, F_GETFL);
@@ -277,15 +286,15 @@ static void open_stream(struct uapi_server *server, struct incoming *in, uint64_
 
 /*
  * The payload has the length that the core knows: the shorter struct of an older client is padded
- * with zeroes. It is on the heap because the core keeps it until the request is finished.
+ * with zeroes. The payload is on the heap, because the core uses it until the request is finished.
  */
 static void run_request(struct uapi_server *server, struct uapi_client *client, struct incoming *in,
 			struct uapi_pending *pending)
 {
 	const struct vgpu_pf_op_traits *traits = vgpu_pf_request_traits(in->head.op);
 	uint32_t known = traits->bytes;
-	uint64_t token = ++server->next_token;
-	struct uapi_pending now;
+	uint64_t token = ++server->last_token;
+	struct uapi_pending finished;
 	int error;
 
 	pending->payload = calloc(1, known);
@@ -298,7 +307,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 	pending->op = in->head.op;
 	pending->cookie = in->head.cookie;
 	pending->client_bytes = in->body_bytes;
-	/* while another stream is in progress, the core refuses this one */
+	/* while another stream is in progress, the core refuses this request */
 	if (traits->has_stream && server->stream_fd < 0)
 		open_stream(server, in, token);
 	error = vgpu_pf_request_run_for(server->pf, client_number(server, client), in->head.op,
@@ -307,10 +316,10 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 		return;
 	if (server->stream_token == token)
 		close_stream(server);
-	now = *pending;
+	finished = *pending;
 	memset(pending, 0, sizeof(*pending));
-	reply_with_struct(client, &now, error, vgpu_pf_view_message(server->pf));
-	free(now.payload);
+	reply_with_struct(client, &finished, error, vgpu_pf_view_message(server->pf));
+	free(finished.payload);
 }
 
 static void handle_request(struct uapi_server *server, struct uapi_client *client,
@@ -318,7 +327,7 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 {
 	struct uapi_pending *pending = find_free(client);
 	int error;
-	const char *wrong = refuse(client, in, &error);
+	const char *wrong = check_request(client, in, &error);
 
 	if (wrong)
 		reply_plain(client, in, error, wrong);
@@ -467,7 +476,10 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 
 /* ---- start and end ---- */
 
-/* Make a server that does not listen yet. Pass its ring to vgpu_pf_init(). */
+/*
+ * Make a server that does not listen yet. Pass its ring to vgpu_pf_init(). Return: 0 or a negative
+ * errno.
+ */
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf)
 {
 	memset(server, 0, sizeof(*server));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Serves the uapi (pf-driver/uapi/vgpu_pf.h) on a SOCK_SEQPACKET unix socket: one request is one
- * message, with its fds. Each of several clients may have a few open requests; replies are sent in
- * the order in which requests finish. Root and the user of the process may call all operations;
- * others only those that change nothing. At most one client holds the policy lease; until the lease
- * ends, no other client may set the run table.
+ * Serves the uapi (pf-driver/uapi/vgpu_pf.h) on a SOCK_SEQPACKET unix socket. One request is one
+ * message, with at most one fd. Each of several clients may have a few open requests; the server
+ * replies in the order in which requests finish. Root and the user of the process may call all
+ * operations. Other users may only call the operations that change nothing. At most one client
+ * holds the policy lease; until the lease ends, no other client may set the run table.
  *
- * Nothing here blocks: a client that does not read its replies is dropped, and a stream's fd is
+ * The server never blocks: a client that does not read its replies is dropped, and a stream's fd is
  * polled. The event loop polls the descriptors listed by vgpu_user_server_poll_fds().
  */
 #ifndef VGPU_USER_UAPI_SERVER_H
@@ -20,14 +20,14 @@
 
 __BEGIN_DECLS
 
-/*
- * A client beyond the first 32 is closed at once; a fifth request of one client gets -EBUSY. One
- * message holds head and struct of any request. UAPI_POLL_FDS: listener, stream and all clients.
- */
-#define UAPI_CLIENTS	     32u
+/* the server closes the connections of further clients at once */
+#define UAPI_CLIENTS 32u
+/* open requests of one client; a further request gets -EBUSY */
 #define UAPI_CLIENT_REQUESTS 4u
-#define UAPI_MESSAGE_BYTES   0x8000u
-#define UAPI_POLL_FDS	     (2u + UAPI_CLIENTS)
+/* room for the head and the struct of any request */
+#define UAPI_MESSAGE_BYTES 0x8000u
+/* listener, stream and all clients */
+#define UAPI_POLL_FDS (2u + UAPI_CLIENTS)
 
 /* a request that the core has not finished, so that the core still uses the payload */
 struct uapi_pending {
@@ -55,14 +55,14 @@ struct uapi_server {
 	const char *path;	/* path of the socket; the caller owns it */
 	uint64_t socket_number; /* inode number of the socket's file */
 	int ring_fd;		/* sealed memfd of the event ring, passed to clients */
-	void *ring;		/* the same memory; only the core writes it */
+	void *ring;		/* the memory of ring_fd; only the core writes it */
 	uint32_t ring_bytes;
-	uid_t owner;		/* effective user of the process, with the same rights as root */
-	uint64_t next_token;	/* never reused, so a late answer finds no request */
-	int stream_fd;		/* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
+	uid_t owner;	     /* effective user of the process, with the same rights as root */
+	uint64_t last_token; /* newest token; none is reused, so a late answer finds no request */
+	int stream_fd;	     /* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
 	bool is_stream_blocked; /* true if stream_fd is to be polled for stream_events */
-	short stream_events;
-	uint64_t stream_token;
+	short stream_events;	/* POLLIN or POLLOUT */
+	uint64_t stream_token;	/* token of the stream's request; 0: none */
 	struct uapi_client clients[UAPI_CLIENTS];
 	uint8_t message[UAPI_MESSAGE_BYTES]; /* the message being parsed */
 };

@@ -54,16 +54,19 @@ struct irq_set {
 	uint32_t argsz, flags, index, start, count;
 };
 
-/* flags; limits that we offer (a longer reply is a breach, so memory is bounded); version */
+/* flags of struct dma_map and struct irq_set */
 #define DMA_READ_WRITE	   0x3u
 #define IRQ_DATA_EVENTFD   (1u << 2)
 #define IRQ_ACTION_TRIGGER (1u << 5)
-#define MAX_FDS		   8u
-#define MAX_TRANSFER	   0x100000u
-#define MIN_TRANSFER	   4096u
-#define MAX_REPLY_EXTRA	   4096u
-#define PROTOCOL_MAJOR	   0
-#define PROTOCOL_MINOR	   0
+
+/* limits of this client; `capabilities` offers MAX_FDS and MAX_TRANSFER to the device */
+#define MAX_FDS		  8u
+#define MAX_TRANSFER	  0x100000u
+#define MIN_TRANSFER	  4096u
+#define MAX_VERSION_BYTES 4096u /* bytes of the reply to COMMAND_VERSION after its header */
+
+#define PROTOCOL_MAJOR 0
+#define PROTOCOL_MINOR 0
 static const char capabilities[] =
 	"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":1048576,\"pgsizes\":4096}}";
 
@@ -79,7 +82,7 @@ struct request {
 	uint32_t fd_count;
 	void *reply; /* receives the bytes after the reply's header */
 	size_t reply_bytes;
-	void *payload; /* receives the bytes after those; the reply must not be longer */
+	void *payload; /* receives the bytes that follow; a longer reply is a breach */
 	size_t payload_bytes;
 	size_t reply_got; /* bytes received in reply and payload */
 };
@@ -92,7 +95,7 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 }
 
 /*
- * Return: true if there is a connection: until the client closes it, or a breach occurs. Only the
+ * Return: true from a connect until the client closes the connection or a breach occurs. Only the
  * next request, or poll(), notices that the peer has died.
  */
 bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
@@ -100,7 +103,7 @@ bool vgpu_user_client_is_connected(const struct vfio_user_client *client)
 	return client->fd >= 0;
 }
 
-/* End the connection, if any; the device drops our interrupts and DMA maps. */
+/* End the connection, if any; the device drops the interrupts and DMA maps of this client. */
 void vgpu_user_client_close(struct vfio_user_client *client)
 {
 	if (client->fd >= 0)
@@ -146,8 +149,9 @@ static void consume(struct msghdr *message, size_t moved)
 }
 
 /*
- * A stream may accept a part of a message; descriptors go only with the first part, else the device
- * would get them twice. A socket that stays full fails by SO_SNDTIMEO, which is a breach.
+ * The socket may accept only a part of a message. Descriptors go only with the first part;
+ * otherwise the device would get them twice. A socket that stays full fails by SO_SNDTIMEO, which
+ * is a breach.
  */
 static int send_request(struct vfio_user_client *client, const struct request *request)
 {
@@ -192,7 +196,7 @@ static int receive_all(struct vfio_user_client *client, struct iovec *parts, siz
 	return 0;
 }
 
-/* an error reported by the device is the result of the request; the connection stays open */
+/* an error in the reply is the result of the request; the connection stays open */
 static int receive_reply(struct vfio_user_client *client, struct request *request)
 {
 	struct message_header header;
@@ -233,8 +237,8 @@ static int transact(struct vfio_user_client *client, struct request *request)
 }
 
 /*
- * Finds the only capability needed here by a search: a JSON parser would add attack surface. For
- * any input the result lies between MIN_TRANSFER and MAX_TRANSFER.
+ * Searches the text for the only capability that this client needs, because a JSON parser would add
+ * attack surface. For any input the result lies between MIN_TRANSFER and MAX_TRANSFER.
  */
 static uint32_t parse_max_transfer(const char *json)
 {
@@ -250,14 +254,14 @@ static uint32_t parse_max_transfer(const char *json)
 static int negotiate(struct vfio_user_client *client)
 {
 	uint16_t version[2] = {PROTOCOL_MAJOR, PROTOCOL_MINOR};
-	char reply[MAX_REPLY_EXTRA + 1];
+	char reply[MAX_VERSION_BYTES + 1];
 	struct request request = {.command = COMMAND_VERSION,
 				  .body = version,
 				  .body_bytes = sizeof(version),
 				  .data = capabilities,
 				  .data_bytes = sizeof(capabilities),
 				  .reply = reply,
-				  .reply_bytes = MAX_REPLY_EXTRA};
+				  .reply_bytes = MAX_VERSION_BYTES};
 	int error = transact(client, &request);
 
 	if (error)
@@ -361,7 +365,10 @@ int vgpu_user_client_write(struct vfio_user_client *client, uint32_t region, uin
 	return error;
 }
 
-/* Write 1 to 8 bytes to a region without a reply. Return: 0, or -ENODEV if not connected. */
+/*
+ * Write 1 to 8 bytes to a region without a reply. Return: 0, or -ENODEV if there is no connection
+ * or the connection breaks.
+ */
 int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint64_t offset,
 			  const void *data, uint32_t bytes)
 {
@@ -376,7 +383,10 @@ int vgpu_user_client_post(struct vfio_user_client *client, uint32_t region, uint
 	return transact(client, &request);
 }
 
-/* Let the device signal interrupts by at most 8 eventfds, one per vector, from vector 0. */
+/*
+ * Let the device signal interrupts by at most 8 eventfds, one per vector, from vector 0. Return: 0
+ * or a negative errno.
+ */
 int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, const int *fds,
 			      uint32_t count)
 {
@@ -399,7 +409,7 @@ int vgpu_user_client_set_irqs(struct vfio_user_client *client, uint32_t index, c
 	return transact(client, &request);
 }
 
-/* Let the device access page-aligned memory of ours. */
+/* Let the device access page-aligned memory of this process. Return: 0 or a negative errno. */
 int vgpu_user_client_map_dma(struct vfio_user_client *client, const struct vfio_user_dma *dma)
 {
 	struct dma_map map = {.argsz = sizeof(map),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The part of a vfio-user client (QEMU docs/interop/vfio-user.rst, protocol 0.0) that a PF driver
- * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. There
- * is one request at a time, answered within VFIO_USER_REPLY_TIMEOUT_MS. Small writes may be posted,
- * as on PCI: they keep their order, and a later read sees their effect. Any breach of protocol or
- * time limit closes the connection; every call then returns -ENODEV until the next connect. Only
- * one thread uses a client.
+ * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. One
+ * request is open at a time. No wait for the device lasts longer than VFIO_USER_REPLY_TIMEOUT_MS.
+ * Small writes may be posted, as on PCI: they keep their order, and a later read sees their effect.
+ * Any breach of protocol or time limit closes the connection; every call then returns -ENODEV until
+ * the next connect. Only one thread uses a client.
  */
 #ifndef VGPU_USER_VFIO_USER_CLIENT_H
 #define VGPU_USER_VFIO_USER_CLIENT_H
@@ -27,18 +27,18 @@ __BEGIN_DECLS
 struct vfio_user_client {
 	int fd;		       /* owned; -1: not connected; poll() reports the connection's end */
 	uint16_t next_id;      /* id of the next request; a reply with another id is a breach */
-	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer ones are split */
+	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer data is split */
 };
 
 /*
- * Our memory that the device may access. The device maps the file, and reads and writes it at any
- * time until the connection ends; the caller keeps fd. The seals keep the file from shrinking while
- * the device has it mapped.
+ * Memory of this process that the device may access. The device maps the file, and reads and writes
+ * it at any time until the connection ends; the caller keeps fd. The seals keep the file from
+ * shrinking while the device has it mapped.
  */
 struct vfio_user_dma {
-	int fd; /* sealed memfd */
-	uint64_t offset;
-	uint64_t bus;
+	int fd;		 /* sealed memfd */
+	uint64_t offset; /* where the memory begins in the file */
+	uint64_t bus;	 /* address for the device */
 	uint64_t bytes;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpud takes from a guest's agent: the input is the bytes of a connection, in pieces whose
-// lengths are drawn from it, through AgentSession with a request pending. Whatever comes: texts are
-// printable and bounded, the request is answered at most once, what was refused is disconnected.
+// Fuzzes AgentSession, which reads what a guest's agent sends. The input is the bytes of a
+// connection; its bytes also choose the lengths of the pieces. A request is pending. For any input,
+// texts are printable and bounded, the request is answered at most once, and an agent that broke
+// the protocol is disconnected.
 #include "daemon/service/agents/session.h"
 #include "daemon/service/words.h"
 

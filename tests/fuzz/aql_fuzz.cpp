@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // AQL packets from a guest: headers, kernels, signals and barriers that may point anywhere.
-// Input: a kernel descriptor, then packets of 64 bytes; what follows the descriptor is the
-// machine code too. The mutator makes packets of most inputs that the CP does not refuse at once:
-// their kernels start, and their signals lie in memory that is there.
+// Input: a kernel descriptor, then packets of 64 bytes; the bytes after the descriptor are also the
+// machine code. The mutator changes most inputs into packets that the CP does not refuse at once:
+// their kernels start, and their signals lie in memory that exists.
 #include <algorithm>
 #include <array>
 
@@ -22,7 +22,7 @@ using Packet = std::span<std::byte, AQL_PACKET_BYTES>;
 constexpr std::uint64_t kDescriptor = kArena;  // address 0 again, but not a null pointer
 constexpr std::uint32_t kUserSgprs = 16;
 
-/// `value` if it lies in 1..most, else a value that does.
+/// `value` if it is in 1..max, else another value in that range.
 template <typename T> T clamped(T value, std::uint32_t max) {
     return static_cast<T>(value == 0 || value > max ? 1 + value % max : value);
 }
@@ -94,7 +94,7 @@ void repair_packet(Packet bytes) {
     kind.repair(bytes);
 }
 
-/// A kernel that starts somewhere behind its descriptor.
+/// Makes the kernel start somewhere behind its descriptor.
 void repair_descriptor(Packet bytes) {
     auto kernel = load<aql_kernel_descriptor>(bytes);
     const auto entry = static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What anybody may send to Manager.Plan: the input is a document, planned against two GPUs.
-// Whatever comes: what is read can be written and read again, a plan leads to where the next plan
-// is empty, and mistakes are told in few words.
+// Fuzzes Manager.Plan, which any user may call. The input is a document, which is planned for two
+// GPUs. For any input, a configuration that is read can be written and read again, after a plan the
+// next plan is empty, and errors have short texts.
 #include "daemon/service/config/change_plan.h"
 #include "tests/unit/daemon/core_abilities.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs fuzzers for long and counts: count.py SECONDS SEED [TARGET[=SECONDS] ...].
+"""Runs fuzzers for a long time and counts executions: count.py SECONDS SEED [TARGET[=SECONDS] ...].
 
 The programs are those of the preset `fuzz`, which must be built (ninja -C build/fuzz fuzz_targets).
 Without targets all run, one after the other. Inputs are kept in build/corpus, findings next to them.
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def run(target, seconds, seed):
-    """Executions; a finding ends the run and is named."""
+    """Runs one fuzzer until its time is over or it finds something: (executions, is clean)"""
     corpus = ROOT / 'build' / 'corpus' / f'fuzz_{target}'
     corpus.mkdir(parents=True, exist_ok=True)
     ran = subprocess.run([ROOT / 'build' / 'fuzz' / 'bin' / f'fuzz_{target}', f'-max_total_time={seconds}',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How many lines of each parser the inputs of its fuzzer reach: coverage.py CORPUS [TARGET ...].
+"""Counts the lines of each parser that its fuzzer's inputs reach: coverage.py CORPUS [TARGET ...].
 
 CORPUS has a folder of inputs for each target (TARGET or fuzz_TARGET). The programs are those of the
 preset `coverage`, which is configured and built as needed. `--missing` also prints the lines that
@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / 'build' / 'coverage'
-# the files that read what the target sends, relative to the tree; more files may begin with a name
+# the files that parse the target's input, as beginnings of paths in the tree
 PARSERS = {
     'agent': ['daemon/service/agents/session.cpp', 'daemon/service/agents/message.cpp'],
     'aql': ['pf-driver/softgpu/cp/aql.cpp', 'pf-driver/softgpu/cp/dispatch.cpp'],
@@ -51,7 +51,7 @@ def build(targets):
 
 
 def files_of(program, inputs):
-    """What llvm-cov says of each file of the program."""
+    """llvm-cov's data for each file of the program, after a run with `inputs`."""
     with tempfile.TemporaryDirectory() as folder:
         raw, merged = f'{folder}/raw', f'{folder}/merged'
         subprocess.run([program, '-runs=0', '-close_fd_mask=1', *inputs], check=True, stderr=subprocess.DEVNULL,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A VF for fuzzing its command processor. Memory is a small arena that repeats through the whole
-// address space (so that random addresses find something) except where bit 47 is set (so that there
-// are faults too). The input is copied into the arena and into the ring of one queue; whatever it
-// says, the command processor may only count, interrupt, halt and write the arena.
+// CpHarness: a VF for fuzzing its command processor. Memory is a small arena that repeats through
+// the whole address space, so that random addresses find memory. Addresses with bit 47 fault. The
+// input is copied into the arena and into the ring of one queue. With any input, the command
+// processor may only count, interrupt, halt and write the arena.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ using namespace softgpu;
 inline constexpr std::size_t kArena = 256 * 1024;
 inline constexpr std::uint64_t kRing = 64 * 1024;
 inline constexpr std::uint32_t kRingDwords = 4096;
-inline constexpr std::uint32_t kInstructions = 64;  // of a group, each time a worker takes it
+inline constexpr std::uint32_t kInstructions = 64;  // limit of a group each time a worker takes it
 
 class RepeatingPort final : public mem::Port {
 public:
@@ -55,8 +55,7 @@ private:
 
 class CpHarness final : public cp::Services, isa::MessageSink {
 public:
-    /// `memory` is copied to address 0, `packets` into the ring; both are cut where the next
-    /// begins.
+    /// Copies `memory` to address 0 and `packets` into the ring; each is cut to the space it has.
     CpHarness(std::span<const std::uint8_t> memory, std::span<const std::uint8_t> packets) {
         const std::size_t in_ring = std::min<std::size_t>(packets.size(), kRingDwords * 4);
         std::memcpy(arena_.data(), memory.data(), std::min<std::size_t>(memory.size(), kRing));
@@ -65,7 +64,7 @@ public:
     }
 
     enum class Kind : std::uint8_t { Kiq, User, Aql };
-    /// Puts a queue on the hardware by registers, its ring full of input.
+    /// Maps a queue by registers; its ring holds the packets.
     void start(Kind kind) {
         const std::uint32_t size = 11;  // 2 << 11 dwords
         const bool is_kernel = kind == Kind::Kiq;
@@ -86,7 +85,7 @@ public:
         write(REG_GC_CP_HQD_PQ_WPTR_LO, low32(units));
         write(REG_GC_CP_HQD_ACTIVE, 1);
     }
-    /// A bounded time of life, with time passing and a world switch in the middle.
+    /// Runs the queue for a bounded time, with a world switch in the middle, and then dequeues it.
     void live() {
         constexpr int kSteps = 64;
         for (int i = 0; i < kSteps; ++i) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The XML of libvirt domains, as the hook and `vgpuctl attach-xml` read it. The first byte of the
-// input says which VFs are added to the domain that follows. Whatever comes: a mistake is named in
-// few words; VFs that are added are the VFs that are read; to add them twice is to add them once;
-// to remove them leaves none, and no text that makes the hook look for VFs.
+// Fuzzes the reading and editing of a libvirt domain's XML, as the hook and `vgpuctl attach-xml` do
+// it. The first byte of the input says which VFs are added to the domain that follows. For any
+// input, errors have short texts, the VFs that were added are read back, adding them twice is the
+// same as adding them once, and removing them leaves no VF.
 #include "cli/domain_edit.h"
 
 #include <cstdint>
@@ -23,7 +23,7 @@ void require(bool is_true) {
     if (!is_true) std::abort();
 }
 
-/// What a function of the domain returns; none if it refuses, in few words.
+/// The result of `function`; none if it throws XmlError, which must have a short text.
 template <typename Function> auto unless_refused(const Function& function) {
     std::optional<decltype(function())> result;
     try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// GPUVM fed with page tables and addresses of a hostile guest. Whatever they say, an address that
-// comes out lies in the VF's own VRAM or in bus memory its client mapped.
+// Fuzzes GPUVM with page tables and addresses of a hostile guest. Every translated address must lie
+// in the VF's own VRAM or in bus memory that its client mapped.
 //
-// Input: 10-byte records {table slot, index, u64 entry} until a record with slot 0xff, then 9-byte
-// probes {access, u64 address}.
+// Input: a byte with the depth, then 10-byte records {table slot, index, u64 entry} until a record
+// with slot 0xff, then 9-byte probes {access, u64 address}.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

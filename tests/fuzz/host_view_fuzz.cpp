@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Anything a VM and the clients of the functions' sockets can do to the host view. The input is a
-// list of Steps; half of the inputs (byte 0, bit 0) begin with a card whose bridges and BARs are
-// set up, so that accesses reach functions. After each step nobody may have a function that is not
-// his: what the bus has attached is enabled and masters the bus, BAR handlers see their BARs only.
+// Fuzzes the host view with all that a VM and the clients of the functions' sockets can do. The
+// input is a list of Steps. If bit 0 of byte 0 is set, bridges and BARs of the card are set up
+// first, so that accesses reach functions. After each step, a VF that is attached to the bus must
+// be enabled. BAR handlers may see only accesses within their BARs.
 #include <linux/pci_regs.h>
 #include <spdlog/spdlog.h>
 
@@ -52,7 +52,7 @@ pci::BarHandler bar_of(std::uint64_t bytes) {
             }};
 }
 
-/// A function whose owner counts: attached and detached take turns.
+/// A function whose owner checks that attached() and detached() alternate.
 class Card final : public pci::FunctionOwner, public pci::DmaSink {
 public:
     explicit Card(pci::FunctionSpec spec) : function(std::move(spec), *this, *this) {
@@ -223,7 +223,7 @@ void World::check() {
         const Card& vf = *vfs[i];
         require(vf.is_attached == vf.function.reach().has_value());
         if (vf.function.reach() != pci::Reach::Bus) continue;
-        // by its first BAR access already, before it is made bus master
+        // a VF is attached by its first BAR access, before it is made bus master
         require(has_pf && sriov.is_enabled && i < sriov.num_vfs);
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Machine code from a guest: the input is a program. Whatever it is, it may change only its own
-// wave, its LDS and mapped memory, the same in both tiers; decoding and printing must take any
-// words.
+// Fuzzes machine code from a guest; the input is a program. Any program may change only its own
+// waves, their LDS and mapped memory, and both tiers must give the same result. The decoder and the
+// disassembler must accept any words.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ using namespace vgpu::softgpu;
 constexpr std::uint64_t kBase = 0x10000;
 constexpr std::size_t kArena = 64 * 1024;
 
-/// A few pages at kBase, readable, writable and executable.
+/// 64 KiB at kBase, readable, writable and executable.
 class ArenaPort final : public mem::Port {
 public:
     explicit ArenaPort(const std::atomic<std::uint64_t>& epoch) : Port(epoch), arena_(kArena) {}
@@ -101,7 +101,7 @@ std::vector<std::byte> saved(const isa::Workgroup& group) {
     return stream;
 }
 
-/// Both tiers end alike, with the same registers, LDS and memory.
+/// Checks that the translator ends like the interpreter, with the same registers, LDS and memory.
 void check_translator(const isa::DispatchSpec& spec, std::span<const std::byte> program,
                       const isa::RunResult& want, const std::vector<std::byte>& state,
                       const std::vector<std::byte>& memory) {

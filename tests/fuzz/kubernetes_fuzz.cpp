@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpu-dra reads from an API server. The first byte of the input says whether the answer that
-// follows is about a claim (found, not found, something else) or about the slices of this host.
-// Whatever comes: a refusal names the mistake; what a claim names can be a part of a path, and
-// becomes a CDI specification; slices that are read are those of this host.
+// Fuzzes what vgpu-dra reads from an API server. The first byte of the input says whether the
+// answer that follows is about a claim (found, not found, error) or about the slices of this host.
+// For any input, an error has a text, and the names in a claim that is read are valid in paths and
+// give a CDI specification.
 #include "daemon/engines/kubernetes/cdi.h"
 #include "daemon/engines/kubernetes/names.h"
 #include "daemon/engines/kubernetes/slices.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The lines that vgpud reads from vgpu-libvirt: the input is such lines. Whatever comes: names of
-// domains are known or empty, and an owner that is described was named by a line.
+// Fuzzes the lines that vgpud reads from vgpu-libvirt. For any lines, names of domains are
+// printable and not longer than the input, and only libvirt's owners are described.
 #include "daemon/service/owners/domains.h"
 #include "daemon/service/words.h"
 #include "tests/unit/daemon/fake_vm_sockets.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Mailbox under any order of accesses from both sides. The input is a list of {what, value} bytes;
-// after each the box is compared with an independent model of the handshake, and at the end saved
-// and loaded.
+// Fuzzes the mailbox with any order of accesses from both sides. The input is a list of {what,
+// value} bytes. After each access, the mailbox is compared with an independent model of the
+// handshake; at the end it is saved and loaded.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -23,7 +23,7 @@ void require(bool is_true) {
     if (!is_true) std::abort();
 }
 
-/// What both sides must see, kept by the rules of the handshake alone.
+/// The state that both sides must see by the rules of the handshake.
 struct Model {
     bool is_to_pf_valid = false;
     bool is_to_pf_taken = false;
@@ -79,7 +79,7 @@ struct Box {
             mailbox.pf_write(dword, value);
         }
     }
-    /// The words of the messages, and a SAVE and RESTORE, change nothing.
+    /// Checks that reading the mailbox's words and saving and loading it change nothing.
     void check_whole() {
         std::vector<std::byte> stream, again;
         Writer out(stream), out_again(again);

@@ -19,7 +19,7 @@ def write(target, name, data):
     path.write_bytes(data)
 
 
-# --- sdma: a byte of how (16: the kernel's ring), then packets
+# --- sdma: a byte (budget; 16: the kernel's ring), then packets
 SCRATCH = 0xC040 * 4  # byte offset of the register that changes while a packet waits
 MEM = 1 << 31
 EQUAL, NOT_EQUAL = 3 << 28, 4 << 28
@@ -68,7 +68,7 @@ sdma("kernel-vram-poll", KERNEL, *at_vram(poll(MEM | EQUAL, 0, 0x5555, FOREVER))
 sdma("kernel-vram-indirect", KERNEL, *at_vram(INDIRECT), *TRAP, *STAMPS)
 sdma("kernel-user-indirect", KERNEL, 4 | 8 << 16, 0, 0, 16, 0, 0, *TRAP)
 
-# --- uapi: messages of how, length, operation, bytes
+# --- uapi: messages of flags, length, operation, bytes
 HEAD, WELL_FORMED, LONG, GUEST, DEVICE, VERY_LONG, VF = 1, 4, 8, 16, 32, 64, 128
 FAULT, FLR_HANGS, GONE, BACK, ATTACH, INTERRUPTS = range(6)
 GET_INFO, RELEASE, CONTROL, DUMP = 1, 4, 6, 14
@@ -133,7 +133,7 @@ write("agent", "conversation", b"\n" + line("valid/vf-agent-hello") + welcomed +
       line("valid/vf-agent-status") + line("valid/vf-agent-result"))
 
 
-# --- state: a byte of how, then a file or damage to one (state_fuzz.cpp)
+# --- state: a byte of flags, then a file or damage to one (state_fuzz.cpp)
 GPU, APPLY, DAMAGED_GPU, DAMAGED_APPLY = range(4)
 
 
@@ -152,7 +152,7 @@ state("apply-empty", APPLY, b'{"schema": "vgpud-apply", "version": 1}')
 state("damaged-gpu", DAMAGED_GPU, bytes([0, 90, 1, 1, 0, 2]))
 state("cut-apply", DAMAGED_APPLY, bytes([255, 255, 0]))
 
-# --- domain: a byte of which VFs are added, then the XML of a domain (domain_fuzz.cpp)
+# --- domain: a byte that chooses the added VFs, then the XML of a domain (domain_fuzz.cpp)
 NAMESPACE = "xmlns:vgpu='urn:vgpu:libvirt:1'"
 QEMU = "xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'"
 HEAD_OF_DOMAIN = "<name>vm1</name><uuid>4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10</uuid>"
@@ -196,7 +196,7 @@ write("libvirt", "all", lines({"domains": [VM, VM | {"uuid": UUID.replace("4", "
 write("libvirt", "removed", lines({"domains": [VM]}, {"removed": UUID}, {"lost": "no connection"}))
 write("libvirt", "control-letters", lines({"domain": VM | {"name": "a\x1b[2Jb\u00e9" * 40}}, {"domains": [1, {}]}))
 
-# --- slurm: a byte of what the text is (slurm_fuzz.cpp), then the text
+# --- slurm: a byte for the kind of text (slurm_fuzz.cpp), then the text
 GRES, JOB, QUEUE, NODE, STEPS, NAMES = range(6)
 
 
@@ -216,7 +216,7 @@ slurm("hosts", NAMES, "m[1-2]-n[1-10],n[1-20],n017")
 slurm("cluster", NAMES, "# slurm.conf\n ClusterName = lab # ours\n")
 slurm("owner", NAMES, "slurm:lab:17.2")
 
-# --- kubernetes: a byte of what the answer is about (kubernetes_fuzz.cpp), then JSON
+# --- kubernetes: a byte for the subject of the answer (kubernetes_fuzz.cpp), then JSON
 FOUND, MISSING, FAILED, SLICES = range(4)
 DEVICE = {"request": "gpu/small", "driver": "gpu.vgpu.org", "pool": "worker-1", "device": "gpu0-vf1"}
 CLAIM = {"kind": "ResourceClaim", "metadata": {
@@ -248,7 +248,7 @@ SLICE = {"metadata": {"name": "worker-1-gpu.vgpu.org-0", "resourceVersion": "7"}
             "taints": [{"key": "vgpu.org/state", "value": "pf-lost", "effect": "NoSchedule"}]}]}}
 kubernetes("slices", SLICES, {"kind": "ResourceSliceList", "items": [SLICE]})
 
-# --- stream: a byte of what is wrong with the head, then sections (stream_fuzz.cpp)
+# --- stream: a byte of errors of the head, then sections (stream_fuzz.cpp)
 STATE, VRAM, ZERO, END = range(1, 5)
 GIVEN_OFFSET, GIVEN_BYTES, DAMAGED, CUT, IN_MIB, REST = 1, 2, 4, 8, 16, 32
 
@@ -273,7 +273,7 @@ stream("elsewhere", b"\0", section(STATE, 0, 9), section(ZERO, GIVEN_OFFSET, 64,
 stream("other-size", bytes([3, 18, 1]), section(STATE, 0, 9))
 stream("damaged-head", bytes([1, 60, 1]))
 
-# --- vf_state: records of how, place, value (vf_state_fuzz.cpp)
+# --- vf_state: records of flags, place, value (vf_state_fuzz.cpp)
 FROM_END, IN_REGISTERS, SHORTER, LONGER, WORD = 1, 2, 4 | 8, 8, 16
 
 
@@ -292,7 +292,7 @@ for place in (0, 40, 200, 1000, 5000):
 for example in sorted((EXAMPLES / "valid").glob("vgpu-scenario-*.json")):
     write("scenario", example.name.removeprefix("vgpu-scenario-").removesuffix(".json"), example.read_bytes())
 
-# --- recording: of short simulations, by a vgpuctl that is built
+# --- recording: recordings of short simulations, made by the built vgpuctl
 RECORDED = {
     "two": {"duration_ms": 30, "vfs": [{"count": 2}]},
     "contracts": {"duration_ms": 60, "vfs": [

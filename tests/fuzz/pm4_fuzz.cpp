@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets from a guest, in a privileged ring (scheduler packets and all) or in a user queue.
-// Input: a dword whose bit 0 chooses the ring, then the packets. The mutator makes headers of the
-// dwords where packets begin, so that mutations reach the handlers instead of ending at an opcode
-// that does not exist; one input in four stays as wild as it is.
+// Fuzzes PM4 packets from a guest, in a privileged ring (with scheduler packets) or in a user
+// queue. Input: a dword whose bit 0 chooses the ring, then the packets. The mutator changes the
+// dwords where packets begin into valid headers, so that mutations reach the handlers and do not
+// end at an unknown opcode. It leaves one input in four unrepaired.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ namespace {
 using namespace vgpu::softgpu;
 
 constexpr std::size_t kDword = sizeof(std::uint32_t);
-constexpr std::uint32_t kMoreBody = 8;  // dwords beyond the least that an open-ended packet gets
+constexpr std::uint32_t kMoreBody = 8;  // most dwords beyond min_body in a repaired packet
 
 struct Opcode {
     std::uint32_t opcode;
@@ -30,7 +30,7 @@ constexpr std::array kOpcodes = {
 #undef PM4
 };
 
-/// Body of the packet that `header` begins, if it is one the table knows; else of one it becomes.
+/// Makes `header` a header of the table, if it is not one; returns the dwords of the packet's body.
 std::uint32_t repair_header(std::uint32_t& header) {
     const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, header);
     const auto known = std::ranges::find(kOpcodes, opcode, &Opcode::opcode);

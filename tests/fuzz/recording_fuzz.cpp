@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Recordings of vgpuctl trace: a file of anybody's. Whatever comes: a refusal says where and why;
-// what is accepted can be replayed, by a schedule that it may have brought into any state, and
-// exported, and what is exported can be read. No terminal takes any of it for a command.
+// Fuzzes recordings of vgpuctl trace, which may come from anybody. For any file, an error says
+// where and why. A recording that is read can be replayed and exported, and the exports are valid.
+// No text has commands for a terminal.
 #include "daemon/simulator/recording_export.h"
 #include "daemon/simulator/scenario.h"
 #include "tests/support/hostile_recording.h"

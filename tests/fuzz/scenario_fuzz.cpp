@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Scenario files of vgpuctl simulate. Whatever comes: a refusal says why in few words, which no
-// terminal takes for a command; what is accepted is within what the simulator can run, which it
-// then does for a moment.
+// Fuzzes scenario files of vgpuctl simulate. For any file, an error has a short text without
+// commands for a terminal. The simulator can run a scenario that is read; small scenarios are run
+// for 2 ms.
 #include "daemon/simulator/scenario.h"
 
 #include "daemon/simulator/comparison.h"
@@ -26,7 +26,7 @@ void require(bool is_true) {
     if (!is_true) std::abort();
 }
 
-/// Cheap enough to be run for each input.
+/// True if the scenario is cheap enough to be run.
 bool is_small(const Simulation& setup) {
     return setup.vfs.size() <= kFewVfs && setup.changes.size() <= kFewChanges;
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// SDMA fed with the packets of a hostile process, or of a hostile kernel. The engine comes to rest
-// or makes bounded steps, what it saves it also loads, and the neighbour's VRAM and the PF's VRAM
-// stay what they were; so do the registers of the VF, which only its kernel may write.
+// Fuzzes SDMA with the packets of a hostile process or of a hostile kernel. The engine must stop or
+// make bounded steps, and must load what it saves. The VRAM of other VFs and of the PF must not
+// change, nor the registers of the VF if a process sent the packets.
 //
-// Input: the first byte sets the budget and who submits: a user queue, or with bit 4 the kernel's
-// ring in VMID 0 (SRBM_WRITE, register polls, HDP flushes and VMIDs of its choice are its own). The
-// rest is put into the ring and into the page that IBs may name. What a packet waits for changes
-// while it waits: time passes, and the input's dwords appear one after the other at VRAM offset 0
-// and in a register that polls can name.
+// Input: the first byte sets the budget. Its bit 4 chooses the kernel's ring in VMID 0, which may
+// use SRBM_WRITE, register polls, HDP flushes and any VMID; otherwise the packets are in a user
+// queue. The other bytes are put into the ring and to the start of VRAM, where IBs may lie. While a
+// packet waits, time passes, and the input's dwords appear one after the other at VRAM offset 0 and
+// in a register that polls can use.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -89,7 +89,7 @@ struct World {
         return registers_;
     }
 
-    /// One page per level and 1 MiB of identity; the guest may overwrite all of it.
+    /// Page tables with one page per level, which map 1 MiB 1:1; the guest may overwrite them.
     void build_tables() {
         constexpr std::uint64_t kFirst = 0x180000;
         set(REG_MMHUB_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + 2u * raw(kVmid),
@@ -126,7 +126,7 @@ struct World {
         put(kMqd + 4 * SDMA_MQD_RB_BASE, low32(kRing >> 8));
         require(map_queue());
     }
-    /// What waits look at is not what it was.
+    /// Changes the time, memory and register that packets wait for.
     void go_on(std::uint32_t value) {
         clock.advance(std::chrono::microseconds(1));
         put(0, value);
@@ -156,8 +156,8 @@ void submit(World& world, Packets packets) {
     world.engine->doorbell(kDoorbell, packets.size() / 4 * 4);
 }
 
-/// Steps until nothing is left, a waiting queue included; a user queue is taken off and put back
-/// now and then.
+/// Steps until the engine is idle, at most kMaxSteps times; unmaps and maps a user queue at every
+/// eighth step.
 void run(World& world, std::uint32_t budget, Packets packets, bool is_kernel) {
     for (int i = 0; i < kMaxSteps; ++i) {
         const auto result = world.engine->step({budget, 4});
@@ -200,7 +200,8 @@ void run_user(std::uint32_t budget, Packets packets) {
     submit(world, packets);
     run(world, budget, packets, false);
     world.check_stream();
-    // Half a megabyte: too much for every input, and nothing ever puts a changed register back.
+    // The registers are half a megabyte, too much to compare for every input. A changed register
+    // stays changed, so that a later run finds it.
     static unsigned runs = 0;
     world.set(kPolledRegister, 0);
     if (++runs % 64 == 0) require(world.saved_registers() == registers);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpu-slurm reads: the output of Slurm's programs, with names and paths that users choose.
-// The first byte of the input says what the rest is. Whatever comes: a refusal names the mistake in
-// few words; a GRES list that is written is read as the same numbers; an owner is one job.
+// Fuzzes what vgpu-slurm reads: the output of Slurm's programs, with names and paths that users
+// choose. The first byte of the input says which output the rest is. For any input, an error has a
+// short text, a GRES list that is written is read with the same numbers, and an owner belongs to
+// one job.
 #include "daemon/engines/slurm/jobs.h"
 #include "daemon/engines/slurm/texts.h"
 

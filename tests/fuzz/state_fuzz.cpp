@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud's state files. The first byte of the input says which file the rest is: that of a GPU, its
-// copy, or that of the apply; as it is, sealed with a checksum of its own, or as damage (offset and
-// value) to a sound one. Whatever comes: what is read can be written and read again, a GPU whose
-// file is refused is read-only, says so and can be recovered, the other GPU goes on, and damage
-// gives the state that was, or a refusal.
+// Fuzzes vgpud's state files. Bit 0 of the first byte of the input chooses the file of the apply
+// instead of that of a GPU. The rest is the file, which gets a valid checksum; with bit 1 it is
+// damage (offset and value) to a sound file. For any input, a state that is read can be written and
+// read again. A GPU whose file is refused is read-only, reports a condition and can be recovered;
+// the other GPU is not affected. A damaged file gives the former state or an error.
 #include "daemon/service/state/crc32c.h"
 #include "daemon/service/state/record_json.h"
 #include "daemon/service/state/store.h"
@@ -65,7 +65,7 @@ ApplyIntent some_apply() {
     return {.label = "x", .after = {{.gpu = "gpu0"}}, .before = {}};
 }
 
-/// Two GPUs and an apply; the copy of gpu0 is one change older.
+/// Valid files of two GPUs and an apply; the copy of gpu0 is one change older.
 Memory sound() {
     Memory memory;
     memory.files = {
@@ -98,7 +98,7 @@ void check_recovery(Memory memory) {
     for (const auto& [id, problem] : store.problems()) require(problem.id == ErrorId::StateNewer);
 }
 
-/// `is_damage`: nobody has sealed it, so it is the state that was, or refused.
+/// `is_damage`: the file has no valid checksum, so the state must be the former one, or an error.
 void check(Memory memory, bool is_damage) {
     StateStore store(memory);
     store.load();
@@ -132,7 +132,7 @@ std::string damaged(std::string file, std::string_view bytes) {
     return file;
 }
 
-/// With the right checksum, if it is JSON.
+/// `bytes` with the right checksum, if they are a JSON object.
 std::string sealed(const std::string& bytes) {
     auto json = nlohmann::json::parse(bytes, nullptr, false);
     if (!json.is_object()) return bytes;

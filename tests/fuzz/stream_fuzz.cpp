@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// RESTORE of a VF from a stream of anybody's (core/vf/restore.c). The input describes the stream:
+// Fuzzes RESTORE of a VF from a stream that may come from anybody (core/vf/restore.c). Input:
 //
-//   a byte      bits of Head: what is wrong with the head, which is that of this VF otherwise
-//   sections    each a byte of kind, a byte of bits of Section, two bytes that say how long it is,
-//               and what these bits make the fuzzer choose itself
+//   a byte      bits of Head: what is wrong with the head of the stream
+//   sections    each is a byte of kind, a byte with bits of Section, two bytes of length, and the
+//               values that these bits say are in the input
 //
-// Checksums are right unless a bit says otherwise, so that the checks behind them are reached.
-// Whatever comes: RESTORE succeeds exactly if the stream was the whole VF, its message says what
-// was wrong, the memory of the stream is free again, and the VF that is reset afterwards is well.
+// Checksums are right unless a bit says otherwise, so that the checks behind them are reached. For
+// any stream, a RESTORE that fails has a message, the memory of the stream is freed, a VF whose
+// RESTORE succeeds can be resumed, and no VF ends in MISMATCH.
 #include "pf-driver/core/vf/stream.h"
 #include "tests/unit/core/rig.h"
 
@@ -126,7 +126,7 @@ private:
     std::vector<std::uint8_t> bytes_;
 };
 
-/// A paused VF of 16 MiB, again for each input. Time passes, so that no limit of the guard is met.
+/// Makes VF1 a paused VF for each input. Time passes, so that no limit of the guard is reached.
 void prepare(Rig& rig) {
     static_cast<void>(rig.control(kVf, VGPU_PF_RESET));
     for (int i = 0; i < 100 && rig.vf(kVf).state == VGPU_PF_VF_RESETTING; ++i)
@@ -159,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     stream.add_head(in);
     for (int sections = 0; sections < 32 && !in.is_over(); ++sections) stream.add_section(in);
     const std::vector<std::uint8_t> made = stream.bytes();
-    rig.gpu.stream_in.assign(made.begin(), made.end());
+    rig.gpu.stream_in.assign(made);
     const std::size_t bytes = rig.gpu.stream_in.size();
     vgpu_pf_stream restore{sizeof(restore), kVf, 0, 0, 0};
     const int error = rig.request(VGPU_PF_OP_RESTORE, restore);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests of the uapi from an unknown client: any sequence of messages, with and without a good
-// head, on a device that works, and what guests do meanwhile. The input is cut into messages; time
-// passes between them. Whatever comes, the server must answer or drop the client, and no VF may end
-// in MISMATCH. Input whose first byte has bit 7 set finds VF1 in the run table, with work to do.
-// What happens to the device is part of the input too: it hangs a world switch of a VF (answered by
-// an FLR, or by the reset of the whole device if that does not end), it goes away and comes back
-// with or without its state, and clients attach to VFs and leave them.
+// Fuzzes the uapi with any sequence of messages from an unknown client, with and without a valid
+// head, and with what guests and the device do meanwhile. The input is cut into messages; time
+// passes between them. For any input, the server must answer or drop the client, and no VF may end
+// in MISMATCH. If bit 7 of the first byte is set, VF1 is in the run table and has work. The input
+// also says what happens to the device. It hangs in a world switch of a VF, so that the core resets
+// the VF, or the whole device if the FLR does not end. It goes away and comes back with or without
+// its state. Clients attach to VFs and detach from them.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -86,7 +86,7 @@ public:
         pump();
     }
 
-    /// What a VF's guest can do meanwhile; without it no VF would ever be ready to run.
+    /// An act of a VF's guest; without such acts no VF would be ready to run.
     void act_as_guest(std::uint8_t event, std::span<const std::uint8_t> body) {
         constexpr std::uint64_t kWork = 5 * vgpu::simulator::kMs;
         const std::uint32_t vf = 1u + (body.empty() ? 0 : body[0] % 2u);
@@ -106,7 +106,7 @@ public:
         pump();
     }
 
-    /// What can become of the device and of its clients.
+    /// A mishap of the device, or a change of its clients.
     void act_as_device(std::uint8_t what, std::span<const std::uint8_t> body) {
         constexpr std::array kSteps{GPUIOV_CMD_IDLE, GPUIOV_CMD_SAVE, GPUIOV_CMD_LOAD,
                                     GPUIOV_CMD_RUN};
@@ -136,13 +136,13 @@ public:
         pump();
     }
 
-    /// Until hangs have been noticed and resets have run out of time.
+    /// Waits until hangs are noticed and resets have run out of time.
     void wait_long() {
         gpu_.run_for(1500 * vgpu::simulator::kMs);
         pump();
     }
 
-    /// Long enough for scrubs and quanta, and for a timeout when it comes often.
+    /// Waits long enough for scrubs and quanta; several waits are long enough for a timeout.
     void wait() {
         gpu_.run_for(50 * vgpu::simulator::kMs);
         pump();
@@ -186,9 +186,9 @@ private:
     int socket_ = -1;
 };
 
-constexpr std::uint32_t kOperations = 20;  // a few more than there are
+constexpr std::uint32_t kOperations = 20;  // a few more than exist
 
-/// How a message is made of the input's bytes.
+/// Bits that say how the input's bytes become a message.
 constexpr std::uint8_t kHasHead = 1 << 0;
 constexpr std::uint8_t kHasFd = 1 << 1;
 constexpr std::uint8_t kIsWellFormed = 1 << 2;
@@ -213,13 +213,14 @@ void fit_provision(vgpu_pf_provision& request) {
     request.reserved = 0;
 }
 
-/// Also of the references to a VF, which have the same beginning.
+/// Also fits references to a VF, which begin with the same members as vgpu_pf_control.
 void fit_control(vgpu_pf_control& request) {
     request.generation %= 2;
     request.action %= 8;
 }
 
-/// A contract that may be one; `seed` has a bit for each part and for a value just outside.
+/// A contract that may be valid. Bits of `seed` choose its parts and their values, some of which
+/// are just out of range.
 vgpu_pf_contract contract_of(std::uint64_t seed) {
     constexpr std::uint64_t kMs = 1'000'000;
     vgpu_pf_contract contract{};
@@ -252,7 +253,7 @@ void fit_run_table(vgpu_pf_run_table& table) {
     for (std::uint32_t i = 0; i < table.count; ++i) table.entries[i] = {1 + i % 2, kQuantumUs};
 }
 
-/// The struct of `op` in its exact size; its second dword, most often a VF, is one that exists.
+/// The struct of `op` in its exact size. Its second dword, most often a VF, is 0, 1 or 2.
 std::vector<std::uint8_t> well_formed(std::uint32_t op, std::span<const std::uint8_t> body) {
     std::vector<std::uint8_t> out(body.begin(), body.end());
     const vgpu_pf_op_traits* traits = vgpu_pf_request_traits(op);
@@ -288,7 +289,7 @@ template <typename Struct> void request(Target& target, std::uint32_t op, const 
     target.wait();
 }
 
-/// VF1 with a unit of VRAM, its guest's driver loaded, work, and a run table that names it.
+/// Gives VF1 a unit of VRAM, a loaded driver, work and a run table.
 void prepare(Target& target) {
     constexpr std::array<std::uint8_t, 2> kSays = {0, 0};
     constexpr std::array<std::uint8_t, 2> kAcknowledges = {0, 1};
@@ -312,7 +313,8 @@ void prepare(Target& target) {
 
 }  // namespace
 
-/// Each message: a byte of how, two of length, one of operation, then its bytes.
+/// Input: messages. Each is a byte `how`, two bytes of length, a byte of the operation, and the
+/// message's bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Target target;
     std::span<const std::uint8_t> rest(data, size);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The device state of a VF in a stream of anybody's (RESTORE), and the life of the VF after it. The
-// sound stream is that of a VF whose queues wait and whose waves run. The input damages it:
+// Fuzzes the loading of a VF's device state from a stream that may come from anybody (RESTORE), and
+// runs the VF afterwards. The sound stream is that of a VF whose queues wait and whose waves run.
+// The input damages it:
 //
-//   records of 4 bytes   how, two bytes of place, value
+//   records of 4 bytes   flags, two bytes of place, value
 //
-// The blocks behind the registers have most of what a stream can say, so that places count from the
-// end of the registers, or from the end of the stream; some go into the registers. Whatever comes:
-// a stream that is refused leaves the VF as a new owner gets it; one that is accepted can be saved
-// and loaded again after the VF has lived on, and only the VF's own VRAM has changed.
+// Most of the interesting state is behind the registers. A place therefore counts from the end of
+// the registers, from the end of the stream, or, with a bit, from the start of the registers. For
+// any damage, a refused stream leaves the VF as a new owner gets it. After an accepted stream and
+// some time on the engine, the VF can be saved and loaded again, and only its own VRAM has changed.
 #include "pf-driver/hw/aql.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/pm4.h"
@@ -33,7 +34,7 @@ constexpr std::uint64_t kVfBytes = 2ull << 20;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kRing = 0x20000, kSdmaRing = 0x30000, kCode = 0x40000, kSave = 0x80000;
 constexpr std::uint32_t kSdmaRingLog2 = 12;
-constexpr std::uint32_t kInstructions = 64;  // of a group, each time a worker takes it
+constexpr std::uint32_t kInstructions = 64;  // limit of a group each time a worker takes it
 constexpr int kSteps = 24;
 
 using Stream = std::vector<std::byte>;
@@ -60,19 +61,19 @@ public:
         registers_bytes_ = bytes_of_registers();
     }
 
-    /// As a new owner gets the VF, with the memory that the sound stream refers to.
+    /// Makes the VF as a new owner gets it, with the memory that the sound stream refers to.
     void clear() {
         require(device_->scrub(DeviceOffset{kUnit}, Bytes{kVfBytes}).has_value());
         blocks_->reset(ResetScope::NewOwner);
         write_memory();
     }
-    /// A compute queue whose kernel never ends, and a copy queue that waits for memory.
+    /// Starts a compute queue whose kernel never ends, and a copy queue that waits for memory.
     void make_busy() {
         start_compute();
         start_copies();
         live();
     }
-    /// Packets, groups and time.
+    /// Runs packets and groups and lets time pass.
     void live() {
         for (int i = 0; i < kSteps; ++i) {
             (void)blocks_->cp.step();
@@ -90,7 +91,7 @@ public:
         blocks_->save(out);
         return stream;
     }
-    /// All of the stream, or nothing.
+    /// Loads all of the stream; false and a reset VF if that fails.
     [[nodiscard]] bool load(const Stream& stream) {
         Reader in(stream);
         const bool is_loaded = blocks_->load(in).has_value() && in.remaining() == 0;

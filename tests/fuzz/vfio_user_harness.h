@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// One hostile client against a real session with a real PCI function: `input` is what the client
-// sends. Byte 0 chooses the surroundings (bit 0: PF instead of VF, bit 1: VERSION has been agreed,
-// bit 2: decoding and bus mastering are on, bit 3: an eventfd and bit 4: a memfd comes with the
-// first byte); the rest is the byte stream. Shared by the fuzzer and by the unit test that replays
-// messages and their mutations.
+// serve_input(): one hostile client against a real session with a real PCI function. Byte 0 of the
+// input chooses the setup. Bit 0: a PF instead of a VF. Bit 1: VERSION has been agreed. Bit 2:
+// decoding and bus mastering are on. Bit 3: an eventfd comes with the first byte. Bit 4: so does a
+// memfd. The client sends the other bytes. The fuzzer uses serve_input(), and so does the unit test
+// that replays messages and their mutations.
 #pragma once
 
 #include <fcntl.h>
@@ -53,7 +53,8 @@ inline pci::BarHandler zeroes() {
 }
 
 inline std::vector<std::byte> version_message() {
-    constexpr std::string_view kText = R"({"capabilities":{"max_msg_fds":16}})";
+    constexpr std::string_view kText =
+        R"({"capabilities":{"max_msg_fds":16,"write_multiple":true}})";
     std::vector<std::byte> message(sizeof(Header) + sizeof(Version) + kText.size() + 1);
     store(std::span(message), 0,
           Header{.command = static_cast<std::uint16_t>(Command::Version),
@@ -95,7 +96,7 @@ private:
     OwnedFd socket_;
 };
 
-/// Serves what the client has sent, as the server's loop would.
+/// Serves all that the client has sent, as the server's loop would.
 inline void serve(Session& session, HostileClient& client) {
     int waiting = 1;
     while (session.state() != Session::State::Closed && (waiting > 0 || session.has_backlog())) {

@@ -41,7 +41,10 @@ int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint
 	return vgpu_pf_device_write(pf, reg + vf->number * HW_VGPU_BANK_STRIDE, value);
 }
 
-/* Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: all ones if the device is gone. */
+/*
+ * Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: the value; all ones if the device is
+ * gone.
+ */
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
 {
 	uint64_t low = vgpu_pf_device_read_bank(pf, vf, reg_lo);
@@ -92,7 +95,7 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/* End an untrusted device's access to host memory; the platform restores it before an attach. */
+/* End the PF's access to host memory, until the platform attaches the device again. */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;
@@ -155,7 +158,7 @@ static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *devi
 	return 0;
 }
 
-/* fails if a value is all ones, which no device has: the device is gone */
+/* no property of a device is all ones; if one reads all ones, the device is gone */
 static int read_properties(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
@@ -195,7 +198,10 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	return error ? error : check_resources(pf, device);
 }
 
-/* Read the device's clock, which stamps the run log and RUN events. Return: ns. */
+/*
+ * Read the device's clock, which stamps the run log and RUN events. Return: ns; all ones if the
+ * device is gone.
+ */
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf)
 {
 	uint64_t low = vgpu_pf_device_read(pf, REG_VGPU_TIME_NS_LO);

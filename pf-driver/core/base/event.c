@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The event ring: memory shared with clients, which map it read-only; the core is the only writer.
- * The core writes the seq of an entry last, so that a reader that sees the seq sees the whole
- * entry. While an entry is overwritten, its seq is 0.
+ * The event ring is memory that the core writes and that clients map read-only. The core writes the
+ * seq of an entry last, so that a reader that sees the seq sees the whole entry. While an entry is
+ * overwritten, its seq is 0.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -36,11 +36,11 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 	pf->events.seq = 1;
 }
 
-/* Append an event; seq and table_generation are set, and a time_ns of 0 becomes now. */
+/* Append an event with the next seq and the table_generation in force; time_ns 0: now. */
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
-	/* computed again: the core does not rely on memory that it shares with clients */
+	/* not head->entries: the core does not rely on memory that it shares with clients */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
 	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];
 	struct vgpu_pf_event copy = *event;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Rate limit on the events HANG, RESET_DONE and GUEST_ERROR, and on log lines, if a guest causes
- * them. For each VF, the first 24 of each minute are written; the event UNREPORTED reports the
- * number of the others. For a VF in quarantine, none is written or counted.
+ * Rate limit on what a guest can cause: the events HANG, RESET_DONE and GUEST_ERROR, and log lines
+ * about failed world switches and missed time limits. For each VF, the core writes the first 24
+ * events and lines of a minute. The event UNREPORTED has the number of events and lines that were
+ * left out. For a VF in quarantine, the core neither writes nor counts any.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -11,8 +12,8 @@
 
 /*
  * Check whether an event or a log line that a guest caused may be written. Return: false if the VF
- * is in quarantine, or if the limit of this minute is used up. In the latter case the event or line
- * is counted for the event UNREPORTED.
+ * is in quarantine, or if the limit of this minute is used up. If the limit is used up, the event
+ * UNREPORTED will count the event or line.
  */
 bool vgpu_pf_notify_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

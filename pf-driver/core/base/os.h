@@ -8,9 +8,9 @@
  *
  * The platform calls one function of the core at a time (pf.h names the exceptions, which only
  * read), so the core needs no locks. The core never sleeps: to wait, it arms the one timer and
- * returns. It allocates only DMA memory, through dma_alloc(). A service returns -ENODEV if the
- * device is gone; the platform then calls vgpu_pf_surprise_remove(). Services never call back into
- * the core.
+ * returns. It allocates only DMA memory, through dma_alloc(). A service that accesses the device
+ * returns -ENODEV if the device is gone; the platform then calls vgpu_pf_surprise_remove().
+ * Services never call back into the core.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -57,15 +57,15 @@ struct vgpu_os_dma {
  * @dma_alloc: allocate memory that the device can reach
  * @dma_free: free memory of dma_alloc()
  * @now_ns: read CLOCK_MONOTONIC
- * @timer_arm: set the one timer: vgpu_pf_timer() is called at or after deadline_ns; 0: disarm
+ * @timer_arm: have the platform call vgpu_pf_timer() at or after deadline_ns; 0: disarm the timer
  * @events_notify: wake the pollers of the event ring, which has new entries
  * @log: write one log line
  * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the platform
  *	will call vgpu_pf_stream_ready(); or another negative errno
  * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
  *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
- * @request_done: report the end of a request that returned -EINPROGRESS; its payload is filled in;
- *	error: 0 or negative errno; message: text of the error
+ * @request_done: report the end of a request that returned -EINPROGRESS and whose payload is now
+ *	filled in; error: 0 or negative errno; message: text of the error
  */
 struct vgpu_os_ops {
 	int (*config_read)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t *value);
@@ -86,7 +86,7 @@ struct vgpu_os_ops {
 };
 
 /**
- * struct vgpu_os - handle of the platform, which embeds it
+ * struct vgpu_os - handle of the platform, which embeds this struct
  * @ops: services
  */
 struct vgpu_os {

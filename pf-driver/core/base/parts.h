@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the lowest folder of the core: device access by name, texts, timers, events. They
- * call no function of another folder of the core. They are grouped by file; each function is
- * documented where it is defined.
+ * Functions of the lowest folder of the core: device access by name, texts, timers, events and
+ * replies. They call no function of another folder of the core. They are grouped by file; each
+ * function is documented where it is defined.
  */
 #ifndef VGPU_CORE_BASE_PARTS_H
 #define VGPU_CORE_BASE_PARTS_H
@@ -58,9 +58,9 @@ void vgpu_pf_timer_arm(struct vgpu_pf *pf);
 
 /* one call of an operation of the uapi, by a client or by the platform */
 struct vgpu_pf_call {
-	void *payload;
-	uint64_t token;
-	uint64_t client;
+	void *payload;	    /* the operation's struct */
+	uint64_t token;	    /* names the request in vgpu_os_ops.request_done() */
+	uint64_t client;    /* number of the client; 0: the platform itself */
 	struct vgpu_vf *vf; /* the VF that the payload names; NULL: none */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Replies to requests that returned -EINPROGRESS. The core collects them during a call and hands
- * them to the platform at the end of the call, when the checkpoint has been written.
+ * Replies to requests that returned -EINPROGRESS. The core collects them during a call. It hands
+ * them to the platform at the end of the call, after it has written the checkpoint.
  */
 #include "pf-driver/core/base/parts.h"
 

@@ -23,7 +23,7 @@ static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 	return vgpu_pf_timer_now(pf) + (delay_ns ? delay_ns : 1);
 }
 
-/* Set a deadline of the PF, in place of its previous one. */
+/* Set a deadline of the PF, in place of the previous deadline of this timer. */
 void vgpu_pf_timer_set(struct vgpu_pf *pf, enum vgpu_pf_timer_id id, uint64_t delay_ns)
 {
 	pf->timers.at_ns[id] = deadline(pf, delay_ns);
@@ -35,7 +35,7 @@ void vgpu_pf_timer_clear(struct vgpu_pf *pf, enum vgpu_pf_timer_id id)
 	pf->timers.at_ns[id] = 0;
 }
 
-/* Set a deadline of a VF, in place of its previous one. */
+/* Set a deadline of a VF, in place of the previous deadline of this timer. */
 void vgpu_pf_timer_set_vf(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_timer id,
 			  uint64_t delay_ns)
 {
@@ -48,7 +48,7 @@ void vgpu_pf_timer_clear_vf(struct vgpu_vf *vf, enum vgpu_vf_timer id)
 	vf->timers_ns[id] = 0;
 }
 
-/* Clear a deadline if it has passed. Return: true if so. */
+/* Clear a deadline if it has passed. Return: true if it had passed. */
 bool vgpu_pf_timer_expire(uint64_t *deadline_ns, uint64_t now)
 {
 	if (*deadline_ns == 0 || *deadline_ns > now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_vf has everything that the PF core knows about one VF. The comment of each sub-struct
- * names the files that own it. Other files write single members, mostly when they provision, pause,
- * restore, reset or release the VF.
+ * struct vgpu_vf has everything that the PF core knows about one VF. The comment before a
+ * sub-struct names the files to which this sub-struct belongs. Other files write single members,
+ * mostly when they provision, pause, restore, reset or release the VF.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -11,11 +11,7 @@
 #include "pf-driver/hw/mailbox.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
-/*
- * Life cycle events (control.c) in order of severity, the most severe last. inbox.c has the order
- * in which pending events are carried out. PAUSE and the events after it wait until the VF has
- * left the engine.
- */
+/* life cycle events (control.c); vf_events.def explains their order, which inbox.c uses */
 enum vgpu_vf_event {
 #define VF_EVENT(name) VGPU_VF_EVENT_##name,
 #include "pf-driver/core/base/vf_events.def"
@@ -26,8 +22,8 @@ enum vgpu_vf_event {
 /* inbox.c: pending events of the VF */
 struct vgpu_vf_inbox {
 	uint32_t events;		 /* one bit for each enum vgpu_vf_event */
-	uint8_t reasons[VGPU_VF_EVENTS]; /* enum vgpu_pf_reason */
-	enum vgpu_vf_event requested;	 /* the event that an operator requested */
+	uint8_t reasons[VGPU_VF_EVENTS]; /* reason of each event, enum vgpu_pf_reason */
+	enum vgpu_vf_event requested;	 /* the event that an operator requested; NONE: none */
 	uint64_t token;			 /* names the operator's request; 0: no reply is due */
 };
 
@@ -53,22 +49,24 @@ struct vgpu_vf_config {
 /* mailbox.c */
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
-	bool out_pending;  /* true if out waits until the guest has taken the previous message */
-	bool ack_expected; /* true if the driver has yet to acknowledge the message in its box */
-	uint32_t deferred_request;  /* the deferred request, enum mailbox_to_pf; 0: none */
-	uint64_t not_before_ns;	    /* when a throttled guest's message is read; 0: not set */
-	uint64_t messages, unknown; /* messages received; those with an unknown number */
+	bool out_pending;  /* true if out[] waits until the guest takes the message in the box */
+	bool ack_expected; /* true if the driver must still acknowledge the message in the box */
+	uint32_t deferred_request; /* the deferred request, enum mailbox_to_pf; 0: none */
+	uint64_t not_before_ns;	   /* until when the guard delays the guest's message; 0: not set */
+	uint64_t messages;	   /* messages received, with known and unknown numbers */
+	uint64_t unknown;	   /* messages received with an unknown number */
 };
 
 /* full_access.c */
 struct vgpu_vf_access {
 	bool granted; /* true if the guest's driver has full access, even while the VF is paused */
-	uint64_t count, timeouts;
+	uint64_t count;	   /* how often the driver got full access */
+	uint64_t timeouts; /* how often the driver did not release full access in time */
 };
 
 enum vgpu_vf_reset_stage {
 	VGPU_VF_RESET_NONE = 0,
-	VGPU_VF_RESET_WAIT_GUEST, /* the guest is notified; its READY_TO_RESET is awaited */
+	VGPU_VF_RESET_WAIT_GUEST, /* notify the guest, and wait for READY_TO_RESET */
 	VGPU_VF_RESET_WAIT_FLR,	  /* the device resets the function */
 };
 
@@ -78,17 +76,19 @@ struct vgpu_vf_reset {
 	enum vgpu_pf_reason reason;
 	bool flr_done;	   /* true if the FLR of this reset is done, by the core or by the client */
 	bool is_flr_known; /* true if the pending RESET is for an FLR that the client has done */
-	/* in this reset: true if FLR_NOTIFICATION was sent; true if READY_TO_RESET was received */
-	bool guest_notified, guest_ready;
-	bool renotified; /* true if the guest was notified a second time in this wait */
-	bool unanswered; /* true if the next READY_TO_RESET answers the last reset, too late */
+	bool guest_notified; /* true if FLR_NOTIFICATION was sent for this reset */
+	bool guest_ready;    /* true if READY_TO_RESET was received and is not answered yet */
+	/* true if the first half of WAIT_GUEST is over, with or without a second notification */
+	bool renotified;
+	bool unanswered; /* true if the next READY_TO_RESET is a late answer to the last reset */
 	uint32_t answer; /* mailbox request to answer when the reset is done; 0: none */
-	uint64_t deadline_ns;
+	uint64_t deadline_ns; /* WAIT_FLR: end of the time limit */
 	uint64_t started_ns;
-	uint64_t count, guest_count, hang_count;
+	uint64_t count;	      /* all resets */
+	uint64_t guest_count; /* resets for GUEST_REQUEST or GUEST_FLR */
+	uint64_t hang_count;  /* resets because a world switch failed */
 };
 
-/* scrub.c */
 enum vgpu_vf_scrub_stage {
 	VGPU_VF_SCRUB_NONE = 0,
 	VGPU_VF_SCRUB_STATE,  /* zero the device state of the VF */
@@ -97,61 +97,71 @@ enum vgpu_vf_scrub_stage {
 	VGPU_VF_SCRUB_DONE,   /* the VF waits for SCRUB_DURABLE */
 };
 
+/* scrub.c */
 struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
-	uint32_t next_unit; /* next unit of VRAM in this stage */
-	uint32_t failures;
-	uint64_t started_ns, verify_started_ns; /* start of the stages VRAM and VERIFY */
+	uint32_t next_unit; /* first unit of the range in progress, or where to look for the next */
+	uint32_t failures;  /* failed attempts of this scrub */
+	uint64_t started_ns;	    /* start of the stage VRAM */
+	uint64_t verify_started_ns; /* start of the stage VERIFY */
 };
 
-/* run/contract.c: the terms in force; state of the reservation and of the cap (a token bucket) */
+/*
+ * run/contract.c, run/gang.c: the terms in force; the state of the reservation or gang slots, and
+ * of the cap (a token bucket)
+ */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
-	bool is_awake;	   /* true if the VF had work when the reservation was last updated */
-	bool is_exhausted; /* true if the reservation waits for its next budget */
+	/* true if the VF had work when the core last updated the reservation, and has had since */
+	bool is_awake;
+	bool is_exhausted; /* true until the next budget comes, or the next gang slot begins */
 	bool is_throttled; /* true if the VF is skipped until it has tokens for a slice */
-	int64_t budget_ns; /* remaining budget of the reservation; negative after an overrun */
-	int64_t tokens;	   /* tokens of the cap, in millionths of a ns; negative after an overrun */
-	uint64_t deadline_ns;	     /* deadline of the budget */
+	/* rest of the reservation's budget, negative after an overrun; or rest of the gang slot */
+	int64_t budget_ns;
+	int64_t tokens; /* tokens of the cap, in millionths of a ns; negative after an overrun */
+	uint64_t deadline_ns;	     /* deadline of the budget, or end of the gang slot */
 	uint64_t filled_ns;	     /* the time up to which tokens have been added */
-	uint64_t cap_since_ns;	     /* when the cap was set */
-	uint64_t throttled_since_ns; /* since when the VF has work but is throttled; 0: it is not */
-	uint64_t throttled_ns;	     /* total of the earlier times with work but throttled */
+	uint64_t cap_since_ns;	     /* since when the VF has had a cap without a break */
+	uint64_t throttled_since_ns; /* since when the throttled VF has had work; 0: not now */
+	uint64_t throttled_ns;	     /* total of the earlier times with work while throttled */
 };
 
-/* run/share.c: the weight of the VF, and how far it has been served */
+/* run/share.c: the weight of the VF, and how far the VF has been served */
 struct vgpu_vf_share {
-	uint32_t weight;	 /* the weight in force; 0: none */
-	uint32_t table_weight;	 /* the weight in the table in force */
-	uint32_t priority_class; /* the priority class in the table in force */
+	uint32_t weight; /* the weight by which the VF is served now; 0: none */
+	/* the weight in the run table in force, by which the VF is served once that is safe */
+	uint32_t table_weight;
+	uint32_t priority_class; /* the priority class in the run table in force */
 	uint32_t slice_us;	 /* the slice length from which the VF's deadline is computed */
 	bool is_competing;	 /* true if the VF competes by weight: with work, or strict */
-	bool has_negative_lag; /* true if the VF has negative lag and no work; its weight counts */
-	bool was_by_weight;    /* true if the last run was not served from the reservation */
-	uint64_t received;     /* virtual time of its class up to which the VF has been served */
-	uint64_t remainder;    /* remainder of the last division that advanced received */
-	uint64_t early_ns;     /* service that was counted before the device logged its run */
+	/* true if the VF does not compete, but its weight counts until its negative lag is 0 */
+	bool has_negative_lag;
+	bool was_by_weight; /* true unless a reservation or gang slot served the last logged run */
+	uint64_t received;  /* virtual time up to which the VF has been served: R in share.c */
+	uint64_t remainder; /* rest when service was last divided by the weight */
+	uint64_t early_ns;  /* service that was charged before the device logged the run */
 };
 
 /* the files of run/: service received, and state of the VF between runs */
 struct vgpu_vf_service {
-	uint64_t ns;
-	uint64_t reserved_ns; /* part of ns that was served from the reservation */
+	uint64_t ns;	      /* all service */
+	uint64_t reserved_ns; /* part of the service that a reservation or gang slots gave */
 	uint64_t wave_instructions;
-	uint64_t switches;
-	uint64_t overruns, overrun_max_ns;
-	int64_t budget_ns;	   /* reserve section: budget left in this cycle */
-	uint64_t waiting_since_ns; /* start of the VF's wait with work; 0: it does not wait */
+	uint64_t switches; /* times the VF was put into the engine */
+	uint64_t overruns;
+	uint64_t overrun_max_ns;   /* longest overrun */
+	int64_t budget_ns;	   /* reserve section: budget left in this cycle of the run table */
+	uint64_t waiting_since_ns; /* start of the VF's wait with work; 0: the VF does not wait */
 	uint32_t quantum_us; /* last value written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
 /*
- * guard.c: the kinds of events that the guard counts, each in a sliding window (as in GIM, AMD's PF
- * driver); the order is that of guard_events[] in the uapi
+ * The kinds of events that the guard counts, each in a sliding window (as in GIM, AMD's PF driver).
+ * The order is that of guard_events[] in the uapi.
  */
 enum vgpu_guard_kind {
 	VGPU_GUARD_FLR = 0,	      /* resets */
-	VGPU_GUARD_EXCLUSIVE,	      /* requests for full access to load */
+	VGPU_GUARD_EXCLUSIVE,	      /* requests of a loading driver for full access */
 	VGPU_GUARD_EXCLUSIVE_TIMEOUT, /* time-outs of full access */
 	VGPU_GUARD_INTERRUPT,	      /* mailbox messages */
 	VGPU_GUARD_KINDS,
@@ -160,21 +170,23 @@ enum vgpu_guard_kind {
 #define VGPU_GUARD_RECORDS   128u
 #define VGPU_GUARD_LIMIT_MAX 64u
 
+/* guard.c, notify.c: what the guest caused, and the reaction to it */
 struct vgpu_vf_guard {
-	uint32_t limits[VGPU_GUARD_KINDS];
-	uint32_t level;			 /* reaction in force; guard.c lists the levels */
-	bool paused;			 /* true if the guard paused the VF, and will resume it */
-	uint32_t used[VGPU_GUARD_KINDS]; /* events counted so far */
-	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS]; /* times of the last events */
+	uint32_t limits[VGPU_GUARD_KINDS]; /* events in a window; UINT32_MAX: no limit */
+	uint32_t level;			   /* reaction in force; guard.c lists the levels */
+	bool paused;			   /* true if the guard paused the VF, and will resume it */
+	uint32_t used[VGPU_GUARD_KINDS];   /* events of each kind counted so far */
+	/* times of the last events of each kind */
+	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS];
 	uint32_t notified;   /* notify.c: events and log lines written in this minute */
 	uint64_t unreported; /* notify.c: events and log lines left out in this minute */
 };
 
 enum vgpu_vf_timer {
-	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, or end the wait for the guest */
+	VGPU_VF_TIMER_RESET = 0, /* poll the FLR, notify a silent guest again, or end the wait */
 	VGPU_VF_TIMER_ACCESS,	 /* end full access */
-	VGPU_VF_TIMER_ANSWER,	 /* answer the deferred request */
-	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take its message */
+	VGPU_VF_TIMER_ANSWER,	 /* answer the deferred request with FAIL */
+	VGPU_VF_TIMER_OUTBOX,	 /* stop waiting for the guest to take the message */
 	VGPU_VF_TIMER_THROTTLE,	 /* read the message of a throttled guest */
 	VGPU_VF_TIMER_GUARD,	 /* check whether the guard can lift its reaction */
 	VGPU_VF_TIMER_NOTIFY,	 /* end the minute of notify.c */
@@ -190,7 +202,10 @@ struct vgpu_vf {
 	enum vgpu_pf_reason last_error;
 	bool attached; /* true if a client has the function open */
 	struct vgpu_vf_config config;
-	/* number of entries of the VF's leaf tables in PF VRAM; all entries after them are zero */
+	/*
+	 * the VF's leaf tables in PF VRAM hold zeroes after this number of entries;
+	 * VGPU_TABLE_ENTRIES_UNKNOWN: the core does not know what the tables hold
+	 */
 	uint32_t table_entries;
 	struct vgpu_vf_inbox inbox;
 	struct vgpu_vf_control control;
@@ -202,7 +217,7 @@ struct vgpu_vf {
 	struct vgpu_vf_contract contract;
 	struct vgpu_vf_share share;
 	struct vgpu_vf_guard guard;
-	uint64_t timers_ns[VGPU_VF_TIMERS];
+	uint64_t timers_ns[VGPU_VF_TIMERS]; /* deadlines; 0: not set */
 };
 
 /* True if the VF owns resources of the device. */
@@ -211,7 +226,7 @@ static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
 }
 
-/* True if the VF may be in the engine, so that a hang may be its fault. */
+/* True if the VF may be in the engine, and so may be guilty of a hang. */
 static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Bulk operations of the device (scrub, verify, state, DMA). The device does one at a time; the
- * others wait in a queue. Nothing here blocks: a timer with a growing delay polls for the end of an
- * operation.
+ * Bulk operations of the device (scrub, verify, state, DMA). The device executes one operation at a
+ * time; further operations wait in a queue. A timer with a growing delay polls for the end of the
+ * operation, so no function of this file blocks.
  *
- * An abandoned operation (out of time, or the device was reset) may still be in progress on the
- * device. So the core keeps the memory of the operation and starts no other operation, until the
- * device reports the end of the operation or can no longer reach the host's memory.
+ * The core abandons an operation that takes too long, or that a reset of the device interrupts. The
+ * device may still execute this operation. So the core keeps the memory of the operation and starts
+ * no other operation, until the device reports the end or can no longer reach the host's memory.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -51,8 +51,9 @@ static void free_retained(struct vgpu_pf *pf)
 }
 
 /*
- * Reads the status of the operation: VGPU_OP_DONE, _BUSY or _REFUSED, or all ones if the status is
- * not known. After a start of the core, an operation of the previous core may still be in progress.
+ * Reads the status of the device's latest operation, which the previous core may have started. If
+ * this operation has ended, frees the memory that was kept for it. Returns VGPU_OP_DONE, _BUSY or
+ * _REFUSED, or all ones if the device does not answer.
  */
 static uint32_t read_status(struct vgpu_pf *pf)
 {
@@ -78,7 +79,7 @@ static void retain_memory(struct vgpu_pf *pf, struct vgpu_os_dma *memory)
 	memory->cpu = NULL;
 }
 
-/* ends an operation; takes it off the queue first, because the owner may submit another one */
+/* ends the first operation of the queue, then calls done(), which may submit another operation */
 static void finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_bulk_op op = *front(pf);
@@ -105,7 +106,7 @@ static void start(struct vgpu_pf *pf)
 		finish(pf, error);
 }
 
-/* returns 0 if the operation is done, -EINPROGRESS, or another error */
+/* returns 0 if the operation is done, -EINPROGRESS, -EIO if it was refused, or -ETIMEDOUT */
 static int poll(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
@@ -114,15 +115,15 @@ static int poll(struct vgpu_pf *pf)
 	if (status == VGPU_OP_DONE)
 		return 0;
 	/*
-	 * All ones: the device is gone (the platform reports it) or did not answer this time. Keep
-	 * polling.
+	 * All ones: the device did not answer this time, or it is gone, which the platform reports.
+	 * Keep polling.
 	 */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
 	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
 }
 
-static void wait_more(struct vgpu_pf *pf)
+static void poll_later(struct vgpu_pf *pf)
 {
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_BULK, pf->bulk.poll_delay_ns);
 	pf->bulk.poll_delay_ns = vgpu_min_u64(pf->bulk.poll_delay_ns * 2, BULK_POLL_LAST_NS);
@@ -131,7 +132,7 @@ static void wait_more(struct vgpu_pf *pf)
 /* Check whether the operation in progress has ended, and start the next one. */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* each operation takes two iterations; the loop is bounded, as owners may add operations */
+	/* two iterations for each operation; the loop has a limit, as done() may add operations */
 	for (uint32_t round = 0; round < 2 * VGPU_BULK_QUEUE && pf->bulk.used; round++) {
 		int error;
 
@@ -143,18 +144,18 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 		}
 		error = poll(pf);
 		if (error == -EINPROGRESS) {
-			wait_more(pf);
+			poll_later(pf);
 			return;
 		}
 		finish(pf, error);
 	}
 	if (pf->bulk.used || (pf->bulk.is_under_way && !is_device_free(pf)))
-		wait_more(pf);
+		poll_later(pf);
 }
 
 /*
- * Queue an operation, which is copied; op->done is called once, later. Return: 0, -EBUSY if the
- * queue is full, or -ENODEV if no device is attached.
+ * Queue a copy of an operation. When the operation has ended, bulk.c calls op->done() once. Return:
+ * 0, -EBUSY if the queue is full, or -ENODEV if no device is attached.
  */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 {
@@ -171,7 +172,7 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return 0;
 }
 
-/* End all operations with an error: the device is about to be reset, or is detached. */
+/* End all operations with an error, because the device will be reset, or is detached. */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 {
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);
@@ -179,7 +180,7 @@ void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 		finish(pf, error);
 	if (pf->device.is_attached) {
 		if (pf->bulk.is_under_way)
-			wait_more(pf);
+			poll_later(pf);
 		return;
 	}
 	pf->bulk.is_under_way = false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * PF2VF and VF2PF, the messages that the PF and the guest's driver leave for each other in the VF's
- * VRAM. The core writes PF2VF as a whole: when it provisions the VF, before it grants full access
- * to a driver that loads or recovers, and after a reset. PF2VF does not change in between. The
- * guest writes VF2PF. The core uses VF2PF only if size, version and checksum are valid, and
- * replaces characters of the driver's version that are not printable.
+ * VRAM. The core writes all of PF2VF when it provisions the VF, before it grants full access to a
+ * driver that loads or recovers, and after a reset. PF2VF does not change in between. The guest
+ * writes VF2PF. The core uses VF2PF only if size, version and checksum are valid, and replaces
+ * characters of the driver's version that are not printable.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
@@ -18,7 +18,7 @@ static uint32_t sum_bytes(const uint8_t *data, uint32_t bytes)
 	return sum;
 }
 
-static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
+static void fill_message(struct pf2vf_message *message, const struct vgpu_vf *vf)
 {
 	memset(message, 0, sizeof(*message));
 	message->size = PF2VF_BYTES;
@@ -32,7 +32,7 @@ static void fill(struct pf2vf_message *message, const struct vgpu_vf *vf)
 	message->fcn_idx = vf->number;
 	message->pcie_atomic_ops_support_flags = PF2VF_PCIE_ATOMICS_32_64;
 	message->gpu_capacity = PF2VF_GPU_CAPACITY_FULL;
-	/* checksum is still 0 here, so the sum is the sum of all other bytes */
+	/* the checksum is still 0, so the sum is that of all other bytes */
 	message->checksum = sum_bytes((const uint8_t *)message, sizeof(*message));
 }
 
@@ -43,7 +43,7 @@ int vgpu_pf_pf2vf_write(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct pf2vf_message *message = (void *)pf->scratch;
 
-	fill(message, vf);
+	fill_message(message, vf);
 	return vgpu_pf_vram_write_vf(pf, vf, VF_VRAM_PF2VF_OFFSET, message, sizeof(*message));
 }
 
@@ -68,12 +68,12 @@ static bool is_valid(const uint8_t *message)
 	return sum == checksum;
 }
 
-static char printable(uint8_t c)
+static char make_printable(uint8_t c)
 {
 	return c >= 0x20 && c < 0x7f ? (char)c : '?';
 }
 
-/* Read VF2PF of a loaded driver. If valid, set out's driver_version and guest_fb_usage_bytes. */
+/* Read VF2PF of a loaded driver. If it is valid, set driver_version and guest_fb_usage_bytes. */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	const uint8_t *message = pf->scratch;
@@ -88,7 +88,7 @@ void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, stru
 
 		if (c == 0)
 			break;
-		out->driver_version[i] = printable(c);
+		out->driver_version[i] = make_printable(c);
 	}
 	usage_mb = get_dword(message, VF2PF_FB_USAGE_MB);
 	out->guest_fb_usage_bytes = vgpu_min_u64((uint64_t)usage_mb << 20, vf->config.vram_bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Layout of the PF's own VRAM, the first 16 MiB of the device. The layout outlives the core: a new
- * core finds the checkpoint and the VF page tables of the previous core there. A change of the
+ * core finds the checkpoint and the VF page tables of the previous core in it. A change of the
  * layout requires a new CHECKPOINT_VERSION (checkpoint.c).
  *
  *   0        checkpoint of the VFs, two copies

@@ -8,8 +8,8 @@ static bool is_inside(const struct vgpu_range_map *map, struct vgpu_range range)
 	       range.count <= map->count - range.first;
 }
 
-/* length of the run of units of one owner that starts at first */
-static uint32_t run_length(const struct vgpu_range_map *map, uint32_t first, uint8_t owner)
+/* number of consecutive units, from first on, that belong to the owner */
+static uint32_t range_length(const struct vgpu_range_map *map, uint32_t first, uint8_t owner)
 {
 	uint32_t end = first;
 
@@ -18,14 +18,14 @@ static uint32_t run_length(const struct vgpu_range_map *map, uint32_t first, uin
 	return end - first;
 }
 
-/* finds the smallest free run of at least count units, so that long runs stay whole */
+/* finds the smallest range of free units that has at least count units; long ranges stay whole */
 static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint32_t *found)
 {
 	uint32_t best = UINT32_MAX;
 	uint32_t unit = 0;
 
 	while (unit < map->count) {
-		uint32_t length = run_length(map, unit, VGPU_RANGE_FREE);
+		uint32_t length = range_length(map, unit, VGPU_RANGE_FREE);
 
 		if (length >= count && length < best) {
 			best = length;
@@ -46,7 +46,7 @@ static void claim_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t 
 	}
 }
 
-/* Make all units free and dirty; at most VGPU_RANGE_UNITS are used. */
+/* Make a map of count units (at most VGPU_RANGE_UNITS), which are all free and dirty. */
 void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
@@ -61,22 +61,22 @@ void vgpu_pf_range_set_all_dirty(struct vgpu_range_map *map)
 }
 
 /*
- * Give particular units to an owner. Return: 0, -ERANGE if a unit does not exist, or -EBUSY if one
- * has an owner. After an error nothing has changed.
+ * Give particular units to an owner. Return: 0, -ERANGE if the range is empty or a unit does not
+ * exist, or -EBUSY if a unit has an owner. After an error nothing has changed.
  */
 int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
 {
 	if (!is_inside(map, range))
 		return -ERANGE;
-	if (run_length(map, range.first, VGPU_RANGE_FREE) < range.count)
+	if (range_length(map, range.first, VGPU_RANGE_FREE) < range.count)
 		return -EBUSY;
 	memset(&map->owner[range.first], owner, range.count);
 	return 0;
 }
 
 /*
- * Give a number of free units to an owner. Return: 0, -EINVAL for 0 units, or -ENOSPC if fewer are
- * free. After an error nothing has changed.
+ * Give a number of free units to an owner. Return: 0, -EINVAL for 0 units, or -ENOSPC if not enough
+ * units are free. After an error nothing has changed.
  */
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
@@ -94,7 +94,7 @@ int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owne
 	return 0;
 }
 
-/* Free all units of an owner, clean or dirty as they are. Return: number of units freed. */
+/* Free all units of an owner; dirty units stay dirty. Return: number of units freed. */
 uint32_t vgpu_pf_range_release(struct vgpu_range_map *map, uint8_t owner)
 {
 	uint32_t freed = 0;
@@ -140,8 +140,8 @@ uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t own
 }
 
 /*
- * Walk the runs of units of an owner: range is the previous run ({0, 0} to start) and becomes the
- * next. Return: false at the end.
+ * Walk the ranges of units of an owner. range: the previous range ({0, 0} to start), which becomes
+ * the next range. Return: false at the end.
  */
 bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct vgpu_range *range)
 {
@@ -149,13 +149,13 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 		if (map->owner[unit] != owner)
 			continue;
 		range->first = unit;
-		range->count = run_length(map, unit, owner);
+		range->count = range_length(map, unit, owner);
 		return true;
 	}
 	return false;
 }
 
-/* Walk the runs of dirty units of an owner, as vgpu_pf_range_next() does for all units. */
+/* Walk the ranges of dirty units of an owner, as vgpu_pf_range_next() does for all units. */
 bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
 			      struct vgpu_range *range)
 {

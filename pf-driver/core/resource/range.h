@@ -2,9 +2,8 @@
 /*
  * Range manager: a map of the owners of at most VGPU_RANGE_UNITS equal units of a resource. A unit
  * is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF). A unit is clean if it is known to
- * hold zeroes, else dirty. A claim takes one run of free units if a run is long enough, otherwise
- * scattered units; a claim that cannot be met takes none. The map of the VRAM is `vram` of
- * struct vgpu_pf.
+ * hold zeroes, else dirty. vgpu_pf_range_claim() takes one range of free units if a range is long
+ * enough, otherwise scattered units. The map of the VRAM is `vram` of struct vgpu_pf.
  */
 #ifndef VGPU_CORE_RANGE_H
 #define VGPU_CORE_RANGE_H
@@ -23,7 +22,7 @@ struct vgpu_range_map {
 	uint8_t dirty[VGPU_RANGE_UNITS];
 };
 
-/* a run of consecutive units */
+/* consecutive units */
 struct vgpu_range {
 	uint32_t first;
 	uint32_t count;

@@ -3,13 +3,13 @@
  * Synthetic VBIOS of a VF. It has the tables that a stock amdgpu VF driver reads, and no code,
  * because a VF runs no VBIOS command. Table numbers and layouts: Linux atomfirmware.h.
  *
- * The image is a list of values and their offsets, so that each value can be compared with those
- * layouts; all other bytes are 0.
+ * The image is a list of values and their offsets, so that a reader can compare each value with
+ * atomfirmware.h. All other bytes are 0.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
 
-/* offsets of the tables in the image */
+/* offsets of tables and texts in the image */
 enum vbios_offset {
 	VBIOS_SIGNATURE = 0x000,
 	VBIOS_LENGTH = 0x002,

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The VF page table: the second translation stage of a VF. This file writes the table for the units
- * that the VF owns and hands it to the device. After a restart of the core, it reads the table back
- * to learn which units the VF owns.
+ * that the VF owns and hands the table to the device. After a restart of the core, this file reads
+ * the table back to learn which units the VF owns.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/regs.h"
 
-#define LEAVES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
-#define UNITS_PER_TABLE (VF_PAGE_TABLE_ENTRIES / LEAVES_PER_UNIT)
+/* entries of a leaf table that map one unit of VRAM */
+#define ENTRIES_PER_UNIT (1u << (VGPU_VRAM_UNIT_SHIFT - VF_PAGE_TABLE_LEAF_SHIFT))
+#define UNITS_PER_TABLE	 (VF_PAGE_TABLE_ENTRIES / ENTRIES_PER_UNIT)
 
 static void put_entry(uint8_t *table, uint32_t index, uint64_t entry)
 {
@@ -24,7 +25,7 @@ static uint64_t get_entry(const uint8_t *table, uint32_t index)
 	return entry;
 }
 
-/* finds the VF's next unit, in the order of the VF's VRAM, and sets *unit to the unit after it */
+/* finds the VF's next unit, from *unit on, and sets *unit to the unit after it; false if none */
 static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	while (*unit < pf->vram.count) {
@@ -43,10 +44,10 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 	while (units < UNITS_PER_TABLE && next_unit(pf, vf, unit)) {
 		uint64_t base = (uint64_t)(*unit - 1) << VGPU_VRAM_UNIT_SHIFT;
 
-		for (uint32_t i = 0; i < LEAVES_PER_UNIT; i++) {
+		for (uint32_t i = 0; i < ENTRIES_PER_UNIT; i++) {
 			uint64_t page = base + ((uint64_t)i << VF_PAGE_TABLE_LEAF_SHIFT);
 
-			put_entry(pf->scratch, units * LEAVES_PER_UNIT + i,
+			put_entry(pf->scratch, units * ENTRIES_PER_UNIT + i,
 				  page | VF_PAGE_TABLE_VALID);
 		}
 		units++;
@@ -56,11 +57,11 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 
 /*
  * Writes the table in pf->scratch to an offset in device VRAM: the first `entries` entries, then
- * zeroes up to `former`, the number of entries of the previous table.
+ * zeroes up to `old_entries`, the number of entries of the previous table.
  */
-static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, uint32_t former)
+static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, uint32_t old_entries)
 {
-	uint32_t count = entries > former ? entries : former;
+	uint32_t count = entries > old_entries ? entries : old_entries;
 
 	if (count > VF_PAGE_TABLE_ENTRIES)
 		count = VF_PAGE_TABLE_ENTRIES;
@@ -68,12 +69,12 @@ static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, ui
 }
 
 static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t tables,
-			    uint32_t former)
+			    uint32_t old_entries)
 {
 	memset(pf->scratch, 0, VF_PAGE_TABLE_BYTES);
 	for (uint32_t i = 0; i < tables; i++)
 		put_entry(pf->scratch, i, pf_vram_leaf(vf->number, i) | VF_PAGE_TABLE_VALID);
-	return write_table(pf, pf_vram_root(vf->number), tables, former);
+	return write_table(pf, pf_vram_root(vf->number), tables, old_entries);
 }
 
 /*
@@ -83,30 +84,32 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t former = vf->table_entries, rest = former;
+	uint32_t old_entries = vf->table_entries, old_rest = old_entries;
 	uint32_t tables = 0, entries = 0;
 	uint32_t unit = 0, units;
 	int error;
 
 	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 	while (tables < PF_VRAM_TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
-		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * LEAVES_PER_UNIT,
-				    rest);
+		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * ENTRIES_PER_UNIT,
+				    old_rest);
 		if (error)
 			return error;
-		entries += units * LEAVES_PER_UNIT;
-		rest -= rest < VF_PAGE_TABLE_ENTRIES ? rest : VF_PAGE_TABLE_ENTRIES;
+		entries += units * ENTRIES_PER_UNIT;
+		old_rest -= old_rest < VF_PAGE_TABLE_ENTRIES ? old_rest : VF_PAGE_TABLE_ENTRIES;
 		tables++;
 	}
 	error = write_root_table(pf, vf, tables,
-				 former / VF_PAGE_TABLE_ENTRIES +
-					 (former % VF_PAGE_TABLE_ENTRIES != 0));
+				 old_entries / VF_PAGE_TABLE_ENTRIES +
+					 (old_entries % VF_PAGE_TABLE_ENTRIES != 0));
 	if (!error)
-		vf->table_entries = entries > former ? entries : former;
+		vf->table_entries = entries > old_entries ? entries : old_entries;
 	return error;
 }
 
-static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uint32_t size_mb)
+/* writes the registers that give the VF its page table; root 0: no table */
+static int write_root_registers(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root,
+				uint32_t size_mb)
 {
 	int error = vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_FB_SIZE_MB, size_mb);
 
@@ -115,12 +118,13 @@ static int write_root(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root, uin
 }
 
 /*
- * Hand a written table to the device. Return: 0, -EIO with a message if refused, or another errno.
+ * Hand a written table to the device. Return: 0; -EIO with a message if the device refuses the
+ * table; or another errno.
  */
 int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	int error = write_root(pf, vf, pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID,
-			       (uint32_t)(vf->config.vram_bytes >> 20));
+	int error = write_root_registers(pf, vf, pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID,
+					 (uint32_t)(vf->config.vram_bytes >> 20));
 
 	if (error)
 		return error;
@@ -133,7 +137,7 @@ int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* End a VF's access to VRAM. Return: 0 or negative errno. */
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	return write_root(pf, vf, 0, 0);
+	return write_root_registers(pf, vf, 0, 0);
 }
 
 /* True if the root register of this VF points to the core's table in PF VRAM. */
@@ -151,7 +155,7 @@ static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t lea
 					   VF_PAGE_TABLE_BYTES);
 
 	for (uint32_t i = 0; !error && i < units; i++) {
-		uint64_t entry = get_entry(pf->scratch, i * LEAVES_PER_UNIT);
+		uint64_t entry = get_entry(pf->scratch, i * ENTRIES_PER_UNIT);
 		struct vgpu_range unit = {0, 1};
 
 		if (!(entry & VF_PAGE_TABLE_VALID) ||
@@ -165,8 +169,8 @@ static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t lea
 
 /*
  * Learn a VF's units and config.vram_bytes from the table that the device uses. Return: 0; -ENOENT
- * if the table is not the core's; -EBADMSG or -ERANGE if it is invalid; -EBUSY if a unit has
- * another owner; or an error of the read. After an error the VF owns no units.
+ * if the device does not use the core's table; -EBADMSG or -ERANGE if the table is invalid; -EBUSY
+ * if a unit has another owner; or an error of the read. After an error the VF owns no units.
  */
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -181,10 +185,10 @@ int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	    units > PF_VRAM_TABLES_PER_VF * UNITS_PER_TABLE)
 		return -EBADMSG;
 	for (uint32_t leaf = 0; !error && units; leaf++) {
-		uint32_t here = units < UNITS_PER_TABLE ? units : UNITS_PER_TABLE;
+		uint32_t mapped = units < UNITS_PER_TABLE ? units : UNITS_PER_TABLE;
 
-		error = adopt_leaf_table(pf, vf, leaf, here);
-		units -= here;
+		error = adopt_leaf_table(pf, vf, leaf, mapped);
+		units -= mapped;
 	}
 	if (error) {
 		vgpu_pf_vram_release(pf, vf);

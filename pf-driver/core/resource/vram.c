@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VRAM of the device, in units of 16 MiB: the PF owns unit 0, and VFs get the others. */
+/* VRAM of the device, in units of 16 MiB: the PF owns unit 0, and VFs get the other units. */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -59,11 +59,12 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 }
 
 /*
- * turns an offset in the VF's VRAM into one in device VRAM, only for the VF's first unit: this unit
- * has the area shared with the guest's driver
+ * Turns an offset in the VF's VRAM into an offset in device VRAM. Returns false if the VF has no
+ * VRAM, or if the bytes are not all in its first unit. This unit has the area that the PF shares
+ * with the guest's driver.
  */
-static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
-			uint32_t bytes)
+static bool to_device_offset(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
+			     uint32_t bytes)
 {
 	uint64_t first;
 
@@ -76,13 +77,13 @@ static bool find_shared(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 }
 
 /*
- * Read from the first unit of a VF's VRAM. Return: 0, -ERANGE outside of the unit or without VRAM,
- * or an error of the read.
+ * Read from the first unit of a VF's VRAM. Return: 0; -ERANGE if the bytes are not all in this
+ * unit, or the VF has no VRAM; or an error of the read.
  */
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes)
 {
-	if (!find_shared(pf, vf, &offset, bytes))
+	if (!to_device_offset(pf, vf, &offset, bytes))
 		return -ERANGE;
 	return pf->os->ops->vram_read(pf->os, offset, data, bytes);
 }
@@ -97,8 +98,8 @@ static bool is_same_word(const uint8_t *word, const uint8_t *present)
 /*
  * Write to device VRAM only the words that differ from the present contents, because each write may
  * be a trapped access. offset: in bytes, in device VRAM. present: the first `known` bytes of the
- * present contents; NULL: these bytes are zero. bytes: a multiple of VGPU_VRAM_WORD_BYTES. Return:
- * 0 or negative errno.
+ * present contents; NULL: the first `known` bytes are zero. bytes: a multiple of
+ * VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *present, uint32_t known)
@@ -120,7 +121,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t 
 	return error;
 }
 
-/* Check whether all units of a VF are clean. Return: true if so. */
+/* Return: true if all units of a VF are clean. */
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_range range = {0, 0};
@@ -130,12 +131,13 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, zero words
- * of the data are skipped. The caller marks the units dirty. Return: as vgpu_pf_vram_read_vf().
+ * of the data are skipped. The caller marks the units dirty. Return: 0, -ERANGE as for
+ * vgpu_pf_vram_read_vf(), or an error of the write.
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)
 {
-	if (!find_shared(pf, vf, &offset, bytes))
+	if (!to_device_offset(pf, vf, &offset, bytes))
 		return -ERANGE;
 	return vgpu_pf_vram_write_words(pf, offset, data, bytes, NULL,
 					vgpu_pf_vram_is_clean(pf, vf) ? bytes : 0);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Counts the service of each VF from the device's run log. The run table is only a plan; the log
- * has the time that a VF has really used. A run from a reservation is charged to the budget of the
- * reservation, and every other run to the VF's share (share.c). A run of the reserve section is
- * also charged to the reserve budget of the cycle. Every run uses tokens of the VF's cap, if any.
- * An overrun is counted if it is longer than 200 us. Depending on the kind of run, the overrun is:
+ * has the time that a VF has really used. A run is charged to:
+ *
+ *   from a reservation          the reservation's budget
+ *   in a gang slot              nothing
+ *   from the reserve section    the VF's share, and its reserve budget of this cycle of the table
+ *   other                       the VF's share (share.c)
+ *
+ * Every run also uses tokens of the VF's cap, if any. An overrun is counted if it is longer than
+ * 200 us. Depending on the kind of run, the overrun is:
  *
  *   SLICE RESERVE CONTRACT     the time beyond the time that the run was granted
- *   UNCONTENDED IDLE_RESIDENT  the time beyond the quantum and beyond the start of another VF's
- *                              wait, whichever is later; none if no VF waits
- *   BOOST                      none: its slice was not in the table
+ *   UNCONTENDED IDLE_RESIDENT  the time after another VF began to wait, except what is left of a
+ *                              quantum that began with the run; none if no VF waits
+ *   BOOST                      none
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -49,8 +54,8 @@ void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the run of the VF's next log entry. Entries come in the order of the runs, so this is the
- * earliest run that is not accounted for; NULL: not known.
+ * Finds the run of the VF's next log entry. Entries come in the order of the runs, so the result is
+ * the VF's earliest run that is not accounted for; NULL: not known.
  */
 static struct vgpu_run *find_run(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
@@ -73,7 +78,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* idle time of an endless run; it is not service, because no other VF had work */
+/* the idle time of an endless run, which is not service, because no other VF had work */
 static uint64_t idle_resident_ns(const struct vgpu_run *run,
 				 const struct vgpu_hw_run_log_entry *entry)
 {
@@ -82,14 +87,15 @@ static uint64_t idle_resident_ns(const struct vgpu_run *run,
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
 
-/* time until the VF ran out of work; afterwards it only waited for the end of the slice */
+/* time until the VF ran out of work; afterwards the VF only waited for the end of the slice */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
 }
 
-static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran,
-		   struct vgpu_run_end *end)
+/* charges the reserve budget, counts an overrun, and reports the rest of a slice that was cut */
+static void close_run(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran,
+		      struct vgpu_run_end *end)
 {
 	uint64_t allowed = vgpu_pf_run_kind_allowed_ns(run);
 
@@ -101,8 +107,8 @@ static void charge(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run,
 		end->cut_ns = run->granted_ns - ran;
 }
 
-static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entry,
-		    struct vgpu_run_end *end)
+static void account_run(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entry,
+			struct vgpu_run_end *end)
 {
 	uint64_t in_engine = entry->run_end_ns - entry->run_start_ns;
 	struct vgpu_run *run = find_run(&pf->scheduler, entry->vf);
@@ -131,10 +137,10 @@ static void account(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *entr
 	vgpu_pf_run_contract_charge(pf, vf, run, in_engine, event.reserved_ns);
 	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
 	if (run)
-		charge(pf, vf, run, ran, end);
+		close_run(pf, vf, run, ran, end);
 }
 
-/* true if the entry must wait: the core has not yet seen the end of the switch to its run */
+/* true if the entry must wait, because the core has not seen yet that the run has begun */
 static bool is_early(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	return scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf &&
@@ -156,7 +162,7 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 	return true;
 }
 
-/* Account for the next run of the log; engine.c acts on `end`. Return: false if none. */
+/* Account for the next entry of the log, and fill in `end`. Return: false if no entry is ready. */
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 {
 	struct vgpu_hw_run_log_entry entry;
@@ -164,10 +170,10 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	memset(end, 0, sizeof(*end));
 	if (!pf->scheduler.log.memory.cpu || !read_entry(pf, &entry))
 		return false;
-	/* the device is not trusted: ignore impossible VF numbers and times */
+	/* the device is not trusted: ignore entries with impossible VF numbers or times */
 	if (entry.vf != 0 && entry.vf <= pf->device.total_vfs &&
 	    entry.run_end_ns >= entry.run_start_ns)
-		account(pf, &entry, end);
+		account_run(pf, &entry, end);
 	return true;
 }
 
@@ -199,7 +205,7 @@ static uint64_t bucket_ns(uint32_t bucket)
  * Updates the moving mean. A very long switch counts as SWITCH_MEAN_MAX_NS, because its duration
  * says little about the next one.
  */
-static void record_switch(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
+static void update_mean(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
 {
 	uint64_t part = vgpu_min_u64(scheduler->switches.count, SWITCH_MEAN_COUNT);
 
@@ -208,13 +214,13 @@ static void record_switch(struct vgpu_pf_scheduler *scheduler, uint64_t duration
 	scheduler->switches.mean_ns += duration_ns / part;
 }
 
-/* Count a world switch, which lasts from the decision until the core has seen its end. */
+/* Count a world switch. duration_ns: from the decision until the core has seen the switch end. */
 void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 {
 	pf->scheduler.switches.count++;
 	pf->scheduler.switches.max_ns = vgpu_max_u64(pf->scheduler.switches.max_ns, duration_ns);
 	pf->scheduler.switches.histogram[bucket_of(duration_ns)]++;
-	record_switch(&pf->scheduler, duration_ns);
+	update_mean(&pf->scheduler, duration_ns);
 }
 
 /* percentile of the durations of world switches in ns, rounded up to a quarter of an octave */

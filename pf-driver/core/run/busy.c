@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Finds out which VFs have work, which may use the engine, and which wait for it. The core reads
- * the busy bits from the device when a run has begun, when a VF wakes, and before a decision for
- * which the last bits are too old.
+ * Finds out which VFs have work, which VFs may use the engine, and which VFs wait for the engine.
+ * The core reads the busy bits from the device when a run has begun, when a VF wakes, and before a
+ * decision for which the last bits are too old.
  */
 #include "pf-driver/core/run/internal.h"
 

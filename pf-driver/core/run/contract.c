@@ -2,23 +2,23 @@
 /*
  * DOC: Contracts
  *
- * Keeps the account of each VF's contract, and picks the reservation or gang slot that is due. A
- * contract adds terms to the VF's entries in the run table, because no repeated order of entries
- * can express reservations and caps. decide.c asks which VFs may run, and account.c reports the
- * service that they used.
+ * Keeps budget and tokens of each VF's contract, and picks the reservation or gang slot that is
+ * due. A contract adds terms to the VF's entries in the run table, because no repeated order of
+ * entries can express reservations and caps. decide.c asks which VFs may run, and account.c reports
+ * the service that they used.
  *
  *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF has budget_ns
  *                until a deadline, then no more until the next budget is due. A VF that wakes
- *                keeps the rest of its budget and its deadline only if the rest, used until the
- *                deadline, is within the reserved bandwidth; else both start again. An overrun
- *                makes the budget negative and is deducted from the next budget.
+ *                keeps its deadline and the rest of its budget only if this rest, used until the
+ *                deadline, is within the reserved bandwidth; else budget and deadline start
+ *                again. An overrun makes the budget negative and so reduces the next budget.
  *   cap          a token bucket that counts millionths of a ns, so that nothing is rounded. The
  *                tokens for the time of a run are added only after the run is charged, because a
  *                full bucket would lose them. Tokens that the VF's own reservation may need are
  *                retained: the VF's entries cannot use them.
  *   priority     a class with a smaller number is served first; this file only compares numbers
- *   gang slot    see gang.c; here it is a reservation, and its VF counts as throttled, except in
- *                full access
+ *   gang slot    see gang.c; this file treats the slot as a reservation of a VF that counts as
+ *                throttled, except in full access
  *
  * If all terms are zero, this file has no effect.
  */
@@ -39,8 +39,8 @@ static bool has_reservation(const struct vgpu_vf *vf)
 	return vf->contract.terms.budget_ns != 0;
 }
 
-/* true if a run of the VF is not in the log yet, so that its service is not known */
-static bool is_open(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
+/* true if a run of the VF is not in the log yet, so that the core does not know its length */
+static bool has_unlogged_run(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
 		return true;
@@ -103,7 +103,7 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 		contract->is_throttled = false;
 		return was_throttled;
 	}
-	if (is_open(&pf->scheduler, vf->number))
+	if (has_unlogged_run(&pf->scheduler, vf->number))
 		return false;
 	fill_tokens(contract, now);
 	threshold = was_throttled ? resume_threshold_ns(pf, vf)
@@ -112,7 +112,7 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	return contract->is_throttled != was_throttled;
 }
 
-/* counts the time in which the VF is throttled and has work; is_waiting: true if so now */
+/* counts the time in which the VF is throttled and has work; is_waiting: true if this is so now */
 static void record_throttled(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -144,7 +144,7 @@ static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 }
 
 /* true if the rest of the budget is within the bandwidth: rest <= time left * budget / period */
-static bool is_usable(const struct vgpu_vf_contract *contract, uint64_t now)
+static bool is_budget_usable(const struct vgpu_vf_contract *contract, uint64_t now)
 {
 	uint64_t left_us = ((uint64_t)contract->budget_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US;
 
@@ -162,7 +162,7 @@ static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 	contract->is_awake = is_awake;
 	if (contract->is_exhausted)
 		fill_budget(contract, now);
-	if (!wakes || contract->is_exhausted || is_usable(contract, now))
+	if (!wakes || contract->is_exhausted || is_budget_usable(contract, now))
 		return;
 	contract->budget_ns = (int64_t)contract->terms.budget_ns;
 	contract->deadline_ns = now + contract->terms.period_ns;
@@ -198,8 +198,9 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 
 /*
  * Find the VFs that are throttled: the scheduler skips their entries because their caps have too
- * few tokens, or because they run only in gang slots, open or not. The VF in exclusive full access
- * is never throttled, because all others wait for it. Return: bit per VF.
+ * few tokens, or because they run only in gang slots. A VF of a gang counts as throttled even while
+ * its slot is open. The VF in exclusive full access is never throttled, because all other VFs wait
+ * for it. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 {
@@ -215,7 +216,7 @@ uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* Find the VFs that keep their entries or slots without work. Return: bit per VF. */
+/* Find the VFs that keep their entries or slots while they have no work. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
 {
 	uint32_t mask = 0;
@@ -236,13 +237,13 @@ uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf)
  * Return: true if a cap or gang slots limit the VF's service, and the VF is not in exclusive full
  * access.
  */
-bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf)
+bool vgpu_pf_run_contract_is_limited(const struct vgpu_pf *pf, uint32_t vf)
 {
 	return (has_cap(&pf->vfs[vf]) || vgpu_pf_run_gang_has(&pf->vfs[vf])) &&
 	       pf->scheduler.tables.has_contracts && pf->scheduler.exclusive_vf != vf;
 }
 
-/* Find the VFs of a mask that are served before a priority class. Return: bit per VF. */
+/* Find the VFs of a mask whose classes are served before a priority class. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
 						    uint32_t priority_class)
 {
@@ -255,8 +256,8 @@ uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t
 }
 
 /*
- * Find the VFs of a mask whose priority class is served first. A VF that keeps its slots without
- * work does not delay other priority classes. Return: bit per VF.
+ * Find the VFs of a mask whose priority class is served first. A strict VF without work does not
+ * delay VFs with work of other priority classes. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -276,7 +277,7 @@ uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t 
 	return mask;
 }
 
-static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t competing)
+static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint32_t competing)
 {
 	const struct vgpu_vf *best = NULL;
 	struct vgpu_vf *vf;
@@ -296,9 +297,9 @@ static const struct vgpu_vf *earliest_deadline(struct vgpu_pf *pf, uint32_t comp
 }
 
 /*
- * Choose the VF whose gang slot is open. If there is none, choose the reservation with the earliest
- * deadline among the VFs with work and budget, throttled or not, whose cap, if any, has tokens.
- * Return: false if there is no such VF.
+ * Choose the VF whose gang slot is open. If no slot is open, choose the reservation with the
+ * earliest deadline among the VFs with work and budget. Throttled VFs count, too, but not VFs whose
+ * cap has no tokens left. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
@@ -308,7 +309,7 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 		return false;
 	best = vgpu_pf_run_gang_open(pf, competing);
 	if (!best)
-		best = earliest_deadline(pf, competing);
+		best = vf_with_earliest_deadline(pf, competing);
 	if (!best)
 		return false;
 	vgpu_pf_run_pick_set(run, best->number, VGPU_RUN_CONTRACT,
@@ -324,7 +325,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	const struct vgpu_vf *vf = &pf->vfs[run->vf];
 	int64_t tokens;
 
-	if (!vgpu_pf_run_contract_has_cap(pf, run->vf))
+	if (!vgpu_pf_run_contract_is_limited(pf, run->vf))
 		return;
 	run->is_limited = true;
 	if (vgpu_pf_run_gang_has(vf))
@@ -332,7 +333,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	tokens = vf->contract.tokens / PARTS;
 	if (run->kind != VGPU_RUN_CONTRACT)
 		tokens -= retained_ns(vf);
-	/* the device counts quanta in us, and the core rounds them up */
+	/* round down to us: the device counts quanta in us, and the core rounds a quantum up */
 	tokens -= tokens % (int64_t)VGPU_NS_PER_US;
 	if (tokens < REMNANT_NS)
 		tokens = REMNANT_NS;
@@ -340,8 +341,8 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 }
 
 /*
- * Charge service to the budget and the tokens of a VF. ran: time in the engine in ns; reserved: the
- * part of ran that was served from the reservation.
+ * Charge a run to the budget and the tokens of a VF. run: NULL if the run is not known; ran: time
+ * in the engine in ns; reserved: the part of this time that was served from the reservation.
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -358,7 +359,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 		return;
 	if (run)
 		fill_tokens(contract, run->started_ns);
-	/* service before the cap began uses no tokens */
+	/* service before the VF had a cap uses no tokens */
 	if (run && run->started_ns < contract->cap_since_ns)
 		ran = vgpu_min_u64(ran, now - contract->cap_since_ns);
 	contract->tokens -= (int64_t)vgpu_min_u64(ran, VGPU_PF_CONTRACT_MAX_NS) * PARTS;
@@ -375,7 +376,7 @@ uint64_t vgpu_pf_run_contract_throttled_ns(struct vgpu_pf *pf, const struct vgpu
 	       (contract->throttled_since_ns ? now - contract->throttled_since_ns : 0);
 }
 
-/* the time at which a budget, a slot or enough tokens of this VF are due; 0: never */
+/* the time at which the VF's next budget, gang slot or enough tokens are due; 0: never */
 static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -387,7 +388,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		return vgpu_pf_run_gang_next(vf, vgpu_pf_timer_now(pf));
 	if (has_reservation(vf) && contract->is_exhausted && contract->is_awake)
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
-	if (!contract->is_throttled || is_open(&pf->scheduler, vf->number))
+	if (!contract->is_throttled || has_unlogged_run(&pf->scheduler, vf->number))
 		return at;
 	missing = resume_threshold_ns(pf, vf) * PARTS - contract->tokens;
 	missing = (missing + contract->terms.rate_ppm - 1) / contract->terms.rate_ppm;
@@ -471,7 +472,7 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
 	struct vgpu_vf *vf;
 
-	/* the first table without contracts clears the terms; further ones return here */
+	/* the first table without contracts clears the terms; further such tables change nothing */
 	if (!table->has_contracts && !pf->scheduler.tables.has_contracts)
 		return;
 	pf->scheduler.tables.has_contracts = true;
@@ -491,7 +492,7 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
 
-/* Start the contract's account of a VF that is being provisioned: full bucket, no budget. */
+/* Reset tokens and budget of a VF that is being provisioned: full bucket, no budget. */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;

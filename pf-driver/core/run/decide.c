@@ -5,9 +5,9 @@
  * Chooses the VF that goes into the engine next: the table below is tried row by row, and the first
  * row that finds a VF decides. The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is
  * alone with work gets long quanta, which a waking VF shortens (preempt.c). If no row finds a VF,
- * the VF in the engine stays there without a limit; but a VF with a cap gets no further quantum,
- * and a VF that is not runnable is taken out. While the engine is idle, only the watchdog polls it,
- * once a second.
+ * the VF in the engine stays there without a limit. But a VF with a cap or gang slots gets no
+ * further quantum, and a VF that is not runnable is taken out. While the engine is idle, only the
+ * watchdog polls the device, once a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -18,7 +18,7 @@ static void activate_pending_table(struct vgpu_pf *pf)
 
 	if (!scheduler->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; the VF's lag includes its cut slice (share.c) */
+	/* the new table starts at its first entry; the lag has the rest of a cut slice (share.c) */
 	scheduler->cut.vf = 0;
 	scheduler->tables.active = !scheduler->tables.active;
 	scheduler->tables.is_pending = false;
@@ -34,7 +34,7 @@ static void activate_pending_table(struct vgpu_pf *pf)
 /* ---- the order ---- */
 
 /* the VFs that a decision may choose; only the VF in exclusive full access, if there is one */
-static uint32_t admitted(struct vgpu_pf *pf)
+static uint32_t admitted_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t mask = UINT32_MAX;
@@ -59,7 +59,7 @@ enum decision {
 
 /* the VFs that a row may choose */
 enum decision_mask {
-	MASK_ADMITTED = 0, /* admitted(), with work or strict, and not throttled */
+	MASK_ADMITTED = 0, /* admitted_mask(), with work or strict, and not throttled */
 	MASK_RUNNABLE,	   /* as MASK_ADMITTED, but also VFs without work and VFs without tokens */
 	MASK_FIRST_PRIORITY_CLASS, /* as MASK_ADMITTED, of the highest priority class with work */
 };
@@ -71,14 +71,14 @@ struct decision_row {
 };
 
 static const struct decision_row decisions[] = {
-	/* exclusive full access */
+	/* the VF in exclusive full access */
 	[DECISION_EXCLUSIVE] = {"exclusive full access", MASK_ADMITTED, vgpu_pf_run_pick_exclusive},
-	/* a gang whose slot is open; else, among VFs with work and budget, the earliest deadline */
+	/* an open gang slot, or else the earliest deadline among VFs with work and budget */
 	[DECISION_RESERVATION] = {"reservation", MASK_RUNNABLE, vgpu_pf_run_contract_pick},
 	/*
-	 * a VF with work and budget; the run is deducted from the VF's own slices. If the VF has no
-	 * entry, or only full access gives the budget, the run is extra time, and waits while
-	 * another VF is overdue
+	 * a VF with work and reserve budget; the run is deducted from the VF's own slices. If the
+	 * VF has no entry, or only full access gives the budget, the run is extra time, and waits
+	 * while another VF is overdue
 	 */
 	[DECISION_RESERVE] = {"reserve section", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
@@ -88,13 +88,13 @@ static const struct decision_row decisions[] = {
 			      vgpu_pf_run_pick_resumed},
 	[DECISION_UNCONTENDED] = {"alone", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_uncontended},
 	/*
-	 * the next entry whose VF has work; if its run would bring a VF too far from its share, the
-	 * VF with the earliest deadline instead. VFs without an entry come after the last entry
+	 * the next entry whose VF has work; if its slice would bring a VF too far from its share,
+	 * the VF with the earliest deadline instead. VFs without an entry come after the last entry
 	 */
 	[DECISION_SHARE] = {"slice or share", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
 
-/* Get the name of a decision (vgpu_run.decision). */
+/* Get the name of a decision (vgpu_run.decision). Return: the name; "none" if there is none. */
 const char *vgpu_pf_run_decide_name(uint32_t decision)
 {
 	if (decision == 0 || decision > VGPU_COUNT_OF(decisions))
@@ -106,21 +106,21 @@ const char *vgpu_pf_run_decide_name(uint32_t decision)
 static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1])
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
-	uint32_t competing = vgpu_pf_run_busy_competing(pf) & admitted(pf);
+	uint32_t competing = vgpu_pf_run_busy_competing(pf) & admitted_mask(pf);
 
 	if (scheduler->preemption == VGPU_PREEMPT_FOR_PRIORITY_CLASS)
 		competing = vgpu_pf_run_contract_before_priority_class(
 			pf, competing, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 	masks[MASK_ADMITTED] = competing;
-	masks[MASK_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted(pf);
+	masks[MASK_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted_mask(pf);
 	masks[MASK_FIRST_PRIORITY_CLASS] = vgpu_pf_run_contract_first_priority_class(pf, competing);
 }
 
 /*
  * Choose a VF that may preempt the VF in the engine:
- *   - a gang whose slot is open, or
- *   - a reservation; if a reservation also serves the present run, only one with an earlier
- *     deadline, or
+ *   - the VF whose gang slot is open, or
+ *   - a reservation; if the present run is from a reservation, too, only a reservation with an
+ *     earlier deadline, or
  *   - a VF of the reserve section and of the same or a higher priority class, if the present run
  *     comes neither from a reservation nor from the reserve section, and its VF was not overdue.
  * No VF preempts the slot of a gang. Return: false if there is no such VF.
@@ -129,7 +129,7 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	const struct vgpu_run *current = &pf->scheduler.run;
 	const struct vgpu_vf_contract *own = &pf->vfs[current->vf].contract;
-	uint32_t mask = admitted(pf);
+	uint32_t mask = admitted_mask(pf);
 	uint32_t competing = vgpu_pf_run_busy_competing(pf) & mask;
 
 	if (current->kind == VGPU_RUN_CONTRACT && vgpu_pf_run_gang_has(&pf->vfs[current->vf]))
@@ -150,7 +150,7 @@ bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 	return true;
 }
 
-static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)
+static bool pick_first_row(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1];
 
@@ -170,7 +170,7 @@ static bool first_of_order(struct vgpu_pf *pf, struct vgpu_run *run)
 
 static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 {
-	if (!first_of_order(pf, run))
+	if (!pick_first_row(pf, run))
 		return false;
 	run->is_overdue = vgpu_pf_run_pick_is_overdue(pf, &pf->vfs[run->vf]);
 	vgpu_pf_run_contract_limit(pf, run);
@@ -179,8 +179,8 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /*
  * Chooses the next run. The VF for which the engine is preempted may have lost its right to
- * preempt, e.g. because a new table has no reserve for it. If so, decides again: without preemption
- * if the engine is free, otherwise as preempt.c now says.
+ * preempt, e.g. because a new table has no reserve for this VF. Then the core decides again:
+ * without preemption if no quantum is running, otherwise as preempt.c now says.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -200,10 +200,14 @@ static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /* ---- the engine stays as it is ---- */
 
-/* true if the VF in the engine has a cap, and has no work or runs without a limit by tokens */
-static bool exceeds_cap(const struct vgpu_pf_scheduler *scheduler, const struct vgpu_pf *pf)
+/*
+ * True if a cap or gang slots limit the VF in the engine, but the VF is idle, or no limit was set
+ * for its run.
+ */
+static bool must_leave_for_limit(const struct vgpu_pf_scheduler *scheduler,
+				 const struct vgpu_pf *pf)
 {
-	return vgpu_pf_run_contract_has_cap(pf, scheduler->run.vf) &&
+	return vgpu_pf_run_contract_is_limited(pf, scheduler->run.vf) &&
 	       (scheduler->is_idle || !scheduler->run.is_limited);
 }
 
@@ -222,7 +226,7 @@ static void continue_uncontended(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_begin(pf, &run);
 }
 
-/* no row has found a VF: leave the VF in the engine, or take it out if it may not be there */
+/* no row has found a VF: keep the VF in the engine, or take this VF out if it must leave */
 static void keep_or_unload(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -236,7 +240,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
 		return;
 	}
 	if (scheduler->state != VGPU_SCHEDULER_EXPIRED) {
-		if (exceeds_cap(scheduler, pf)) {
+		if (must_leave_for_limit(scheduler, pf)) {
 			vgpu_pf_run_engine_begin(pf, &run);
 			return;
 		}
@@ -253,8 +257,8 @@ static void keep_or_unload(struct vgpu_pf *pf)
 					  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 		return;
 	}
-	/* an idle-resident VF would use tokens without a limit */
-	if (vgpu_pf_run_contract_has_cap(pf, scheduler->run.vf))
+	/* an idle-resident VF would use tokens, or time outside its gang slots, without a limit */
+	if (vgpu_pf_run_contract_is_limited(pf, scheduler->run.vf))
 		return;
 	/* stay in the engine, so that the VF's next doorbell is served at once */
 	vgpu_pf_run_pick_set(&run, scheduler->run.vf, VGPU_RUN_IDLE_RESIDENT, 0,
@@ -269,7 +273,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
  * the quantum has ended and nothing else has happened: interrupts have reported all wakes since,
  * and the run log says whether the VF that ran still has work. So the core switches to the next VF
  * at once, and reads the bits while that VF runs. If no other VF had work, the core reads the bits
- * before it decides, because no VF waits for it.
+ * before it decides, because no VF waits for the decision.
  */
 static bool is_busy_current(const struct vgpu_pf_scheduler *scheduler)
 {
@@ -278,7 +282,7 @@ static bool is_busy_current(const struct vgpu_pf_scheduler *scheduler)
 	       (scheduler->work.busy & ~(1u << (scheduler->run.vf - 1)));
 }
 
-/* Choose the next run and begin it. No world switch is in progress. */
+/* Choose the next run and begin it. No world switch may be in progress. */
 void vgpu_pf_run_decide_now(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

@@ -2,7 +2,8 @@
 /*
  * The scheduler's reactions to events on the engine: decisions to carry out, world switches that
  * end or fail, runs that end, and VFs that wake. The device ends quanta by itself. The slice timer
- * ends a quantum that the device has not ended, and the quantum of a VF that was uncontended.
+ * ends a quantum that the device has not ended. It also ends the run of an uncontended VF when
+ * another VF has begun to wait and the uncontended VF has had its quantum.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -43,7 +44,7 @@ void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 }
 
 /* handles the runs that have ended according to the log */
-static void drain(struct vgpu_pf *pf)
+static void handle_ended_runs(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run_end end;
@@ -73,12 +74,12 @@ static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* reads which VFs have work: no interrupt reports work that a VF got while it left the engine */
-static void poll_round(struct vgpu_pf *pf, uint32_t from)
+/* reads which VFs have work; no interrupt reports work that a VF got while it left the engine */
+static void read_work_after_switch(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
-	/* vgpu_pf_run_busy_read() clears this if the VF has no work */
+	/* vgpu_pf_run_busy_read() clears the start of the wait if the VF has no work */
 	if (from && from != scheduler->run.vf)
 		pf->vfs[from].service.waiting_since_ns = scheduler->decided_ns;
 	vgpu_pf_run_busy_read(pf);
@@ -95,13 +96,13 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	uint64_t now = vgpu_pf_timer_now(pf);
 
 	/* the log now has the entry of the run that the switch ended */
-	drain(pf);
+	handle_ended_runs(pf);
 	scheduler->last = scheduler->run;
 	scheduler->run = scheduler->next;
 	scheduler->run.started_ns = now;
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* a VF that runs has work, unless it is idle-resident or in the slot of a gang */
+	/* a VF that runs has work, unless it is idle-resident or keeps gang slots without work */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		scheduler->work.announced |= 1u << (to - 1);
@@ -110,14 +111,14 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE,
 				  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 	if (to)
-		poll_round(pf, from);
+		read_work_after_switch(pf, from);
 	if (scheduler->tables.is_pending && vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* ---- events of the run in the engine ---- */
 
-/* Handle a wake: VFs outside the engine have work. */
+/* Handle a wake: VFs outside the engine may have got work, budgets, slots or tokens. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_decision_due = true;
@@ -127,7 +128,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for a VF whose WAKE was lost: during a run without end, this VF could wait for ever. */
+/* Look for a VF whose WAKE was lost, and which could wait for ever during a run without end. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
@@ -163,14 +164,14 @@ static uint32_t function_state(uint32_t active)
 
 /*
  * End the present run if its quantum has ended, as the run log or the engine's status says. The
- * interrupt that led here may be about an earlier run.
+ * interrupt that caused this call may be about an earlier run.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t active;
 
-	drain(pf);
+	handle_ended_runs(pf);
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING)
 		return;
 	active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -180,8 +181,8 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 }
 
 /*
- * End the running slice: an uncontended VF's quantum is over, or the device has not ended the
- * slice, or its interrupt was lost.
+ * End the running slice, because an uncontended VF has had its quantum, the device has not ended
+ * the slice, or the device's interrupt was lost.
  */
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
@@ -190,7 +191,7 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* Let only this VF run: it has exclusive full access. NULL: all VFs of the run table run again. */
+/* Let only `vf` run, because it has exclusive full access. vf NULL: let all VFs run again. */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	pf->scheduler.exclusive_vf = vf ? vf->number : 0;
@@ -200,10 +201,10 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 }
 
 /*
- * Check whether a VF is in the engine, or is being switched in or out. Return: false while the
- * engine is off or broken; but true for every VF in service while the core cannot know which VF is
- * in a broken engine (a command of the previous core is in execution, or a command could not be
- * written).
+ * Return: true if a VF is in the engine, or is being switched in or out. A broken engine holds no
+ * VF, with one exception: if a command of the previous core is in execution, or a command could not
+ * be written, the core cannot know which VF is in the broken engine. Then the result is true for
+ * every VF in service.
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -223,13 +224,13 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 	return scheduler->run.vf == vf->number && scheduler->state != VGPU_SCHEDULER_SWITCHING;
 }
 
-/* Get the VF that alone may run. Return: VF number; 0: none. */
+/* Get the VF in exclusive full access. Return: VF number; 0: none. */
 uint32_t vgpu_pf_run_engine_exclusive(const struct vgpu_pf *pf)
 {
 	return pf->scheduler.exclusive_vf;
 }
 
-/* Clear the counters of a VF that is being provisioned, and start its contract's account. */
+/* Clear the counters of a VF that is being provisioned, and reset its tokens and budget. */
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->service, 0, sizeof(vf->service));
@@ -249,7 +250,7 @@ static uint32_t loaded_vf(struct vgpu_pf *pf)
 	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
 }
 
-/* the VF in the engine if it is stalled, so that it refuses every command; 0: none */
+/* the VF in the engine if this VF is stalled, so that the device refuses commands; 0: none */
 static uint32_t stalled_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -258,30 +259,30 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the guilty VF after a refused command; 0: none. A stalled function is guilty. Otherwise the
- * core may have acted on a stale state of the engine, so the VF that seems guilty is blamed only
- * after ABORTS_MAX refusals.
+ * Finds the guilty VF after a refused command; 0: none. A stalled VF is guilty. If no VF is
+ * stalled, the core may have acted on an old state of the engine. So the core blames `guilty`, the
+ * VF that seems guilty, only after ABORTS_MAX earlier refusals in succession.
  */
-static uint32_t guilty_of_abort(struct vgpu_pf *pf, uint32_t guilty)
+static uint32_t find_guilty_of_abort(struct vgpu_pf *pf, uint32_t guilty)
 {
 	if (stalled_vf(pf))
 		return stalled_vf(pf);
 	return pf->scheduler.aborts++ < ABORTS_MAX ? 0 : guilty;
 }
 
-/* Handle the failure of a world switch; guilty: the VF that caused it; 0: none. */
+/* Handle the failure of a world switch. guilty: the VF that seems to have caused the failure. */
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
 	pf->scheduler.is_unknown = pf->sw.is_unwritten;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
-		guilty = guilty_of_abort(pf, guilty);
+		guilty = find_guilty_of_abort(pf, guilty);
 	if (guilty && vgpu_vf_is_in_service(&pf->vfs[guilty]))
 		vgpu_vf_post(&pf->vfs[guilty], VGPU_VF_EVENT_HANG, reason);
 }
 
-/* continues with the VF that the device reports; a VF that may not be in the engine is taken out */
-static void resume(struct vgpu_pf *pf)
+/* takes over the VF that the device reports; the next decision takes it out if it may not run */
+static void adopt_engine(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -304,9 +305,9 @@ static void resume(struct vgpu_pf *pf)
 }
 
 /*
- * True if the engine takes commands, and the next command can help. If a stalled VF in service is
- * in the engine, the command fails, which leads to the reset of this VF. If the stalled VF is not
- * in service, its reset is already in progress, and the core waits for it.
+ * True if the engine takes a command and the core may write one. If a stalled VF in service is in
+ * the engine, the command fails, which leads to the reset of this VF. If the stalled VF is not in
+ * service, its reset is already in progress, and the core waits for the reset.
  */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {
@@ -323,7 +324,7 @@ void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 	if (pf->scheduler.state != VGPU_SCHEDULER_BROKEN)
 		return;
 	if (is_engine_usable(pf))
-		resume(pf);
+		adopt_engine(pf);
 	else if (!pf->device.is_attached)
 		return;
 	else if (vgpu_pf_timer_now(pf) < pf->scheduler.recover_deadline_ns)
@@ -356,13 +357,13 @@ static void decide_if_due(struct vgpu_pf *pf)
 		vgpu_pf_run_decide_now(pf);
 }
 
-/* Handle runs that have ended, and VFs that may not compete any more. */
+/* Let VFs that may no longer run stop competing, and account for runs that have ended. */
 void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
 		return;
 	vgpu_pf_run_share_withdraw(pf);
-	drain(pf);
+	handle_ended_runs(pf);
 }
 
 /* Choose the next run, if one is due, and set the contract timer. */
@@ -376,8 +377,8 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 }
 
 /*
- * Begin to schedule. The caller has set the states of the VFs. A VF that the previous core left in
- * the engine stays there if it may run.
+ * Begin to schedule. The caller must have set the states of the VFs. A VF that the previous core
+ * left in the engine stays there if the VF may run.
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
@@ -398,7 +399,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
 		return;
 	}
-	resume(pf);
+	adopt_engine(pf);
 }
 
 /* Stop scheduling: the device is gone or will be reset, or the platform ends. */
@@ -406,7 +407,7 @@ void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
-	drain(pf);
+	handle_ended_runs(pf);
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_STOP);
 	vgpu_for_each_vf(pf, vf)
 		vf->service.quantum_us = UINT32_MAX;

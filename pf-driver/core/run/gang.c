@@ -2,15 +2,16 @@
 /*
  * DOC: Gang slots
  *
- * A VF of a gang is in the engine only in its slots: from phase_us after each multiple of period_ns
- * of CLOCK_MONOTONIC, for budget_ns, with or without work. All GPUs use the clock of the host, so
- * VFs with the same period and phase on several GPUs run at the same time, although no GPU knows of
- * another (a time-triggered schedule: Kopetz 1991). No VF shortens a slot, except one in exclusive
- * full access. A slot that begins late, because of a late switch, still ends on time.
+ * A VF of a gang is in the engine during its slots, with or without work, and otherwise only in
+ * full access. A slot begins phase_us after each multiple of period_ns of CLOCK_MONOTONIC and lasts
+ * budget_ns. All GPUs use the clock of the host. So VFs with the same period and phase on several
+ * GPUs run at the same time, although no GPU knows of another (a time-triggered schedule: Kopetz
+ * 1991). Only a VF in exclusive full access shortens a slot. A slot that begins late, because of a
+ * late switch, still ends on time.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. The VF counts as throttled, so
- * that its entries are skipped. A VF in full access is not throttled but served like any other VF:
- * a driver that loads waits for its rings only for a limited time.
+ * that its entries are skipped. A VF in full access is not throttled but served like any other VF,
+ * because a driver that loads waits for its rings only for a limited time.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -20,7 +21,7 @@ bool vgpu_pf_run_gang_has(const struct vgpu_vf *vf)
 	return vf->contract.terms.flags & VGPU_PF_CONTRACT_GANG;
 }
 
-/* Return: true if a VF may run only in its slots now: it has slots, and has no full access. */
+/* Return: true if a VF runs only in gang slots: it has slots, and is not in full access. */
 bool vgpu_pf_run_gang_is_confined(const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
@@ -41,7 +42,7 @@ uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
 }
 
-/* Set the budget to the time that is left of the slot. */
+/* Set the budget to the time that is left of the slot; 0 outside the VF's slots. */
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -52,7 +53,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < (int64_t)SLICE_MIN_NS;
 }
 
-/* Find the VF of a mask whose slot is open; budgets must be up to date. Return: NULL: none. */
+/* Find the VF of a mask whose slot is open; NULL: none. Budgets must be up to date. */
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {
 	const struct vgpu_vf *vf;

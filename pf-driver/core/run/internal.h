@@ -16,7 +16,7 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 	return (mask >> (vf - 1)) & 1;
 }
 
-/* the core's timer fires this long after the end of a slice, in case the device did not end it */
+/* the slice timer fires this long after the end of a slice that the device should have ended */
 #define SLICE_TIMER_SLACK_NS (20 * VGPU_NS_PER_MS)
 #define RECOVER_POLL_NS	     VGPU_NS_PER_MS
 #define RUN_LOG_ENTRIES	     256u
@@ -40,10 +40,12 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	bool may_be_cut;   /* true if urgent runs and higher classes cut it; the rest is resumed */
-	bool has_end;	   /* true if it ends with its quantum; else idle time is not service */
-	bool is_by_weight; /* true if it counts for the VF's share by weight */
-	bool is_urgent; /* true if it preempts other runs; no run of the reserve section cuts it */
+	/* true if the core resumes the run after an urgent run, or a higher class, has cut it */
+	bool may_be_cut;
+	bool has_end;	   /* true if the run ends with a quantum; else idle time is not service */
+	bool is_by_weight; /* true if the run counts for the VF's share by weight */
+	/* true if the run may preempt other runs, but a reserve run may not preempt this run */
+	bool is_urgent;
 	bool has_grant; /* true if the time beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
@@ -95,10 +97,10 @@ void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 
 /* account.c: how a run of the log ended */
 struct vgpu_run_end {
-	bool is_current;  /* true if the run is scheduler.run; false: an earlier one */
+	bool is_current;  /* true if the run is scheduler.run, false if it is an earlier run */
 	bool has_no_work; /* true if the VF ran out of work */
 	bool is_reset;	  /* true if the VF's client reset the VF in the engine */
-	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: not cut */
+	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: no slice was cut */
 	uint32_t vf;
 };
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end);
@@ -115,7 +117,7 @@ enum vgpu_bucket {
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf);
 uint32_t vgpu_pf_run_contract_strict(struct vgpu_pf *pf);
-bool vgpu_pf_run_contract_has_cap(const struct vgpu_pf *pf, uint32_t vf);
+bool vgpu_pf_run_contract_is_limited(const struct vgpu_pf *pf, uint32_t vf);
 uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
 						    uint32_t priority_class);
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask);
@@ -130,8 +132,8 @@ void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 /* outlook.c: the effect of a slice on the lags */
 enum vgpu_outlook {
 	VGPU_OUTLOOK_ALLOWED = 0,
-	VGPU_OUTLOOK_AHEAD,  /* its VF would be too far ahead */
-	VGPU_OUTLOOK_UNSAFE, /* another VF would be too far behind */
+	VGPU_OUTLOOK_AHEAD,  /* the VF of the slice would be too far ahead */
+	VGPU_OUTLOOK_UNSAFE, /* another VF could fall too far behind */
 };
 
 /* share.c, outlook.c */

@@ -20,16 +20,16 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 	return &kinds[run->kind];
 }
 
-/* Return: true for a run of a VF that does not end with a quantum. */
+/* Return: true if a VF runs, and its run does not end with a quantum. */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
 	return run->vf && !kinds[run->kind].has_end;
 }
 
 /*
- * Compute how long a run may be before it counts as an overrun. An uncontended VF may finish a
- * quantum that began with its run. A starvation boost is not in the table, so it is never an
- * overrun. Return: ns; UINT64_MAX: no limit.
+ * Compute the length beyond which a run counts as an overrun. An uncontended VF may finish a
+ * quantum that began with its run. A starvation boost is never an overrun. Return: ns; UINT64_MAX:
+ * no limit.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

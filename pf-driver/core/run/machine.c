@@ -16,11 +16,11 @@
  *   every state --STOP--> OFF
  *
  * EXPIRED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
- * command of the previous core is in execution; a timer polls the engine until it is usable again,
- * and resets the device after RECOVER_MS times params.time_scale. The inputs FOUND_... come from a
- * read of the engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this
- * function, decide.c chooses the next VF, and preempt.c decides whether the VF in the engine must
- * leave.
+ * command of the previous core is in execution. A timer then polls the engine until it is usable
+ * again. After RECOVER_MS times params.time_scale, the core resets the device. The inputs FOUND_...
+ * come from a read of the engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls
+ * this function, decide.c chooses the next VF, and preempt.c decides whether the VF in the engine
+ * must leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -122,7 +122,7 @@ static const char *const input_names[RUN_INPUTS] = {
 	"UNLOADED",    "FAILED",	"QUANTUM_OVER",	 "RESET_INSIDE", "STOP",
 };
 
-/* Find the cell of a state and an input. Return: NULL: the input is impossible in this state. */
+/* Find the cell of a state and an input. Return: NULL if the input is impossible in this state. */
 const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input)
 {
 	const struct vgpu_run_cell *cell = &cells[state][input];
@@ -130,21 +130,21 @@ const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t in
 	return cell->enter ? cell : NULL;
 }
 
-/* Get the name of a state, as in the diagram. Return: "?" if there is no such state. */
+/* Get the name of a state, as in the diagram. Return: the name; "?" if there is no such state. */
 const char *vgpu_pf_run_machine_state_name(uint32_t state)
 {
 	return state < VGPU_SCHEDULER_STATES ? state_names[state] : "?";
 }
 
-/* Get the name of an input. Return: "?" if there is no such input. */
+/* Get the name of an input. Return: the name; "?" if there is no such input. */
 const char *vgpu_pf_run_machine_input_name(uint32_t input)
 {
 	return input < RUN_INPUTS ? input_names[input] : "?";
 }
 
 /*
- * Apply an input; the state changes only here. A missing cell is a bug of the core, and is counted
- * and logged.
+ * Apply an input; no other function changes the state. An input for which the table has no cell is
+ * a bug of the core; the core counts and logs this, and the state stays.
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {

@@ -5,9 +5,9 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* a smaller lag comes from rounding */
+/* a lag of this size may come from rounding */
 #define LAG_EPSILON_NS 1
-/* overruns alone do not cause a lag of more slices; a hang or a stall of the host does */
+/* a negative lag of more than 4 slices comes from a hang or a stall of the host, not overruns */
 #define FAR_SLICES 4
 
 /* the lags of a priority class after a possible slice */
@@ -15,7 +15,7 @@ struct outlook {
 	int64_t lag[VGPU_PF_MAX_VFS + 1];
 	int64_t served_ns;	   /* length of the slice */
 	uint64_t weights;	   /* sum of the weights that count */
-	uint64_t sleeping_weights; /* sum of the weights that count if their VFs wake */
+	uint64_t sleeping_weights; /* sum of the weights that do not count until their VFs wake */
 };
 
 static int64_t slice_of(const struct vgpu_vf *vf)
@@ -70,24 +70,24 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 				(vf == served ? ns : 0);
 }
 
-/* the service that is due to b by its weight until a's deadline */
-static int64_t until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
-			      int64_t slice_ns, const struct vgpu_vf *b)
+/* the service that b is due by its weight until a's deadline */
+static int64_t service_until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
+				      int64_t slice_ns, const struct vgpu_vf *b)
 {
 	return (slice_ns - outlook->lag[a->number]) * (int64_t)b->share.weight /
 	       (int64_t)a->share.weight;
 }
 
-/* service that VFs with these weights would lose to the sleeping VFs if all of those woke now */
-static int64_t lost_to_sleeping(const struct outlook *outlook, uint64_t weights)
+/* service that VFs with these weights would lose if all sleeping VFs woke now */
+static int64_t service_lost_to_sleeping(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
-	int64_t theirs = outlook->served_ns * (int64_t)outlook->sleeping_weights / (int64_t)all;
+	int64_t sleeping = outlook->served_ns * (int64_t)outlook->sleeping_weights / (int64_t)all;
 
-	return theirs * (int64_t)weights / (int64_t)outlook->weights;
+	return sleeping * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* true if the VF would be too far ahead after the slice, if all VFs without work woke */
+/* true if the slice would bring the VF too far ahead, even if all VFs without work woke */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->sleeping_weights;
@@ -103,8 +103,8 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
  *   sum of lag(VFs with deadline <= D)
  *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
  *   + service that sleeping VFs would take if they woke
- * The service that a VF with a later deadline and a lag >= 0 is due until D also goes to the VFs
- * with deadline <= D, unless it runs out of work; so it is not counted.
+ * A VF with a later deadline and a lag >= 0 is due service until D, too, which then goes to the VFs
+ * with deadline <= D. But that VF may run out of work, so the sum does not count this service.
  */
 static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook,
 			       const struct vgpu_vf *due)
@@ -120,7 +120,7 @@ static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook
 		if (vf->share.priority_class != due->share.priority_class ||
 		    !vgpu_pf_run_share_counts(vf))
 			continue;
-		passes = until_deadline(outlook, due, slice, vf);
+		passes = service_until_deadline(outlook, due, slice, vf);
 		if (vf->share.is_competing && slice_of(vf) - lag <= passes) {
 			missing += lag;
 			weights += vf->share.weight;
@@ -128,10 +128,10 @@ static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook
 			missing -= passes < -lag ? passes : -lag;
 		}
 	}
-	return missing + lost_to_sleeping(outlook, outlook->weights - weights);
+	return missing + service_lost_to_sleeping(outlook, outlook->weights - weights);
 }
 
-/* true if the sum at every deadline of the priority class is within the bound */
+/* true if the missing service at each deadline of the priority class is within the bound */
 static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct outlook *outlook)
 {
 	struct vgpu_vf *vf;
@@ -145,8 +145,8 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct ou
 }
 
 /*
- * Check the sums of the VF's priority class. Return: true if they are within the bound, or if the
- * VF's weight does not count.
+ * Check the missing service in the VF's priority class. Return: true if at each deadline the
+ * missing service is within the bound, or if the VF's weight does not count.
  */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -169,7 +169,7 @@ bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	       -FAR_SLICES * longest_slice(pf, vf->share.priority_class);
 }
 
-/* Check a slice of `ns` for a VF. Return: ALLOWED, too, if the VF does not compete by weight. */
+/* Check whether a VF may have a slice of `ns`. A VF that does not compete by weight always may. */
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
@@ -184,8 +184,9 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 }
 
 /*
- * Find the VF with the earliest deadline among the VFs of one priority class with a lag >= 0; if
- * there is none, the VF that is least ahead. Return: 0 if no VF competes by weight.
+ * Find the VF with the earliest deadline among the VFs of one priority class with a lag >= 0. If no
+ * VF has such a lag, find the VF that is least ahead. Return: VF number; 0 if no VF competes by
+ * weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the run-table scheduler for the rest of the core; run/state.h has its private state.
- * They are grouped by file; each function is documented where it is defined.
+ * Functions of the run-table scheduler for the rest of the core, grouped by file; each function is
+ * documented where it is defined. run/state.h has the private state of the scheduler.
  */
 #ifndef VGPU_CORE_RUN_PARTS_H
 #define VGPU_CORE_RUN_PARTS_H

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The functions of the rows of decide.c's table, except that for reservations (contract.c). Each
- * looks among the competing VFs (bit per VF) for a VF that fits its row, and fills in the run. It
- * returns false if no VF fits.
+ * The functions of the rows of decide.c's table; contract.c has the function for reservations. Each
+ * function looks among the competing VFs (bit per VF) for a VF that fits the row, and fills in the
+ * run. It returns false if no VF fits.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define BOOST_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* shortest time assumed for a world switch */
-#define GAP_SWITCH_PART	  8			 /* bound of two switches: 1/8 of a gap */
+#define GAP_SWITCH_PART	  8			 /* two switches count as at most 1/8 of a gap */
 #define ACCESS_RESERVE_US 2000u			 /* reserve budget of a VF in full access */
 
 /* Start a cycle of the table: refill the reserve budgets. */
@@ -43,9 +43,9 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Gets the entry at the cursor of a priority class: an entry of the table, or one made for a VF
- * without an entry. vf is 0 if the position has no entry of this class. Each class has its own
- * cursor, so that runs of one class do not move the position of another.
+ * Gets the entry at the cursor of a priority class: an entry of the table, or a default entry for a
+ * VF without an entry. The result has vf 0 if the position has no entry of this class. Each class
+ * has its own cursor, so that runs of one class do not move the cursor of another class.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
@@ -62,7 +62,7 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t pri
 	return entry;
 }
 
-/* Describe a run; granted_ns: longest duration, 0: no limit; quantum_ns: of the VF's entry. */
+/* Fill in a run. granted_ns: longest duration (0: no limit); quantum_ns: quantum of the VF. */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns)
 {
@@ -140,7 +140,10 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 	return (int64_t)(since + limit) - (int64_t)(vgpu_pf_timer_now(pf) + slice_ns + switches);
 }
 
-/* Return: true if a VF has waited for as long as its own gap, or as max_gap_ms if it has none. */
+/*
+ * Return: true if a VF has waited for as long as its gap in the run table allows. If the table has
+ * no gap for the VF, max_gap_ms is the limit; if that is 0, no VF is overdue.
+ */
 bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t limit =
@@ -152,7 +155,7 @@ bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return limit && since && vgpu_pf_timer_now(pf) - since >= limit;
 }
 
-/* true if any VF of the mask, except one, is overdue */
+/* true if any VF of the mask, except `except`, is overdue */
 static bool is_any_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_vf *except)
 {
 	struct vgpu_vf *vf;
@@ -177,9 +180,9 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 
 /*
  * Finds the VF that must run before `next`; 0: none. Assumes that `next` and all reserved budgets
- * run first, and after them the waiting VFs, the one with the least time left first, each for
- * BOOST_NS and a switch. If a VF would then wait longer than its gap allows, the result is the VF
- * with the least time left.
+ * run first. Then each waiting VF runs for BOOST_NS and a switch, in the order of the time that is
+ * left to them. If any VF would wait longer than its gap allows, the result is the VF with the
+ * least time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -205,9 +208,9 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 }
 
 /*
- * True if an early run of the reserve may come now. An advance may not bring a VF too far from its
- * share or gap. A run that is not an advance waits only for VFs that are overdue, because a driver
- * in full access gives up if its work takes too long.
+ * True if an early run of the reserve section may begin now. An advance must not bring any VF too
+ * far from its share or gap. A run that is not an advance waits only for VFs that are overdue,
+ * because a driver in full access gives up if its work takes too long.
  */
 static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *run)
 {
@@ -242,7 +245,7 @@ bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return false;
 }
 
-/* Boost the VF that has waited longest, if for max_gap_ms or longer; max_gap_ms 0: no boost. */
+/* Boost the VF that has waited longest, if it has waited for max_gap_ms (0: never) or longer. */
 bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t limit = pf->params.max_gap_ms * VGPU_NS_PER_MS;
@@ -263,7 +266,7 @@ bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	return limit != 0 && run->vf != 0;
 }
 
-/* Resume a slice that was cut, unless its rest would bring a VF too far from its share or gap. */
+/* Resume a slice that was cut, unless this would bring any VF too far from its share or gap. */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->scheduler.cut.vf;
@@ -278,10 +281,10 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return first_late(pf, competing, run) == 0;
 }
 
-/* Pick the only VF with work. Return: false if more than one VF competes. */
+/* Pick the VF that competes alone. Return: false if more than one VF competes. */
 bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	/* also counts the VF in the engine, which `competing` lacks while it is preempted */
+	/* also counts the VF in the engine, which `competing` lacks while this VF is preempted */
 	uint32_t all =
 		vgpu_pf_run_contract_first_priority_class(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
@@ -312,28 +315,28 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine if any VF preempts it: its own slice may then be the next one */
-static uint32_t with_current(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
+/* adds the VF in the engine if it is preempted for any VF, because its own slice may be next */
+static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	const struct vgpu_vf *current = &pf->vfs[scheduler->run.vf];
 
-	/* not a VF with a cap: the core does not know its tokens before its run is logged */
+	/* not a VF with a cap: the core does not know the VF's tokens before the run is logged */
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING || scheduler->exclusive_vf ||
 	    scheduler->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
 	    current->share.priority_class != priority_class ||
-	    vgpu_pf_run_contract_has_cap(pf, current->number))
+	    vgpu_pf_run_contract_is_limited(pf, current->number))
 		return competing;
 	return competing | VGPU_VF_BIT(current);
 }
 
 /*
- * Picks the next entry whose VF has work. If that run would bring a VF too far from its share,
+ * Picks the next entry whose VF has work. If this slice would bring another VF too far behind,
  * picks the VF with the earliest deadline instead, and the cursor stays at the entry. The cursor
- * passes entries of VFs that are too far ahead.
+ * passes entries of VFs that would be too far ahead.
  */
-static bool next_share(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing,
-		       uint32_t priority_class, struct vgpu_run *run)
+static bool pick_next_slice(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing,
+			    uint32_t priority_class, struct vgpu_run *run)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
 	enum vgpu_outlook outlook;
@@ -365,10 +368,11 @@ static bool next_share(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing
 
 /*
  * Lets the late VF run now, or the VF of the next slice if that VF has less time left. The VF that
- * runs gets a full slice if shares and gaps of the others allow it: a short boost adds a switch,
- * which could make the next VF late as well.
+ * runs gets a full slice if shares and gaps of the other VFs allow this, because a short boost adds
+ * a switch, which could make the next VF late as well.
  */
-static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, struct vgpu_run *run)
+static void set_late_run(struct vgpu_pf *pf, uint32_t competing, uint32_t late,
+			 struct vgpu_run *run)
 {
 	uint64_t quantum_ns;
 
@@ -383,22 +387,22 @@ static void set_boost(struct vgpu_pf *pf, uint32_t competing, uint32_t late, str
 				     quantum_ns);
 }
 
-/* Pick the next VF of a class: a VF that would be late, or by the table, or by deadline. */
+/* Pick a VF that would be late; if there is none, the next VF by the table or by its deadline. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);
 	uint32_t eligible = competing;
 	uint32_t late;
 
-	competing = with_current(pf, competing, priority_class);
+	competing = add_vf_in_engine(pf, competing, priority_class);
 	/* a VF that ran uncontended has had its slice: only its deadline can make it the next VF */
 	if (pf->scheduler.run.kind != VGPU_RUN_UNCONTENDED)
 		eligible = competing;
-	if (!next_share(pf, eligible, competing, priority_class, run))
+	if (!pick_next_slice(pf, eligible, competing, priority_class, run))
 		return false;
 	late = first_late(pf, competing, run);
 	if (late)
-		set_boost(pf, competing, late, run);
+		set_late_run(pf, competing, late, run);
 	else if (entry_at_cursor(pf, priority_class).vf == run->vf)
 		advance_cursor(pf, priority_class);
 	return true;

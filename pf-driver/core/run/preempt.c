@@ -6,7 +6,10 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Find the waiting VFs with work, as last read, except those of lower priority classes. */
+/*
+ * Find the waiting VFs with work, as last read. VFs of a lower priority class than the VF in the
+ * engine do not count. Return: bit per VF.
+ */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -25,8 +28,8 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 }
 
 /*
- * Return: true if the VF in the engine keeps its slot without work, because it is strict
- * (non-work-conserving). Reserved time is only for work, except in the slot of a gang.
+ * Return: true if the VF in the engine keeps its entry or slot while it has no work, because the VF
+ * is strict (non-work-conserving). In a run from a reservation, only a VF of a gang does so.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
@@ -50,13 +53,12 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 static bool is_any_waiting(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	uint32_t outside = vgpu_pf_run_busy_runnable(pf) & ~(1u << (scheduler->run.vf - 1));
 
-	uint32_t others = vgpu_pf_run_busy_runnable(pf) & ~(1u << (scheduler->run.vf - 1));
-
-	return (others & scheduler->work.busy) || vgpu_pf_run_gang_open(pf, others);
+	return (outside & scheduler->work.busy) || vgpu_pf_run_gang_open(pf, outside);
 }
 
-/* the VF in the engine was uncontended; it may finish a quantum that began with its run */
+/* lets the VF in the engine, until now uncontended, finish a quantum that began with its run */
 static void begin_contention(struct vgpu_pf *pf)
 {
 	struct vgpu_run *run = &pf->scheduler.run;
@@ -75,7 +77,7 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run run;
-	uint32_t others;
+	uint32_t waiting;
 
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING ||
 	    scheduler->preemption == VGPU_PREEMPT_FOR_ANYONE)
@@ -89,14 +91,14 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 		scheduler->preemption = VGPU_PREEMPT_FOR_RESERVE;
 		return;
 	}
-	others = vgpu_pf_run_preempt_waiting(pf);
-	if (others == 0 && vgpu_pf_run_preempt_has_woken(scheduler)) {
+	waiting = vgpu_pf_run_preempt_waiting(pf);
+	if (waiting == 0 && vgpu_pf_run_preempt_has_woken(scheduler)) {
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 		return;
 	}
-	if (others == 0 || scheduler->run.kind == VGPU_RUN_CONTRACT)
+	if (waiting == 0 || scheduler->run.kind == VGPU_RUN_CONTRACT)
 		return;
-	if (is_outranked(pf, others)) {
+	if (is_outranked(pf, waiting)) {
 		scheduler->preemption = VGPU_PREEMPT_FOR_PRIORITY_CLASS;
 		return;
 	}

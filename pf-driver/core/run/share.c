@@ -2,9 +2,9 @@
 /*
  * DOC: Shares
  *
- * Keeps the service of each VF near its share by weight at every instant. vgpud plans the order of
- * the run table before the VFs with work are known; the shares decide where to deviate from it.
- * Each priority class has a virtual time V that passes with the service of its VFs. Each VF has a
+ * Keeps the service of each VF near its share by weight at every instant. vgpud plans the run table
+ * before the VFs with work are known; the shares decide where to deviate from the table. Each
+ * priority class has a virtual time V that passes with the service of its VFs. Each VF has a
  * virtual time R up to which the VF has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF has had too little service; < 0: too much
@@ -19,9 +19,10 @@
  * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. When
  * the work or the weight of a VF changes, the sums stay within r, too:
  *
- *   runs out of work  in its slice: the VF's positive lag goes to the others, as if the VF had been
- *                     served. At another time: the lag goes to the pool of forfeited lag, which is
- *                     shared out at a decision, or before a VF joins, while all lags are negative
+ *   runs out of work  in its slice, the VF's positive lag goes to the other VFs, as if the VF had
+ *                     been served. At another time, the lag goes to the pool of forfeited lag. The
+ *                     core shares out the pool at a decision, or before a VF joins, while all lags
+ *                     are negative
  *   had too much      a VF that goes to sleep with a negative lag is marked (has_negative_lag): its
  *                     weight counts until the lag is 0 again
  *   gets new weight   the new weight counts as soon as the sums with it are within r
@@ -94,7 +95,7 @@ static void activate_weight(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				  (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
-/* sets the lag of a sleeping VF to 0, which its negative lag has reached */
+/* sets the lag of a sleeping VF to 0, because the negative lag has been made up for */
 static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = priority_class_of(pf, vf)->now;
@@ -151,7 +152,7 @@ static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 	return min;
 }
 
-/* shares out the pool, as far as it makes no lag of a competing VF positive */
+/* shares out the pool of a class while the lags of all its competing VFs are negative */
 static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -164,7 +165,7 @@ static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 
 		if (weights && min <= 0)
 			return;
-		/* once a sleeping VF has lag 0, the parts of the other VFs are larger */
+		/* when a sleeping VF reaches lag 0, the parts of the other VFs become larger */
 		if (negative && vgpu_pf_run_share_ahead(pf, negative) < min)
 			min = vgpu_pf_run_share_ahead(pf, negative);
 		if (weights && min != INT64_MAX && (uint64_t)min < part / weights)
@@ -197,7 +198,7 @@ static void begin_competing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	share->has_negative_lag = false;
 }
 
-/* the VF stops competing: a negative lag keeps its weight counted; a positive lag is forfeited */
+/* the VF forfeits a positive lag; with a negative lag, its weight still counts */
 static void stop_competing(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -216,7 +217,8 @@ static void stop_competing(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_serve
 		priority_class_of(pf, vf)->forfeited_lag += forfeited;
 }
 
-static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
+/* charges service to the VF, and advances the virtual times of the VF and its class */
+static void charge_service(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 {
 	struct vgpu_vf_share *share = &vf->share;
 	uint64_t amount = vgpu_min_u64(ns, SERVED_MAX_NS) << FRACTION_BITS;
@@ -230,14 +232,14 @@ static void serve(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	advance(pf, share->priority_class, amount);
 }
 
-/* true unless the VF is idle-resident, or its reservation serves it */
+/* true if a VF runs, and neither as idle-resident VF nor in a reservation or gang slot */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* charges the present run, which is not in the log yet, before a VF begins or stops competing */
-static void catch_up(struct vgpu_pf *pf)
+/* charges the part of the present run so far, because a VF will begin or stop competing */
+static void charge_present_run(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_run *run = &scheduler->run;
@@ -255,12 +257,15 @@ static void catch_up(struct vgpu_pf *pf)
 		ran = vgpu_min_u64(ran, run->worked_ns);
 	if (ran <= run->shared_ns)
 		return;
-	serve(pf, &pf->vfs[run->vf], ran - run->shared_ns);
+	charge_service(pf, &pf->vfs[run->vf], ran - run->shared_ns);
 	pf->vfs[run->vf].share.early_ns += ran - run->shared_ns;
 	run->shared_ns = ran;
 }
 
-/* Charge a run that has ended to the share of its VF, unless it was served from a reservation. */
+/*
+ * Charge a run that has ended to the share of its VF, unless a reservation or gang slot served the
+ * run. A VF without work stops competing, unless it is strict.
+ */
 void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			   uint64_t ns, bool has_work)
 {
@@ -269,7 +274,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 	vf->share.was_by_weight = !run || run->kind != VGPU_RUN_CONTRACT;
 	if (vf->share.was_by_weight) {
 		vf->share.early_ns -= early;
-		serve(pf, vf, ns - early);
+		charge_service(pf, vf, ns - early);
 	}
 	if (!has_work && !vgpu_has_bit(vgpu_pf_run_contract_strict(pf), vf->number))
 		stop_competing(pf, vf, vf->share.was_by_weight);
@@ -309,7 +314,7 @@ void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	competing = competing_mask(pf);
-	catch_up(pf);
+	charge_present_run(pf);
 	vgpu_for_each_vf(pf, vf) {
 		if (vgpu_has_bit(competing, vf->number))
 			begin_competing(pf, vf);
@@ -326,7 +331,7 @@ void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		if (!vf->share.is_competing || vgpu_vf_is_runnable(vf))
 			continue;
-		catch_up(pf);
+		charge_present_run(pf);
 		stop_competing(pf, vf, false);
 	}
 }

@@ -5,18 +5,21 @@
  * Carries out a world switch: writes the commands to the device, and polls until each has ended.
  *
  *   from, to              CONTEXT_SWITCH            or, stepwise: IDLE SAVE LOAD RUN
- *   from == to            RUN                       (expired: its next quantum)
+ *   from == to            RUN, for another run of the same VF
  *   from only             CONTEXT_SWITCH to the PF  or, stepwise: IDLE SAVE
- *   to only               CONTEXT_SWITCH from the PF   or: LOAD RUN
+ *   to only               CONTEXT_SWITCH from the PF  or, stepwise: LOAD RUN
  *
  *   command written --> EXECUTE clear and status DONE --> next command --> switched
  *                |--> status ABORTED or UNSUPPORTED, or the command could
  *                |    not be written ------------------------------------> failed, BAD_STATUS
  *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
- *                +--> other status for longer than the command time-out --> failed, by status
+ *                +--> another status for longer than the command time-out -> failed, time-out
+ *
+ * The last status determines who is guilty of a failure, and the reason of a time-out. If the
+ * status has no row in guilty_by_status (such as PENDING or ABORTED), the command determines both.
  *
  * The completion interrupt causes a poll of the command; a timer with a growing delay polls, too,
- * so that a lost interrupt costs little. This file does not choose VFs: it reports the end of a
+ * so that a lost interrupt costs little. This file does not choose VFs. It reports the end of a
  * switch to engine.c and, if the switch failed, also the guilty VF and the reason.
  */
 #include "pf-driver/core/run/internal.h"
@@ -35,7 +38,7 @@ static void add_step(struct vgpu_pf_switch *sw, enum gpuiov_command command)
 	sw->steps[sw->step_count++] = (uint8_t)command;
 }
 
-static void plan(struct vgpu_pf *pf)
+static void plan_steps(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
@@ -70,11 +73,11 @@ static uint32_t command_dword(const struct vgpu_pf_switch *sw)
 			      function_of(sw->to));
 }
 
-static void issue(struct vgpu_pf *pf)
+static void issue_command(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* if the write fails, the status in the device is that of the previous command */
+	/* if the write fails, the device still has the status of the previous command */
 	sw->is_unwritten =
 		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);
@@ -83,20 +86,20 @@ static void issue(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
 }
 
-/* Begin a world switch from one VF to another (0: no VF). No other switch is in progress. */
+/* Begin a world switch from one VF to another (0: no VF). No other switch may be in progress. */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
 	pf->sw.is_busy = true;
 	pf->sw.from = from;
 	pf->sw.to = to;
-	plan(pf);
-	issue(pf);
+	plan_steps(pf);
+	issue_command(pf);
 }
 
-/* the guilty VF and the reason for a status or a command */
+/* which VF is guilty of a failed world switch, and the reason */
 struct guilty_row {
-	uint32_t key;	  /* last status, or the command that failed */
-	bool is_outgoing; /* true: the VF that leaves the engine; false: the VF that comes */
+	uint32_t key;	  /* the last status, or the command that failed */
+	bool is_outgoing; /* true: the VF that leaves is guilty; false: the VF that comes */
 	enum vgpu_pf_reason reason;
 };
 
@@ -131,7 +134,7 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct guilty_row *row =
 		find_guilty(guilty_by_status, VGPU_COUNT_OF(guilty_by_status), sw->status);
-	/* the client of a VF may have reset it, which aborts the command: not an error at first */
+	/* not an error at first: a client may have reset its VF, which aborts a command */
 	bool is_first_abort = sw->status == GPUIOV_STATUS_ABORTED && pf->scheduler.aborts == 0;
 	uint32_t guilty;
 
@@ -165,7 +168,7 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* leaving the engine is limited by the VF's preemption time-out, which may be longer */
+	/* the VF's preemption time-out, which may be longer, applies only to IDLING */
 	if (sw->status == GPUIOV_STATUS_IDLING)
 		return now - sw->status_ns >= preempt_timeout_ns(pf);
 	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
@@ -193,7 +196,7 @@ static void next_step(struct vgpu_pf *pf)
 	struct vgpu_pf_switch *sw = &pf->sw;
 
 	if (++sw->step < sw->step_count) {
-		issue(pf);
+		issue_command(pf);
 		return;
 	}
 	sw->is_busy = false;
@@ -209,6 +212,7 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 	if (!pf->sw.is_busy)
 		return;
 	if (pf->sw.is_unwritten) {
+		/* a command that could not be written counts as aborted */
 		pf->sw.status = GPUIOV_STATUS_ABORTED;
 		fail(pf, true);
 		return;
@@ -231,7 +235,7 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 	poll_later(pf, status);
 }
 
-/* Return: true if the device takes a command: none is in execution. */
+/* Return: true if the device takes a command, because no command is in execution. */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {
 	uint32_t control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);

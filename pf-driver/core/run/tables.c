@@ -33,12 +33,12 @@ static bool has_weights(const struct vgpu_run_indexed_table *indexed)
 }
 
 /* time of a VF's entries in a cycle of the table; the default quantum if the VF has no entry */
-static uint64_t round_us(const struct vgpu_run_indexed_table *indexed, uint32_t vf)
+static uint64_t time_in_cycle_us(const struct vgpu_run_indexed_table *indexed, uint32_t vf)
 {
 	return indexed->total_us[vf] ? indexed->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
-/* if the table has no weights, derives them from the VFs' parts of a cycle; gangs get none */
+/* if the table has no weights, derives them from the VFs' times in a cycle; gangs get none */
 static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 {
 	uint64_t max_us = 0;
@@ -46,11 +46,11 @@ static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 	if (has_weights(indexed))
 		return;
 	for (uint32_t vf = 1; vf <= vfs; vf++)
-		max_us = vgpu_max_u64(max_us, round_us(indexed, vf));
+		max_us = vgpu_max_u64(max_us, time_in_cycle_us(indexed, vf));
 	for (uint32_t vf = 1; vf <= vfs; vf++)
 		if (!(indexed->table.contracts[vf - 1].flags & VGPU_PF_CONTRACT_GANG))
 			indexed->table.weights[vf - 1] = (uint32_t)vgpu_max_u64(
-				1, round_us(indexed, vf) * VGPU_PF_WEIGHT_MAX / max_us);
+				1, time_in_cycle_us(indexed, vf) * VGPU_PF_WEIGHT_MAX / max_us);
 }
 
 /* computes the members that are derived from entries, reserve section, contracts and weights */
@@ -116,8 +116,8 @@ static int check_weight(struct vgpu_pf *pf, uint32_t vf, uint32_t weight, uint32
 		return 0;
 	if (vf > pf->device.total_vfs)
 		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: a weight names VF%u; VFs are 1 to %u", vf,
-					 pf->device.total_vfs);
+					 "run table: a weight or gap names VF%u; VFs are 1 to %u",
+					 vf, pf->device.total_vfs);
 	if (weight > VGPU_PF_WEIGHT_MAX)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has weight %u; 0 to %u", vf,
 					 weight, VGPU_PF_WEIGHT_MAX);
@@ -158,7 +158,7 @@ struct vgpu_run_indexed_table *vgpu_pf_run_tables_active(struct vgpu_pf *pf)
 	return &pf->scheduler.tables.indexed[pf->scheduler.tables.active];
 }
 
-/* Get the quantum of a VF: of its first entry, or the default. Return: ns. */
+/* Get the quantum of a VF's first entry; the default quantum if the VF has no entry. Return: ns. */
 uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 {
 	uint32_t us = vgpu_pf_run_tables_active(pf)->first_us[vf];
@@ -177,7 +177,8 @@ static const struct vgpu_run_indexed_table *newest_of(const struct vgpu_pf *pf)
 
 /*
  * Store a new table, which takes over at the next decision. Return: 0; -EINVAL if the table is not
- * valid; or -ESTALE if its generation is not the newest generation + 1. Errors have a message.
+ * valid; or -ESTALE if the table's generation is not the newest generation + 1. Errors have a
+ * message.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -199,7 +200,7 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
 	    vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	/* decide now: an expired VF without tokens may get no tokens for a long time */
+	/* decide now: while the expired VF lacks tokens, no other decision may be due for long */
 	if (scheduler->state == VGPU_SCHEDULER_EXPIRED)
 		scheduler->is_decision_due = true;
 	pf->checkpoint.is_table_dirty = true; /* checkpoint.c writes the table */
@@ -223,7 +224,7 @@ void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *
 	table->size = sizeof(*table);
 }
 
-/* Put the table of the checkpoint in force, if it is valid. The scheduler is off. */
+/* Put the table of the checkpoint in force, if this table is valid. The scheduler must be off. */
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	if (check_table(pf, table))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Checks the contracts of a table, each by itself and all together. The checks do not count world
- * switches: the client must leave time for them.
+ * switches, so the client must leave time for world switches.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -18,8 +18,8 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 	    vgpu_pf_run_terms_phase_ns(terms) >= terms->period_ns)
 		return vgpu_pf_text_fail(
 			pf, -EINVAL,
-			"run table: VF%u is in a gang: that requires a budget, a phase (%u us) "
-			"within the period, no budgets ahead and no cap",
+			"run table: VF%u is in a gang, which requires a budget, a phase (%u us) "
+			"below the period, ahead 0 and no cap",
 			vf, terms->phase_us);
 	return 0;
 }
@@ -35,7 +35,11 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* true if slots of a and b overlap: their offsets repeat modulo the gcd of both periods */
+/*
+ * True if slots of a and b overlap. Modulo the greatest common divisor of both periods, the
+ * distance from a slot of a to a slot of b is the same for all their slots. So one distance
+ * decides.
+ */
 static bool do_slots_overlap(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
 {
 	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
@@ -68,20 +72,20 @@ static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *
 {
 	if (terms->budget_ns == 0 && (terms->period_ns || terms->ahead))
 		return vgpu_pf_text_fail(
-			pf, -EINVAL, "run table: VF%u has a period or budgets ahead, but no budget",
+			pf, -EINVAL, "run table: VF%u has a period_ns or ahead, but no budget_ns",
 			vf);
 	if (terms->budget_ns == 0)
 		return 0;
 	if (terms->budget_ns < VGPU_PF_CONTRACT_MIN_NS || terms->budget_ns > terms->period_ns ||
 	    terms->period_ns > VGPU_PF_CONTRACT_MAX_NS)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a budget of %llu ns in %llu ns; "
-					 "100 us to the period, period at most 10 s",
-					 vf, LLU(terms->budget_ns), LLU(terms->period_ns));
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"run table: VF%u has a budget of %llu ns in a period of %llu ns; "
+			"budgets are 100 us to the period, periods at most 10 s",
+			vf, LLU(terms->budget_ns), LLU(terms->period_ns));
 	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has %u budgets ahead; at most %u", vf,
-					 terms->ahead, VGPU_PF_CONTRACT_MAX_AHEAD);
+		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has ahead %u; at most %u",
+					 vf, terms->ahead, VGPU_PF_CONTRACT_MAX_AHEAD);
 	return 0;
 }
 
@@ -96,10 +100,11 @@ static int check_cap(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, u
 					 "run table: VF%u has a cap of %u ppm; 1 to %u", vf,
 					 terms->rate_ppm, VGPU_PF_RATE_MAX_PPM);
 	if (terms->burst_ns < min || terms->burst_ns > VGPU_PF_CONTRACT_MAX_NS)
-		return vgpu_pf_text_fail(pf, -EINVAL,
-					 "run table: VF%u has a burst of %llu ns; its budget and "
-					 "100 us (%llu ns) to 10 s",
-					 vf, LLU(terms->burst_ns), LLU(min));
+		return vgpu_pf_text_fail(
+			pf, -EINVAL,
+			"run table: VF%u has a burst of %llu ns; %llu ns (its budget + "
+			"100 us) to 10 s are valid",
+			vf, LLU(terms->burst_ns), LLU(min));
 	return 0;
 }
 
@@ -124,7 +129,7 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 		return error;
 	if (terms->preempt_timeout_us > VGPU_PF_PREEMPT_TIMEOUT_MAX_US)
 		return vgpu_pf_text_fail(
-			pf, -EINVAL, "run table: VF%u has a preempt_timeout_us of %u, at most %u",
+			pf, -EINVAL, "run table: VF%u has a preempt_timeout_us of %u; at most %u",
 			vf, terms->preempt_timeout_us, VGPU_PF_PREEMPT_TIMEOUT_MAX_US);
 	if (vf > pf->device.total_vfs && memcmp(terms, &none, sizeof(none)))
 		return vgpu_pf_text_fail(pf, -EINVAL,
@@ -134,8 +139,8 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 }
 
 /*
- * Check that the contracts of VGPU_PF_MAX_VFS VFs are valid, and fit into the engine's time
- * together. Return: 0, or -EINVAL with a message.
+ * Check that the contracts of VGPU_PF_MAX_VFS VFs are valid, and that all together fit into the
+ * engine's time. Return: 0, or -EINVAL with a message.
  */
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {

@@ -46,7 +46,7 @@ static void abandon(struct vgpu_pf *pf)
 	vgpu_pf_declare_lost(pf);
 }
 
-/* Check whether the device is back from its reset, and program it again if so. */
+/* Poll the reset of the device. When the device is back, program it again. */
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 {
 	if (vgpu_pf_device_reset_is_on(pf)) {

@@ -36,7 +36,7 @@ static void put_device(struct dump_text *dump, struct vgpu_pf *pf)
 	    LLU(pf->stream.bytes));
 }
 
-static const char *pending(const struct vgpu_vf *vf)
+static const char *pending_event_name(const struct vgpu_vf *vf)
 {
 	return vgpu_pf_control_event_name(vgpu_vf_severest(vf->inbox.events));
 }
@@ -62,8 +62,8 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 		    vf->contract.terms.rate_ppm, LLU(vf->contract.terms.burst_ns),
 		    (long long)(vf->contract.tokens / VGPU_PF_RATE_MAX_PPM),
 		    vf->contract.is_throttled, vf->contract.terms.priority_class);
-	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n", pending(vf),
-	    vf->control.mismatches, vf->last_error, vf->guard.level);
+	put(dump, "  pending %s, mismatches %u, last error %u, guard level %u\n",
+	    pending_event_name(vf), vf->control.mismatches, vf->last_error, vf->guard.level);
 	put(dump, "  resets %llu (guest %llu, hang %llu), stage %u; scrub stage %u, failures %u\n",
 	    LLU(vf->reset.count), LLU(vf->reset.guest_count), LLU(vf->reset.hang_count),
 	    vf->reset.stage, vf->scrub.stage, vf->scrub.failures);
@@ -110,8 +110,8 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 }
 
 /*
- * Write the description to the request's stream; payload->bytes is filled in at the end. Return:
- * -EINPROGRESS, or -ENOMEM with a message.
+ * Write the text of vgpu_pf_dump_text() to the request's stream; payload->bytes is filled in at the
+ * end. Return: -EINPROGRESS, or -ENOMEM with a message.
  */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
 {

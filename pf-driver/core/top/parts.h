@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions that the files of core/top share, and that unit tests call; pf.h declares the functions
- * for the platform. They are grouped by file; each function is documented where it is defined.
+ * Functions that the files of core/top share, and that unit tests call. pf.h declares the functions
+ * of core/top for the platform. The functions of this header are grouped by file; each function is
+ * documented where it is defined.
  */
 #ifndef VGPU_CORE_TOP_PARTS_H
 #define VGPU_CORE_TOP_PARTS_H

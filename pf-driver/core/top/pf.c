@@ -6,10 +6,11 @@
  *   attach, valid checkpoint      adopt: VFs in the checkpoint stay in service; a reset or scrub
  *                                 that was in progress begins again
  *   first attach, no checkpoint   all VFs become ABSENT, and the core clears the device
- *   later attach, no checkpoint   the device has lost its state: the core programs its VFs into the
- *                                 device again; VFs that the loss stopped start over as
- *                                 PROVISIONED, the others keep their state
- *   attach, lost in its reset     as a later attach, no checkpoint: the checkpoint is not valid
+ *   later attach, no checkpoint   the device has lost its state, so the core programs the resources
+ *                                 of the VFs again; VFs that the loss stopped start over as
+ *                                 PROVISIONED, other VFs keep their state
+ *   attach after the device was   as a later attach without a checkpoint, because the checkpoint is
+ *   lost in its reset             not valid
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -44,7 +45,7 @@ static void advance_engine(struct vgpu_pf *pf)
 	}
 	if (pf->device_reset.is_due)
 		vgpu_pf_device_reset_begin(pf);
-	/* the run log first: a VF that its client has reset has left the engine */
+	/* first: the run log says which VFs left the engine because their clients reset them */
 	vgpu_pf_run_engine_poll(pf);
 	vgpu_pf_inbox_process(pf);
 	vgpu_pf_run_engine_decide(pf);
@@ -90,7 +91,7 @@ static void service_interrupts(struct vgpu_pf *pf)
 	status &= INTR_SWITCH | INTR_MAILBOX;
 	if (status == 0)
 		return;
-	/* clear before handling: an interrupt that comes meanwhile sets its bit again */
+	/* clear the bits first, so that an interrupt that comes meanwhile sets its bit again */
 	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_STATUS, status);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(interrupt_table); i++)
 		if (status & interrupt_table[i].bits && pf->device.is_attached)
@@ -194,7 +195,7 @@ void vgpu_pf_suspend(struct vgpu_pf *pf)
 
 /*
  * Declare the device lost, because it has not come back from its reset. The platform does not know
- * yet, so end the device's DMA here.
+ * this yet, so the core itself ends the PF's access to host memory.
  */
 void vgpu_pf_declare_lost(struct vgpu_pf *pf)
 {
@@ -225,7 +226,7 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 
 /* ---- return of the device ---- */
 
-static void enable(struct vgpu_pf *pf)
+static void enable_events(struct vgpu_pf *pf)
 {
 	uint32_t all = (uint32_t)((1ull << pf->device.total_vfs) - 1);
 
@@ -235,7 +236,7 @@ static void enable(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* frees the resources of a VF that the checkpoint does not know or that cannot be adopted */
+/* frees the resources of a VF that is not in the checkpoint, or that cannot be adopted */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -303,7 +304,7 @@ static void adopt_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_vram_init(pf);
-	enable(pf);
+	enable_events(pf);
 	vgpu_for_each_vf(pf, vf)
 		adopt_vf(pf, vf);
 	vgpu_for_each_vf(pf, vf)
@@ -339,7 +340,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* treats the contents of VRAM as unknown, because they may have changed */
+/* from now on treats the contents of VRAM as unknown, because they may have changed */
 static void invalidate_vram(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -357,7 +358,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 
 	vgpu_pf_run_account_stop(pf);
 	invalidate_vram(pf);
-	enable(pf);
+	enable_events(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
 	vgpu_pf_inbox_process(pf);
@@ -369,7 +370,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_start(pf);
 }
 
-/* refuses another device, which the VFs in memory do not fit */
+/* refuses a device that differs from the last one, because the VFs of this core do not fit it */
 static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	const struct vgpu_pf_device *before = &pf->device;
@@ -385,7 +386,7 @@ static int check_same(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 }
 
 /* refuses a device that was lost in a reset and is still in this reset */
-static int check_back(struct vgpu_pf *pf)
+static int check_reset_ended(struct vgpu_pf *pf)
 {
 	if (!pf->device_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
 		return 0;
@@ -393,7 +394,7 @@ static int check_back(struct vgpu_pf *pf)
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
 
-/* returns false if no checkpoint is valid: the device has lost its state, or never had one */
+/* returns false if the device has no valid checkpoint, or was lost in its reset */
 static bool load_checkpoint(struct vgpu_pf *pf)
 {
 	bool was_in_reset = pf->device_reset.is_lost;
@@ -411,11 +412,11 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (!error)
 		error = check_same(pf, &device);
 	if (!error)
-		error = check_back(pf);
+		error = check_reset_ended(pf);
 	if (error)
 		return error;
 	pf->device = device;
-	/* the platform may have dropped its timer while there was no device */
+	/* the platform may have stopped its timer while there was no device */
 	pf->timers.armed_ns = 0;
 	invalidate_vram(pf);
 	is_known = load_checkpoint(pf);

@@ -175,7 +175,7 @@ static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	return vgpu_pf_dump_request(pf, request->payload, request->token);
 }
 
-/* the lease ends with its client: vgpu_pf_request_gone() */
+/* acquires or releases the policy lease; vgpu_pf_request_gone() ends the lease of a lost client */
 static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	const struct vgpu_pf_lease *params = request->payload;
@@ -251,7 +251,7 @@ static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vg
 	return 0;
 }
 
-static int check_row(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
+static int check_traits(struct vgpu_pf *pf, const struct request_row *row, uint64_t client)
 {
 	if (row->traits.is_handled_by_platform)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP,
@@ -275,7 +275,7 @@ static int handle(struct vgpu_pf *pf, uint32_t op, struct vgpu_pf_call *request)
 	pf->requests.message[0] = 0;
 	if (!row)
 		return vgpu_pf_text_fail(pf, -EOPNOTSUPP, "there is no operation %u", op);
-	error = check_row(pf, row, request->client);
+	error = check_traits(pf, row, request->client);
 	if (!error)
 		error = check_vf(pf, row, request);
 	return error ? error : row->handle(pf, request);
@@ -313,7 +313,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
-	/* the end of a stream is still reported, because the platform then closes its fd */
+	/* report the end of a stream nevertheless, because the platform then closes the file */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.payload = NULL;
 	vgpu_pf_do_pending(pf);

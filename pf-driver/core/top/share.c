@@ -18,7 +18,7 @@ static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 	return vgpu_max_u64(min, vgpu_min_u64(max, VGPU_SHARE_FULL_PPM));
 }
 
-/* a part in ppm, at the level 2^shift / divisor */
+/* the part of one share in ppm, at the level 2^shift / divisor */
 static uint32_t part_of(const struct vgpu_share *share, uint32_t shift, uint64_t divisor)
 {
 	uint64_t unclamped = (share->weight * VGPU_SHARE_FULL_PPM << shift) / divisor;
@@ -39,7 +39,7 @@ static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t total = total_of(shares, count);
-	/* low and high are divisors (part_of()): low is too small, high is large enough */
+	/* divisors for part_of(): the sum of the parts is too large at low, and fits at high */
 	uint64_t heaviest = 1, low = 0, high = UINT64_MAX;
 	uint32_t shift;
 

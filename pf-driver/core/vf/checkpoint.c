@@ -50,7 +50,7 @@ HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 /* every 64th write of a copy skips no words, so that no wrong byte stays for ever */
 #define WHOLE_EVERY 64u
 
-/* Mark the record of the VFs dirty: the core writes it at the end of the call, before replies. */
+/* Have the record of the VFs written at the end of the call, before replies are sent. */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
 {
 	pf->checkpoint.is_dirty = true;
@@ -73,7 +73,7 @@ void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf)
 }
 
 /* rounds up to words; the bytes after a record do not matter */
-static uint32_t words_end(uint32_t bytes)
+static uint32_t round_up_to_words(uint32_t bytes)
 {
 	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
 }
@@ -83,8 +83,8 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 			uint32_t bytes, struct vgpu_pf_record *copies)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
-	struct vgpu_pf_record *there = &copies[seq & 1];
-	uint32_t end = words_end((uint32_t)sizeof(*head) + bytes);
+	struct vgpu_pf_record *copy = &copies[seq & 1];
+	uint32_t end = round_up_to_words((uint32_t)sizeof(*head) + bytes);
 	int error;
 
 	head->magic = CHECKPOINT_MAGIC;
@@ -93,16 +93,16 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 	head->bytes = bytes;
 	head->crc = record_crc(head);
 	if (seq / 2 % WHOLE_EVERY == 0)
-		there->known = 0;
+		copy->known = 0;
 	error = vgpu_pf_vram_write_words(pf, offset + (seq & 1) * stride, pf->scratch, end,
-					 there->bytes, there->known);
+					 copy->bytes, copy->known);
 	if (error) {
-		there->known = 0;
+		copy->known = 0;
 		return error;
 	}
-	memcpy(there->bytes, pf->scratch, end);
-	if (there->known < end)
-		there->known = end;
+	memcpy(copy->bytes, pf->scratch, end);
+	if (copy->known < end)
+		copy->known = end;
 	return 0;
 }
 

@@ -26,13 +26,13 @@
  *              +----- SCRUBBING <--- RELEASE --- every state but ABSENT, RUNNING, SCRUBBING
  *
  *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; other states stay
- *   DEVICE_BACK: STOPPED ---> PROVISIONED, if it was stopped by DEVICE_LOST
+ *   DEVICE_BACK: STOPPED ---> PROVISIONED, if DEVICE_LOST stopped the VF
  *
- * RUNNING: the VF is in the engine. HANG leads to RESETTING from READY, too. At the end of each
- * call into the core, inbox.c carries out the events that were posted (vgpu_vf_post()). An event
- * without a cell leads to MISMATCH and is logged with the transitions before it; but it is dropped
- * if an event before it has changed the state. The core refuses an operator's request without a
- * cell.
+ * RUNNING: the VF is in the engine. HANG leads to RESETTING from READY, too. inbox.c carries out
+ * posted events (vgpu_vf_post()) at the end of each call into the core, and at once if an operator
+ * requests an event. An event for which the table has no cell in the VF's state leads to MISMATCH,
+ * and the core logs the event and the last transitions. But the core drops such an event if an
+ * earlier event may have changed the state, and refuses such a request of an operator.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -225,11 +225,12 @@ static const char *const event_names[VGPU_VF_EVENTS] = {
 #undef VF_EVENT
 };
 
-/* the gates that are open in a state; full access opens the register write gate */
+/* the states in which the VRAM gate is open */
 static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PROVISIONED] = 1, [VGPU_PF_VF_READY] = 1,	  [VGPU_PF_VF_RUNNING] = 1,
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
 };
+/* the states in which the doorbell gate is open and full access opens the register write gate */
 static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_READY] = 1,
 	[VGPU_PF_VF_RUNNING] = 1,
@@ -254,7 +255,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	vgpu_pf_checkpoint_mark(pf);
 }
 
-/* logs an impossible transition and the transitions before it */
+/* logs an impossible event and the last transitions, at most eight, of all VFs */
 static void log_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
 	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
@@ -322,7 +323,7 @@ const char *vgpu_pf_control_event_name(uint32_t event)
 	return event < VGPU_VF_EVENTS ? event_names[event] : "?";
 }
 
-/* True if the event is possible now or, for a RUNNING VF, when it has left the engine. */
+/* True if the event is possible now or, for a RUNNING VF, when the VF has left the engine. */
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 {
 	uint32_t state = vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state;
@@ -330,13 +331,13 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	return vgpu_pf_control_cell(vf->state, event) || vgpu_pf_control_cell(state, event);
 }
 
-/* Set the VF's gates as its state and access require. Return: 0 or an error of the device. */
+/* Set the VF's gates as its state and full access require. Return: 0 or an error of the device. */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool is_open = vf->access.granted && state_has_doorbells[vf->state];
+	bool may_write_registers = vf->access.granted && state_has_doorbells[vf->state];
 	uint32_t gates = HW_PREP(VGPU_GATES, FB_EN, state_has_vram[vf->state]) |
 			 HW_PREP(VGPU_GATES, DOORBELL_EN, state_has_doorbells[vf->state]) |
-			 HW_PREP(VGPU_GATES, REGWR_EN, is_open);
+			 HW_PREP(VGPU_GATES, REGWR_EN, may_write_registers);
 	int error;
 
 	if (gates == vf->control.gates || !pf->device.is_attached)

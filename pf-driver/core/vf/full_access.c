@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * During full ("exclusive") access, a guest's driver loads, unloads or recovers. The register write
- * gate of the VF is open, so that the driver may write registers that are read-only at other times.
- * By default the other VFs keep running. With EXCLUSIVE_FULL_ACCESS the run table stops meanwhile,
- * as silicon without banked registers requires. A time limit ends full access; when a paused VF is
- * resumed, the time limit starts again.
+ * gate of the VF is open, so that the driver can write registers that are read-only at other times.
+ * By default the other VFs keep running. With EXCLUSIVE_FULL_ACCESS no other VF runs during full
+ * access, as silicon without banked registers requires. Full access has a time limit, after which
+ * the core resets the VF. When a paused VF is resumed, the time limit starts again.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -54,11 +54,11 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* dword 2: key of the checksum of PF2VF v1; pf2vf.c writes v2, which has no key */
+	/* dword 2 would be the checksum key of PF2VF v1; pf2vf.c writes v2, which has no key */
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
 }
 
-/* End full access, if the VF has it. The caller sets the gates. */
+/* End full access, if the VF has it. The caller must set the gates. */
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -71,7 +71,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
 
-/* Stop the time limit of a VF that is paused, and let the run table continue. */
+/* Stop the time limit of a VF that is paused, and let the other VFs run again. */
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -85,7 +85,7 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
 		return;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	/* another VF may have stopped the run table meanwhile */
+	/* meanwhile, another VF may have got exclusive full access */
 	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
 	    vgpu_pf_run_engine_exclusive(pf) == 0)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The guard limits what a guest causes: resets, requests for full access to load, time-outs of full
- * access, and mailbox messages (kind INTERRUPT). It counts them in sliding windows. The default
- * limits are those of GIM, AMD's PF driver. Beyond a limit the guard reacts in levels: event,
- * throttle, pause, FLR, quarantine. Each further 1 + limit / 8 events raise the level by one.
- * Actions of operators, attaching, and the guard's own resets do not count, nor does anything that
- * a VF in quarantine causes. The level returns to none when each window holds at most half of its
- * limit, so that a guest near a limit is not reported repeatedly.
+ * The guard limits what a guest causes: resets, requests of a loading driver for full access,
+ * time-outs of full access, and mailbox messages (kind INTERRUPT). It counts these events in
+ * sliding windows. The default limits come from GIM, AMD's PF driver. Beyond a limit the guard
+ * reacts in levels: report (EVENT), throttle, pause, FLR, quarantine. Each further 1 + limit / 8
+ * events raise the level by one. The guard does not count actions of operators, attachments, its
+ * own resets, or anything that a VF in quarantine causes.
  *
- * notify.c limits how many events and log lines a guest causes.
+ * The level returns to none when each window holds at most half of its limit, so that a guest near
+ * a limit is not reported repeatedly. Only an operator ends a quarantine. notify.c limits the other
+ * events, and the log lines, that a guest causes.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -25,25 +26,26 @@ enum guard_level {
 };
 
 struct guard_window {
+	const char *name;
 	uint32_t limit;
 	uint32_t seconds;
 };
 
 static const struct guard_window windows[VGPU_GUARD_KINDS] = {
-	[VGPU_GUARD_FLR] = {3, 60},
-	[VGPU_GUARD_EXCLUSIVE] = {9, 60},
-	[VGPU_GUARD_EXCLUSIVE_TIMEOUT] = {2, 500},
-	[VGPU_GUARD_INTERRUPT] = {56, 60},
+	[VGPU_GUARD_FLR] = {"flr", 3, 60},
+	[VGPU_GUARD_EXCLUSIVE] = {"exclusive", 9, 60},
+	[VGPU_GUARD_EXCLUSIVE_TIMEOUT] = {"exclusive_timeout", 2, 500},
+	[VGPU_GUARD_INTERRUPT] = {"interrupt", 56, 60},
 };
 
-/* the event that a level posts */
+/* the event that the guard posts when it reaches a level; NONE: no event */
 static const enum vgpu_vf_event level_events[GUARD_LEVELS] = {
 	[GUARD_LEVEL_PAUSE] = VGPU_VF_EVENT_PAUSE,
 	[GUARD_LEVEL_FLR] = VGPU_VF_EVENT_RESET,
 	[GUARD_LEVEL_QUARANTINE] = VGPU_VF_EVENT_QUARANTINE,
 };
 
-/* Check limits of a request; 0: default, UINT32_MAX: none. Return: 0 or -EINVAL. */
+/* Check limits of a request; 0: default, UINT32_MAX: none. Return: 0, or -EINVAL with a message. */
 int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
@@ -63,7 +65,7 @@ void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KIN
 		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
 }
 
-/* Count the events of a kind in its window. */
+/* Count the events of one kind in the present window of this kind. */
 uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind)
 {
@@ -111,20 +113,21 @@ void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard
 	if (level <= vf->guard.level)
 		return;
 	vf->guard.level = level;
-	vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: guard limit %u exceeded, level %u",
-			 vf->number, kind, level);
+	vgpu_pf_text_log(pf, VGPU_OS_LOG_WARNING, "VF%u: guard limit '%s' exceeded, level %u",
+			 vf->number, windows[kind].name, level);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_GUARD, vf->number, kind, level);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 	apply_level(vf);
 }
 
-/* True if the VF's messages are served late. */
+/* True if the core delays the VF's messages. */
 bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
 {
 	return vf->guard.level >= GUARD_LEVEL_THROTTLE;
 }
 
-static bool are_windows_low(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/* true if the VF is not in quarantine, and each window holds at most half of its limit */
+static bool may_lift(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
 		if (vgpu_pf_guard_in_window(pf, vf, kind) > vf->guard.limits[kind] / 2)
@@ -132,7 +135,7 @@ static bool are_windows_low(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vf->state != VGPU_PF_VF_QUARANTINED;
 }
 
-static void lift_limits(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
@@ -151,14 +154,14 @@ static void lift_limits(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/* Lift the guard's reaction if the VF's windows are low enough; otherwise check again later. */
+/* Lift the guard's reaction if the VF's windows allow it; otherwise check again later. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* the checkpoint has the pause but not the level, so the level may be NONE here */
+	/* the checkpoint has the pause but not the level: after a restart, the level is NONE */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
-	if (are_windows_low(pf, vf))
-		lift_limits(pf, vf);
+	if (may_lift(pf, vf))
+		lift_reaction(pf, vf);
 	else
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
@@ -172,9 +175,9 @@ void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
-/* An operator ends the quarantine: empty the windows. */
+/* Empty the windows and lift the reaction, because an operator ends the quarantine. */
 void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(vf->guard.used, 0, sizeof(vf->guard.used));
-	lift_limits(pf, vf);
+	lift_reaction(pf, vf);
 }

@@ -3,21 +3,22 @@
  * The inbox holds the events of a VF (vgpu_vf_post()) until this file carries them out: at the end
  * of each call into the core, and at once after a request of an operator. Events that come before
  * PAUSE in enum vgpu_vf_event are carried out first, the most severe first, whether the VF is in
- * the engine or not. When the VF is not in the engine, the most severe of the other events follows.
- * Less severe events are then dropped, except an event that an operator requested; this event is
- * carried out if the new state allows it. LOADED and UNLOADED are not posted: the inbox asks the
- * engine where the VF is.
+ * the engine or not. PAUSE and the events after it wait until the VF is not in the engine. Then the
+ * most severe of these events is carried out, and the less severe ones are dropped. Only an event
+ * that an operator requested stays, and is carried out next if the new state allows it. LOADED and
+ * UNLOADED are not posted, because this file asks the engine where the VF is.
  */
 #include "pf-driver/core/vf/parts.h"
 
-#define QUEUED_EVENTS (~0u << VGPU_VF_EVENT_PAUSE)
+/* the events that wait until the VF has left the engine */
+#define WAITING_EVENTS (~0u << VGPU_VF_EVENT_PAUSE)
 
 static enum vgpu_vf_event next_event(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint32_t events = vf->inbox.events;
 
-	if (events & ~QUEUED_EVENTS)
-		return vgpu_vf_severest(events & ~QUEUED_EVENTS);
+	if (events & ~WAITING_EVENTS)
+		return vgpu_vf_severest(events & ~WAITING_EVENTS);
 	if (vf->state == VGPU_PF_VF_READY && vgpu_pf_run_engine_is_loaded(pf, vf))
 		return VGPU_VF_EVENT_LOADED;
 	if (vgpu_pf_run_engine_holds(pf, vf))
@@ -39,7 +40,7 @@ static void finish_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error, co
 	vf->inbox.token = 0;
 }
 
-/* has_moved: true if an earlier event has changed the state, which may exclude this event */
+/* has_moved: true if an earlier event may have changed the state and made `event` impossible */
 static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 		      bool has_moved)
 {
@@ -47,13 +48,13 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	bool is_possible = vgpu_pf_control_cell(vf->state, event);
 
 	inbox->events &= ~(1u << event);
-	if (1u << event & QUEUED_EVENTS)
-		inbox->events &= ~QUEUED_EVENTS | 1u << inbox->requested;
+	if (1u << event & WAITING_EVENTS)
+		inbox->events &= ~WAITING_EVENTS | 1u << inbox->requested;
 	if (is_possible || !has_moved)
 		vgpu_pf_control_step(pf, vf, event, inbox->reasons[event]);
 	if (event != inbox->requested)
 		return;
-	/* the same answer as for a request that comes a moment later */
+	/* answer as if the request had come now, after the earlier events */
 	if (is_possible)
 		finish_request(pf, vf, 0, "");
 	else
@@ -86,8 +87,8 @@ void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 }
 
 /*
- * Carry out an event that an operator requests. Return: 0 if it is done; -EINPROGRESS if the engine
- * holds the VF, and the reply comes later; -EINVAL if the VF's state does not allow the event;
+ * Carry out an event that an operator requests. Return: 0 if done; -EINPROGRESS if the engine holds
+ * the VF, and the reply comes later; -EINVAL if the VF's state does not allow the event;
  * -EBUSY if another request for the VF is in progress.
  */
 int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
@@ -114,7 +115,7 @@ void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	finish_request(pf, vf, -ENODEV, "the device was detached");
 }
 
-/* Handle the loss of a VF's state with the device; no VF is in the engine any more. */
+/* Handle that the device has lost the VF's state. The scheduler must be off. */
 void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Mailbox between the PF and guests' drivers. Every message is acknowledged and, if the driver
- * waits for an answer, answered. A request for access or reset is deferred while the VF is paused,
- * or while the device is lost or in reset; a request for access also while the VF is in reset or
- * about to be reset. After half of the driver's time limit, the PF answers a deferred request with
- * FAIL. Unknown messages are acknowledged and counted.
+ * Mailbox between the PF and guests' drivers. The core acknowledges every message, and answers a
+ * message if the driver waits for an answer. It defers a request for full access or reset while the
+ * VF is paused, or while the device is lost or in reset. It also defers a request for full access
+ * while the VF is in reset or has pending events. After half of the driver's time limit, the core
+ * answers a deferred request with FAIL. It acknowledges and counts unknown messages.
  *
- * A message that drivers acknowledge stays in the box until the driver acknowledges it, until the
- * PF sends another message that drivers acknowledge, or for OUTBOX_LIMIT_NS. Drivers do not
+ * The core does not overwrite a message that drivers acknowledge until the driver has acknowledged
+ * it or OUTBOX_LIMIT_NS has passed. Only another such message replaces it earlier. Drivers do not
  * acknowledge FLR notifications: the next message overwrites them.
  */
 #include "pf-driver/core/vf/parts.h"
@@ -28,7 +28,7 @@ static void select_box(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_INDEX, HW_PREP(MAILBOX_INDEX, VF, vf->number));
 }
 
-static bool is_acknowledged_kind(uint32_t event)
+static bool do_drivers_acknowledge(uint32_t event)
 {
 	return event == MAILBOX_VF_READY_TO_ACCESS_GPU || event == MAILBOX_VF_QUERY_ALIVE ||
 	       event == MAILBOX_VF_REQ_GPU_INIT_DATA_READY;
@@ -42,7 +42,7 @@ static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL,
 			     HW_FIELD_MASK(MAILBOX_CONTROL, TRN_VALID));
 	vf->mailbox.out_pending = false;
-	vf->mailbox.ack_expected = is_acknowledged_kind(vf->mailbox.out[0]);
+	vf->mailbox.ack_expected = do_drivers_acknowledge(vf->mailbox.out[0]);
 	if (vf->mailbox.ack_expected)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_OUTBOX, OUTBOX_LIMIT_NS);
 }
@@ -56,12 +56,12 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[2] = dw2;
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
-	/* a message that drivers acknowledge replaces the older one, which is out of date */
-	if (!vf->mailbox.ack_expected || is_acknowledged_kind(event))
+	/* a message that drivers acknowledge replaces the message in the box, which is outdated */
+	if (!vf->mailbox.ack_expected || do_drivers_acknowledge(event))
 		write_box(pf, vf);
 }
 
-/* Send the next message: the guest has taken the one in its box, or has not taken it in time. */
+/* End the wait for the guest to take the message in the box, and send the next message, if any. */
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->mailbox.ack_expected = false;
@@ -179,7 +179,7 @@ static const struct message_row message_table[] = {
 	{MAILBOX_RAS_POISON, handle_error},
 };
 
-/* every MAILBOX_TO_PF row has a handler */
+/* checks that every MAILBOX_TO_PF row has a handler */
 enum mailbox_row_count {
 	MAILBOX_ROWS = 0
 #define MAILBOX_TO_PF(name, number, answer, doc) +1
@@ -219,6 +219,7 @@ static void receive(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_INTERRUPT);
 }
 
+/* true if the message of a throttled guest must wait; then sets the timer that reads the message */
 static bool is_too_early(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint64_t now = vgpu_pf_timer_now(pf);
@@ -235,7 +236,7 @@ static bool is_too_early(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return true;
 }
 
-static void acknowledged(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void handle_acknowledgement(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_OUTBOX);
 	vgpu_pf_mailbox_outbox_timer(pf, vf);
@@ -253,7 +254,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		if (changes & MBOX1_ACK(vf)) {
 			acks |= MBOX1_ACK(vf);
-			acknowledged(pf, vf);
+			handle_acknowledgement(pf, vf);
 		}
 		if (!(changes & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
@@ -265,13 +266,13 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
 }
 
-/* Read the message of a throttled guest, because its delay is over. */
+/* Read the message of a throttled guest, because the delay of this message is over. */
 void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_mailbox_service(pf);
 }
 
-/* Handle the deferred request, unless it must still wait. Return: true if one was handled. */
+/* Handle the deferred request, unless it must still wait. Return: true if it was handled. */
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
@@ -316,8 +317,8 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Drop the messages, which the device has lost. The guest's request stays deferred, and a reset
- * that it has requested becomes a deferred request.
+ * Drop the messages, which the device has lost. A deferred request stays deferred, and a reset that
+ * the guest has requested becomes a deferred request.
  */
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

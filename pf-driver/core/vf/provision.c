@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Provisioning gives a VF all its resources, or none: when a step fails, that step and all steps
- * before it are undone in reverse order.
+ * Provisioning gives a VF all its resources, or none. When a step fails, the core undoes that step
+ * and all steps before it, in reverse order.
  *
  *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
  *         -> steps -> PROVISIONED
@@ -39,7 +39,7 @@ static int undo_compute_units(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 }
 
-/* the last step: from here on the guest may write to its VRAM, which is therefore dirty */
+/* the last step: afterwards the guest may write to the VF's VRAM, so the VRAM counts as dirty */
 static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	int error = vgpu_pf_pf2vf_write(pf, vf);
@@ -48,8 +48,8 @@ static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return error;
 }
 
-/* the data stays in VRAM: scrub it before the next use */
-static int undo_written(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* the data of the step stays in VRAM, which is scrubbed before its next use */
+static int mark_vram_dirty(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
 	return 0;
@@ -60,8 +60,8 @@ static const struct provision_step steps[] = {
 	{"VRAM", vgpu_pf_vf_page_table_commit, vgpu_pf_vf_page_table_clear},
 	{"doorbells", apply_doorbells, undo_doorbells},
 	{"compute units", apply_compute_units, undo_compute_units},
-	{"VBIOS", vgpu_pf_vbios_write, undo_written},
-	{"PF2VF", apply_pf2vf, undo_written},
+	{"VBIOS", vgpu_pf_vbios_write, mark_vram_dirty},
+	{"PF2VF", apply_pf2vf, mark_vram_dirty},
 };
 
 /* the first step for a VF whose VRAM is still in place */
@@ -77,9 +77,9 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 		if (!error)
 			continue;
 		if (!pf->requests.message[0])
-			vgpu_pf_text_fail(pf, error, "VF%u: the device did not accept its %s (%d)",
+			vgpu_pf_text_fail(pf, error, "VF%u: the device did not accept the %s (%d)",
 					  vf->number, steps[i].name, error);
-		/* undoes the step that failed, too */
+		/* also undoes the step that failed */
 		for (uint32_t undo = i + 1; undo > 0; undo--)
 			if (steps[undo - 1].undo)
 				steps[undo - 1].undo(pf, vf);
@@ -149,7 +149,7 @@ static int check(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 	if (error)
 		return error;
 	if (request->doorbell_pages > pf->device.doorbell_pages)
-		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %u doorbell pages; 1 to %u exist",
+		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: %u doorbell pages; at most %u",
 					 vf->number, request->doorbell_pages,
 					 pf->device.doorbell_pages);
 	if (request->cu_mask & ~all_cus(pf))
@@ -178,7 +178,7 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 }
 
-/* counters, messages and deadlines start at zero */
+/* resets the state that an earlier owner of the VF left; keeps config and limits */
 static void reset_state(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t limits[VGPU_GUARD_KINDS];
@@ -213,7 +213,7 @@ static bool is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_vram_is_clean(pf, vf) && vf->table_entries != VGPU_TABLE_ENTRIES_UNKNOWN;
 }
 
-static void tables_cleared(struct vgpu_pf *pf, uint32_t owner, int error)
+static void handle_tables_cleared(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	if (!error)
 		pf->vfs[owner].table_entries = 0;
@@ -230,21 +230,22 @@ static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 					.owner = vf->number,
 					.dst = pf_vram_root(vf->number),
 					.bytes = PF_VRAM_PAGE_TABLES_STRIDE,
-					.done = tables_cleared};
+					.done = handle_tables_cleared};
 
 	return vgpu_pf_bulk_submit(pf, &op);
 }
 
-/* scrubs the next part that is not clean */
-static int clean_more(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/* scrubs the next dirty units or, if all units are clean, the page tables */
+static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
 }
 
 /*
- * Give a VF its resources, and fill in the payload's vf and generation. The payload stays valid
+ * Give a VF its resources, and fill in the payload's vf and generation. The payload must stay valid
  * until the request is finished. Return: 0; -EINPROGRESS while VRAM or page tables are scrubbed
- * first; or an error with a message. After an error nothing has changed.
+ * first; or an error, after which the VF has the resources that it had before. Errors have a
+ * message, except those of vgpu_pf_bulk_submit().
  */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -269,7 +270,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 		request->generation = vf->generation;
 		return error;
 	}
-	error = clean_more(pf, vf);
+	error = clean_next(pf, vf);
 	if (error) {
 		roll_back(pf, vf);
 		return error;
@@ -280,7 +281,7 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 	return -EINPROGRESS;
 }
 
-/* Continue the pending request: the device has scrubbed a part for it, or failed. */
+/* Continue the pending request, because an operation that scrubs for this request has ended. */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
@@ -289,12 +290,13 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 		return;
 	pf->requests.message[0] = 0;
 	if (!error && !is_clean(pf, vf)) {
-		error = clean_more(pf, vf);
+		error = clean_next(pf, vf);
 		if (!error)
 			return;
 	}
 	if (error) {
-		vgpu_pf_text_fail(pf, error, "VF%u: its VRAM could not be scrubbed (%d)",
+		vgpu_pf_text_fail(pf, error,
+				  "VF%u: its VRAM or page tables could not be scrubbed (%d)",
 				  vf->number, error);
 		roll_back(pf, vf);
 	} else {
@@ -306,7 +308,10 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, pf->provision.token, error, pf->requests.message);
 }
 
-/* Continue the pending request without its client and payload, which are gone. */
+/*
+ * Detach the request of this token, if it is pending, from its client and payload, which are gone.
+ * The core provisions the VF nevertheless.
+ */
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 {
 	if (pf->provision.vf && pf->provision.token == token) {
@@ -316,8 +321,9 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 }
 
 /*
- * Program a VF's config and units into a device that has lost them. A VF page table that is still
- * in force stays: a guest may have mapped the VRAM, and a new commit would replace the memory.
+ * Program the VF's resources into a device that has lost its state. If the device still uses the
+ * VF's page table, the table is not written and committed again, because a guest may have mapped
+ * the VRAM, and a new commit would replace the memory. Return: 0, or an error with a message.
  */
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -328,7 +334,7 @@ int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
 }
 
-/* The VF is ABSENT: free its resources. Its generation stays, so that no generation repeats. */
+/* Free the resources of a VF that is now ABSENT; keep the generation, as none is used twice. */
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);

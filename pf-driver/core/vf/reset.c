@@ -4,26 +4,26 @@
  *
  *   operator, guard, full access time-out          hang                    FLR by guest or VMM
  *        |                                          |                            |
- *   notify guest (2), WAIT_GUEST                    |                            |
+ *   notify guest (2), WAIT_GUEST                    |             acknowledge FLR_PENDING
  *        | READY_TO_RESET (201) or time-out         |                            |
  *        v                                          v                            |
- *     FLR, WAIT_FLR <-------------- notify guest (2)+                            |
+ *     FLR, WAIT_FLR <-------------- notify guest (2)                             |
  *        | done               | not done in time                                 |
  *        |                    +--> notify all guests, reset of the whole device  |
  *        | after a hang: WAIT_GUEST (the engine is free already)                 |
  *        v                                                                       |
- *     write VBIOS, PF2VF; acknowledge FLR_PENDING; set gates <-------------------+
+ *     write VBIOS, PF2VF; set gates <--------------------------------------------+
  *        |
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest has sent READY_TO_RESET (201);
  *             READY_TO_ACCESS_GPU (1) if it has sent REQ_GPU_RESET_ACCESS (5)
  *
  * If the guest requests the reset, or has no driver loaded, the reset begins with the FLR.
  *
- * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again: amdgpu drops
- * a notification that arrives while it still holds a finished job, and would never learn of the
- * FLR. A guest that did not answer in time finds the notification (2) still in its mailbox. If the
- * guest then sends 201, the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if the
- * guest detaches or resets its function.
+ * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again. The reason is
+ * that amdgpu drops a notification while it still holds a finished job, and would never learn of
+ * the FLR. A guest that did not answer in time finds the notification (2) still in its mailbox. If
+ * the guest then sends 201, the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if
+ * the guest detaches or resets its function.
  *
  * A reset that is requested during a reset of the whole device begins with the FLR when the device
  * is back; the guests have been notified already.
@@ -50,6 +50,7 @@ static bool can_guest_cause(enum vgpu_pf_reason reason)
 	       is_hang(reason);
 }
 
+/* true if the device has done the FLR already, because the client reset or closed the function */
 static bool is_done_by_device(enum vgpu_pf_reason reason)
 {
 	return reason == VGPU_PF_REASON_GUEST_FLR || reason == VGPU_PF_REASON_DETACH;
@@ -84,7 +85,7 @@ static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.renotified = true;
-	/* the FLR has disabled the guest's interrupts, so the guest would not see the message */
+	/* after the FLR, the guest's interrupts are off, so the guest would not see the message */
 	if (!vf->reset.flr_done)
 		notify_guest(pf, vf);
 	wait_half(pf, vf);
@@ -97,7 +98,7 @@ static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
 }
 
-/* Begin the FLR. After a device reset, the caller has programmed the VF's resources again. */
+/* Begin the FLR. After a device reset, the caller must have programmed the VF's resources again. */
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_RESET, HW_FIELD_MASK(VGPU_RESET, FLR));
@@ -152,7 +153,7 @@ void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	answer_guest(pf, vf, answer);
 }
 
-static void flr_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void handle_flr_done(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.flr_done = true;
 	if (is_hang(vf->reset.reason) && vf->reset.guest_notified && !vf->reset.guest_ready)
@@ -168,7 +169,7 @@ static void poll_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	uint64_t elapsed = now - vf->reset.started_ns;
 
 	if (!HW_GET(VGPU_RESET, FLR, value)) {
-		flr_finished(pf, vf);
+		handle_flr_done(pf, vf);
 		return;
 	}
 	if (now < vf->reset.deadline_ns) {
@@ -210,7 +211,7 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Reset a VF in RESETTING. The VF has left the engine, except after a hang. */
+/* Reset a VF in RESETTING. The VF must have left the engine, except after a hang. */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vf->reset.reason = reason;
@@ -219,7 +220,7 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.guest_notified = pf->device_reset.is_under_way && vf->reset.unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.unanswered = false;
-	/* the device reports the next FLR separately */
+	/* acknowledge the FLR now, so that the device reports the next one separately */
 	if (vf->reset.is_flr_known)
 		acknowledge_flr(pf, vf);
 	vf->reset.is_flr_known = false;
@@ -243,7 +244,7 @@ uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf)
 	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
 }
 
-/* Get that message, and forget it: the caller answers, or defers the request. */
+/* As vgpu_pf_reset_answer(), but also forget the message, which the caller must answer or defer. */
 uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf)
 {
 	uint32_t answer = vgpu_pf_reset_answer(vf);
@@ -271,11 +272,13 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (pf->device_reset.is_under_way) {
 		vf->reset.answer = MAILBOX_READY_TO_RESET;
 		vf->reset.guest_ready = true;
+		vgpu_pf_checkpoint_mark(pf);
 		vf->reset.unanswered = false;
 		return;
 	}
 	if (vf->state == VGPU_PF_VF_RESETTING) {
 		vf->reset.guest_ready = true;
+		vgpu_pf_checkpoint_mark(pf);
 		if (vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 			return;
 		if (vf->reset.flr_done)
@@ -319,7 +322,7 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Cancel a reset because of a more severe event; a guest that waits for its end gets FAIL. */
+/* Cancel a reset because of a more severe event. Answer FAIL if the guest waits for the reset. */
 void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vgpu_pf_reset_take_answer(vf))
@@ -340,8 +343,8 @@ static void stop_waiting(struct vgpu_vf *vf)
 	complete(vf);
 }
 
-/* handles an FLR by the VF's client, or that the client is gone */
-static void function_was_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
+/* handles an FLR that the VF's client has done, or the end of the client */
+static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
@@ -384,13 +387,14 @@ void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_ATTACH, vf->number, is_attached, 0);
 	}
 	if (HW_GET(VGPU_RESET, FLR_PENDING, reset))
-		function_was_reset(pf, vf,
-				   was_attached && is_attached ? VGPU_PF_REASON_GUEST_FLR
-							       : VGPU_PF_REASON_DETACH);
+		handle_client_reset(pf, vf,
+				    was_attached && is_attached ? VGPU_PF_REASON_GUEST_FLR
+								: VGPU_PF_REASON_DETACH);
 	else if (was_attached && !is_attached && vf->control.driver_loaded)
-		function_was_reset(pf, vf, VGPU_PF_REASON_DETACH);
+		handle_client_reset(pf, vf, VGPU_PF_REASON_DETACH);
 }
 
+/* Handle the interrupt VF_FLR, which does not name the VF. */
 void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -421,13 +425,13 @@ void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 	}
 }
 
-/* Answer the guests that wait for the device, which is back. */
+/* Answer the guests that have waited for the device to come back. */
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		/* vgpu_pf_reset_end() will answer the others */
+		/* vgpu_pf_reset_end() will answer the guests of the other VFs */
 		if (vf->state != VGPU_PF_VF_RESETTING)
 			answer_guest(pf, vf, vgpu_pf_reset_take_answer(vf));
 	}

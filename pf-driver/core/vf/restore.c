@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RESTORE fills a VF from a stream, which is untrusted input; vf_state.c has the format. */
+/* RESTORE fills a VF from a stream, which is untrusted input; stream.h has the format. */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
@@ -26,9 +26,10 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 		return "unknown section";
 	if ((head->kind == SECTION_STATE) != (pf->stream.step == STEP_STATE))
 		return "the device state is not the first section, or comes twice";
+	/* vram_offset is at most vram_bytes, so the subtraction does not wrap */
 	if (is_vram && (head->offset != pf->stream.vram_offset ||
 			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
-		return "a section does not follow the one before, or lies outside the VF's VRAM";
+		return "a section is not next to the previous one, or lies outside the VF's VRAM";
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
 	if (head->kind == SECTION_STATE && head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET)
@@ -77,8 +78,8 @@ static const uint32_t section_ops[] = {
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-/* called before the VF changes: driver_loaded becomes that of the saved VF, and full access ends */
-static void record_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* before the VF changes: take driver_loaded over from the saved VF, and end full access */
+static void begin_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
 		return;
@@ -109,11 +110,11 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	op.dst = head->offset;
 	if (head->kind != SECTION_STATE)
 		pf->stream.vram_offset += head->bytes;
-	record_change(pf, vf);
+	begin_change(pf, vf);
 	vgpu_pf_stream_submit(pf, &op);
 }
 
-/* Do the next step of a RESTORE; has_answer: true if the device has finished its operation. */
+/* Do the next step of a RESTORE; has_answer: true if the device has finished an operation. */
 void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Scrub of a released VF: state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT. The
- * VF keeps its units until the client has recorded the scrub. A new core scrubs the state of such a
- * VF again, and its units are free. Units that are not known to be clean (all units, after a start
- * of core or device) are scrubbed before another VF gets them.
+ * VF keeps its units until the client has recorded the scrub. A new core scrubs only the state of a
+ * SCRUBBING VF again, because the new core begins with the VF's units free. Units that are not
+ * known to be clean (all units, after a start of core or device) are scrubbed before another VF
+ * gets them.
  *
- * A scrub that fails three times is abandoned: the VF stays in SCRUBBING with a last_error, which
- * an event STATE reports. RELEASE or SCRUB_DURABLE begins the scrub again.
+ * The core abandons a scrub that has failed three times. The VF then stays in SCRUBBING with a
+ * last_error, and an event STATE reports this. RELEASE or SCRUB_DURABLE begins the scrub again.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -21,7 +22,7 @@ static uint64_t unit_offset(uint32_t unit)
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
 
-/* the units stay with the VF until a scrub succeeds */
+/* abandons the scrub; the units stay with the VF until a scrub succeeds */
 static void abandon(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -29,7 +30,7 @@ static void abandon(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_STATE, vf->number, vf->state, vf->state);
 }
 
-static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
+static void handle_scrub_failure(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 {
 	if (error == -ENODEV || pf->device_reset.is_under_way) {
 		/* the device is lost or in reset: the scrub begins again when the device is back */
@@ -50,7 +51,7 @@ static void scrub_failed(struct vgpu_pf *pf, struct vgpu_vf *vf, int error)
 	scrub_advance(pf, vf);
 }
 
-static void scrub_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+static void handle_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[owner];
 	struct vgpu_range range = {vf->scrub.next_unit, 0};
@@ -58,10 +59,10 @@ static void scrub_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		return;
 	if (error) {
-		scrub_failed(pf, vf, error);
+		handle_scrub_failure(pf, vf, error);
 		return;
 	}
-	/* next_unit is the first unit of the run just done */
+	/* next_unit is the first unit of the range that the device has just finished */
 	if (vf->scrub.stage != VGPU_VF_SCRUB_STATE &&
 	    vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range)) {
 		if (vf->scrub.stage == VGPU_VF_SCRUB_VERIFY)
@@ -76,14 +77,14 @@ static void submit(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_bul
 	int error = vgpu_pf_bulk_submit(pf, op);
 
 	if (error)
-		scrub_failed(pf, vf, error);
+		handle_scrub_failure(pf, vf, error);
 }
 
-/* submits the next run of the VF's units; returns false if this stage is done */
-static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
+/* submits the next range of the VF's units; returns false if this stage is done */
+static bool submit_range(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 {
 	struct vgpu_range range = {vf->scrub.next_unit, 0};
-	struct vgpu_bulk_op op = {.opcode = opcode, .owner = vf->number, .done = scrub_step_done};
+	struct vgpu_bulk_op op = {.opcode = opcode, .owner = vf->number, .done = handle_step_done};
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
 		return false;
@@ -94,7 +95,7 @@ static bool submit_run(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode)
 	return true;
 }
 
-static void scrub_finished(struct vgpu_pf *pf, struct vgpu_vf *vf)
+static void finish_scrub(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_pf_event event = {
 		.type = VGPU_PF_EVENT_SCRUBBED, .vf = vf->number, .arg = vf->generation};
@@ -113,7 +114,7 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	struct vgpu_bulk_op state = {.opcode = VGPU_OP_SCRUB_STATE,
 				     .vf = vf->number,
 				     .owner = vf->number,
-				     .done = scrub_step_done};
+				     .done = handle_step_done};
 
 	if (vf->scrub.stage == VGPU_VF_SCRUB_NONE) {
 		vf->scrub.stage = VGPU_VF_SCRUB_STATE;
@@ -126,29 +127,29 @@ static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vf->scrub.started_ns = vgpu_pf_timer_now(pf);
 	}
 	if (vf->scrub.stage == VGPU_VF_SCRUB_VRAM) {
-		if (submit_run(pf, vf, VGPU_OP_SCRUB_VRAM))
+		if (submit_range(pf, vf, VGPU_OP_SCRUB_VRAM))
 			return;
 		vf->scrub.stage = VGPU_VF_SCRUB_VERIFY;
 		vf->scrub.next_unit = 0;
 		vf->scrub.verify_started_ns = vgpu_pf_timer_now(pf);
 	}
-	if (!submit_run(pf, vf, VGPU_OP_VERIFY_ZERO))
-		scrub_finished(pf, vf);
+	if (!submit_range(pf, vf, VGPU_OP_VERIFY_ZERO))
+		finish_scrub(pf, vf);
 }
 
-/* Begin the scrub of a VF from the start. No operation of the scrub is in progress. */
+/* Begin the scrub of a VF from its first stage. No operation of this scrub may be in progress. */
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
 	vf->scrub.failures = 0;
 	/* from here on, last_error is the result of the scrub */
 	vf->last_error = VGPU_PF_REASON_NONE;
-	/* after the reset of the device, all scrubs begin again */
+	/* during a reset of the device, wait: after the reset, all scrubs begin again */
 	if (!pf->device_reset.is_under_way)
 		scrub_advance(pf, vf);
 }
 
-/* Scrub a VF in SCRUBBING, which has left the engine permanently and keeps its units. */
+/* Scrub a VF in SCRUBBING, which keeps its units. The VF must have left the engine. */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	/* from here on, the VF cannot reach its VRAM and doorbells */
@@ -164,7 +165,10 @@ bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf)
 	       vf->scrub.failures >= SCRUB_ATTEMPTS;
 }
 
-/* Free the VF's units: the client has recorded the scrub. Return: 0, -EINVAL or -EBUSY. */
+/*
+ * Free the VF's units, because the client has recorded the scrub. Return: 0; -EINVAL if the VF is
+ * not in SCRUBBING; or -EBUSY if the scrub is not finished. Errors have a message.
+ */
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	struct vgpu_vf *vf = call->vf;
@@ -187,7 +191,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	return 0;
 }
 
-static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+static void handle_provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	struct vgpu_range range = {0, 0};
 
@@ -200,15 +204,16 @@ static void provision_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 }
 
 /*
- * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. When
- * the operation ends, vgpu_pf_provision_continue() is called. Return: 0, -ENOENT if no unit is
- * dirty, or an error of vgpu_pf_bulk_submit().
+ * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. The end
+ * of the operation calls vgpu_pf_provision_continue(). Return: 0, -ENOENT if no unit is dirty, or
+ * an error of vgpu_pf_bulk_submit().
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_range range = {0, 0};
-	struct vgpu_bulk_op op = {
-		.opcode = VGPU_OP_SCRUB_VRAM, .owner = vf->number, .done = provision_step_done};
+	struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
+				  .owner = vf->number,
+				  .done = handle_provision_step_done};
 
 	if (!vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range))
 		return -ENOENT;
@@ -231,7 +236,7 @@ static const char *verify_message(int error)
 				 : "the check was interrupted";
 }
 
-static void verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
+static void handle_verify_step_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	/* the answer belongs to an earlier check, which has ended */
 	if (!pf->verify.vf || pf->verify.serial != owner)
@@ -250,7 +255,7 @@ static int submit_verify(struct vgpu_pf *pf)
 {
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_VERIFY_ZERO,
 				  .owner = pf->verify.serial,
-				  .done = verify_step_done};
+				  .done = handle_verify_step_done};
 	int error;
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)pf->verify.vf, &pf->verify.range))
@@ -262,9 +267,11 @@ static int submit_verify(struct vgpu_pf *pf)
 }
 
 /*
- * Have the device check that the VRAM of a SCRUBBING VF holds zeroes; an ABSENT VF has none and
- * passes. Return: 0, -EINPROGRESS, or an error. The reply may be -EUCLEAN, -EIO if the device was
- * reset meanwhile, or -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read.
+ * Have the device check that the VRAM of a SCRUBBING VF holds zeroes. An ABSENT VF has no VRAM and
+ * passes. Return: 0; -EINPROGRESS; or an error, with a message except from vgpu_pf_bulk_submit().
+ * Errors of the later reply: -EUCLEAN if a byte is not zero, or the device refused the check;
+ * -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read; -EIO, -ENODEV or -ETIMEDOUT
+ * if the device was reset, was lost or took too long.
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {

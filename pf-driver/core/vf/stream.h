@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The format of the stream that SAVE writes and RESTORE reads: head and sections, and their offsets
- * in the buffer; and the steps that vf_state.c and restore.c share. This header is only for these
+ * The format of the stream that SAVE writes and RESTORE reads, where its head and sections are in
+ * the buffer, and the functions that vf_state.c and restore.c share. This header is only for these
  * two files and for a test that makes streams.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
@@ -38,10 +38,10 @@ struct stream_head {
 HW_ASSERT_SIZE(struct stream_head, 64);
 
 struct section_head {
-	uint32_t kind;
-	uint32_t crc; /* CRC-32C of payload, kind, offset and bytes */
-	uint64_t offset;
-	uint64_t bytes;
+	uint32_t kind;	 /* enum section_kind */
+	uint32_t crc;	 /* CRC-32C of payload, kind, offset and bytes */
+	uint64_t offset; /* VRAM, ZERO: offset in the VF's VRAM */
+	uint64_t bytes;	 /* STATE, VRAM: length of the payload; ZERO: length of the range */
 };
 HW_ASSERT_SIZE(struct section_head, 24);
 #define SECTION_OFFSET (PAYLOAD_OFFSET - (uint32_t)sizeof(struct section_head))
@@ -50,8 +50,8 @@ enum stream_step {
 	STEP_HEAD = 0,
 	STEP_STATE, /* the first section is the device state */
 	STEP_SECTION,
-	STEP_PAYLOAD, /* restore only */
-	STEP_LAST,
+	STEP_PAYLOAD, /* RESTORE only */
+	STEP_END,     /* SAVE only: the section END is in the buffer */
 };
 
 static inline uint8_t *vgpu_pf_stream_at(struct vgpu_pf *pf, uint32_t offset)
@@ -69,7 +69,7 @@ static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
 	return (struct section_head *)(void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
 }
 
-/* RESTORE: put the next bytes of the stream into [first, first + bytes) of the buffer */
+/* RESTORE: have the next bytes of the stream read into [first, first + bytes) of the buffer */
 static inline void vgpu_pf_stream_expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
 {
 	pf->stream.first = first;

@@ -4,19 +4,20 @@
  *
  *   head      identity and size of the VF
  *   STATE     device state, as the device serialises it
- *   VRAM ...  contents at an offset, 1 MiB at a time;  ZERO: the range holds zeroes
+ *   VRAM      contents of VRAM at an offset, at most 1 MiB; or
+ *   ZERO      a range of VRAM that holds zeroes; VRAM and ZERO sections until the end of the VRAM
  *   END
  *
  * Head and sections carry a CRC-32C. A stream is untrusted input: RESTORE checks the order of
  * sections and their ranges. A RESTORE that fails half way stops the VF, which then needs a reset.
  * The data pass through one DMA buffer, in which a section's head and payload are adjacent. At
- * first, the buffer has room for the state of a VF whose CUs are all full of waves. It grows if the
- * device reports more state: queues that wait for a CU have state, too.
+ * first, the buffer has room for the state of all CUs of the device, full of waves. It grows if the
+ * state is longer, because queues that wait for a CU have state, too.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
-/* initial size, which depends on the CUs; it is small, as contiguous memory may be scarce */
+/* initial size of the buffer; not the maximum, because contiguous memory may be scarce */
 static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kind)
 {
 	uint64_t bytes =
@@ -40,8 +41,8 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 }
 
 /*
- * End the stream with 0, or with an error whose text is in pf->requests.message. A half restored VF
- * is stopped after an error.
+ * End the stream with 0, or with an error whose text is in pf->requests.message. After an error,
+ * stop a half restored VF.
  */
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
@@ -62,7 +63,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->requests.message : "");
 }
 
-/* End the stream with an error; what: the reason, for the message. */
+/* End the stream with an error; what: the cause, for the message. */
 void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 {
 	vgpu_pf_text_fail(pf, error, "VF%u: stream: %s (at byte %llu)", pf->stream.vf, what,
@@ -94,10 +95,13 @@ bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 
 static void request_state(struct vgpu_pf *pf);
 
-/* True if SAVE_STATE failed for lack of room. bytes: the size that SAVE_STATE needs. */
+/* True if SAVE_STATE failed for lack of room; then *bytes is the room that SAVE_STATE needs. */
 static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 {
-	/* no buffer: bulk.c keeps it for the abandoned operation, which has not written SIZE */
+	/*
+	 * if buffer.cpu is NULL, bulk.c has kept the memory for an abandoned operation, which may
+	 * not have set SIZE
+	 */
 	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
 	    !pf->stream.buffer.cpu)
 		return false;
@@ -105,7 +109,7 @@ static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 	return *bytes > vgpu_pf_stream_room(pf) && *bytes != UINT32_MAX;
 }
 
-static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
+static void handle_device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 {
 	uint64_t needed;
 
@@ -122,14 +126,14 @@ static void device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	}
 }
 
-/* Have the device execute an operation on the buffer; device_done() continues. */
+/* Have the device execute an operation on the buffer; handle_device_done() then continues. */
 void vgpu_pf_stream_submit(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 {
 	int error;
 
 	op->owner = pf->stream.vf;
 	op->memory = &pf->stream.buffer;
-	op->done = device_done;
+	op->done = handle_device_done;
 	error = vgpu_pf_bulk_submit(pf, op);
 	if (error)
 		vgpu_pf_stream_fail(pf, error, "the device is busy or gone");
@@ -247,7 +251,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 		return;
 	case STEP_SECTION:
 		if (job->vram_offset == vf->config.vram_bytes) {
-			job->step = STEP_LAST;
+			job->step = STEP_END;
 			put_section(pf, SECTION_END, 0, 0);
 		} else if (has_answer) {
 			put_chunk(pf, vf);
@@ -277,7 +281,7 @@ static bool move_data(struct vgpu_pf *pf)
 		return false;
 	if (moved <= 0 || moved > bytes) {
 		vgpu_pf_stream_fail(pf, moved < 0 ? (int)moved : -EBADMSG,
-				    "its file failed or ended too early");
+				    "the file failed or ended too early");
 		return false;
 	}
 	job->first += (uint32_t)moved;
@@ -320,12 +324,15 @@ void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
 /* Continue the stream, because its file can move data again. */
 void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
 {
-	/* only while data is moved; device_done() handles answers of the device */
+	/* only while data is moved; handle_device_done() handles answers of the device */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
 		advance(pf, false);
 }
 
-/* Start a stream; the caller fills the buffer or calls advance(). Return: 0 or -ENOMEM. */
+/*
+ * Start a stream. The caller must then call advance() or vgpu_pf_vf_state_advance(); before that,
+ * the caller of a DUMP must fill the buffer. Return: 0, or -ENOMEM with a message.
+ */
 int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			   struct vgpu_pf_stream *payload, uint64_t token)
 {
@@ -358,13 +365,19 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
 	return -EINPROGRESS;
 }
 
-/* Write a paused VF to the request's stream. The core sets payload->bytes at the end. */
+/*
+ * Write a paused VF to the request's stream. The core sets payload->bytes at the end. Return:
+ * -EINPROGRESS; or -EINVAL if the VF is not paused, or -ENOMEM, both with a message.
+ */
 int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_SAVE, call);
 }
 
-/* Fill a paused VF from the request's stream. The core sets payload->bytes at the end. */
+/*
+ * Fill a paused VF from the request's stream. The core sets payload->bytes at the end. Return: as
+ * vgpu_pf_vf_state_save().
+ */
 int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_RESTORE, call);
@@ -376,28 +389,31 @@ bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_v
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
 }
 
-/* True if a RESTORE has changed the VF, so that the VF must stop if the stream ends now. */
+/* True if a RESTORE has changed the VF, so that the VF must stop if the stream fails now. */
 bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
-/* Let a stream of this VF fail: the VF has left its pause, though it may be paused again. */
+/*
+ * Record that the VF has left its pause. Then a SAVE or RESTORE of the VF fails at its next step,
+ * even if the VF is paused again.
+ */
 void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
 		pf->stream.has_left_pause = true;
 }
 
-/* Forget the changes of a RESTORE: the VF was reset and need not be stopped. */
+/* Forget that a RESTORE has changed the VF, because a reset of the VF begins. */
 void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (vgpu_pf_vf_state_is_restoring(pf, vf))
 		pf->stream.is_changed = false;
 }
 
-/* End a SAVE or RESTORE in progress, because the device is gone or reset; a dump continues. */
+/* Make a SAVE or RESTORE fail: the device is detached or will be reset. A DUMP continues. */
 void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)

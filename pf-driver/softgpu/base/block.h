@@ -85,8 +85,8 @@ private:
     std::span<const std::byte> in_;
 };
 
-/// A type with the four functions above. The contract suite does not compile for a type that lacks
-/// one of them.
+/// A type with reset(), drain(), save() and load(). The contract suite does not compile for a type
+/// that lacks one of them.
 template <typename B>
 concept Block = requires(B block, const B constant, Writer& writer, Reader& reader) {
     block.reset();

@@ -2,8 +2,8 @@
 //
 // LimitedSink: writes the program's log to another sink, with a limit for lines that clients and
 // guests can cause (process/log_limit.h). The limit applies to level info and above; debug and
-// trace lines are all written, because an operator asked for them. main.cpp sets it up; any thread
-// may log.
+// trace lines are all written, because an operator asked for them. main.cpp sets the sink up; any
+// thread may log.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnedFd: owns one file descriptor and closes it. It can be moved, not copied. A receiver of a
-// descriptor from another process puts it into an OwnedFd first, so that no path can leak it.
+// descriptor from another process puts it into an OwnedFd first, so that no error path can leak the
+// descriptor.
 #pragma once
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PacketSource: a part of a VF that does work in bounded steps: the command processor, each SDMA
-// engine, the encoder rings, and the doorbells that the VF's own engines have rung. The engine's
-// workers alternate between the sources of the running VF. Every call is made with the VF's lock
-// held.
+// PacketSource: a part of a VF that does work in bounded steps. The sources are the command
+// processor, each SDMA engine, the encoder rings, and the doorbells that the VF's own engines have
+// rung. The engine's workers alternate between the sources of the running VF. Every call is made
+// with the VF's lock held.
 #pragma once
 
 #include <algorithm>
@@ -31,15 +31,16 @@ struct Budget {
     }
 };
 
-/// A source must not block: it remembers the condition of its wait, and has_work() reports when the
-/// wait is over.
+/// A source must not block. It remembers the condition that it waits for, and has_work() reports
+/// when the wait is over.
 class PacketSource {
 public:
     virtual ~PacketSource() = default;
-    /// Does a bounded amount of work: a Budget of packets and bytes, or Doorbells::kMaxRings rings.
+    /// Does a bounded amount of work: a Budget of packets and bytes, or Doorbells::kMaxRings
+    /// doorbells.
     [[nodiscard]] virtual StepResult step() = 0;
-    /// True if step() or a work-group could make progress now. Looks at the memory and registers
-    /// that waits depend on; changes nothing that the guest can see.
+    /// True if step() or a work-group could make progress now. Reads the memory and registers that
+    /// waits depend on; changes nothing that the guest can see.
     [[nodiscard]] virtual bool has_work() = 0;
     /// True if the end of a wait can be seen only by reading memory or a register again.
     [[nodiscard]] virtual bool needs_polling() const = 0;

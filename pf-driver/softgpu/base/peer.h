@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Peer: the attached client of a PCI function as the device sees it. Any thread may use it, also
-// after its client is gone: its calls then fail.
+// Peer: the attached client of a PCI function as the device sees it. Any thread may use a Peer,
+// also after the client is gone; the calls then fail.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace vgpu::softgpu {
 
 /// Access to client memory by message, for ranges that came without a usable descriptor.
-/// dma_read() and dma_write() block until the client has answered. Called on any thread, also
-/// inside a Device method, and with any lock held: the calling thread reads the client's reply
-/// itself if necessary. vfio_user::DmaLimits bounds the time that a slow client can cost; a
+/// dma_read() and dma_write() block until the client has answered. Any thread may call them, also
+/// inside a Device method, and with any lock held, because the calling thread reads the client's
+/// reply itself if necessary. vfio_user::DmaLimits bounds the time that a slow client can cost; a
 /// transfer beyond the limit ends with ETIMEDOUT. Some clients (QEMU) answer nothing while one of
 /// their own requests is unanswered. If the answer to that request depends on the transfer, the
 /// transfer ends with ETIMEDOUT, too.

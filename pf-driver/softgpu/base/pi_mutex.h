@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cassert>
 #include <chrono>
@@ -33,6 +34,8 @@ public:
     void lock() { pthread_mutex_lock(&mutex_); }
     void unlock() { pthread_mutex_unlock(&mutex_); }
     [[nodiscard]] pthread_mutex_t* native_handle() { return &mutex_; }
+    /// True if the calling thread holds the mutex. For assertions: glibc records the holder.
+    [[nodiscard]] bool is_held() const { return mutex_.__data.__owner == ::gettid(); }
 
 private:
     pthread_mutex_t mutex_;

@@ -2,8 +2,8 @@
 //
 // Priorities of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
 // thread of the host (docs/decisions/0004), and the host does not swap out the process's pages.
-// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes, and the
-// call returns false if it has a result.
+// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes, and a
+// function that returns bool returns false.
 #pragma once
 
 #include <pthread.h>
@@ -35,8 +35,8 @@ inline void make_normal(pthread_t thread) {
     (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
 }
 
-/// Gives the calling thread nice 0: after this process's threads that answer guests, equal to the
-/// host's other threads.
+/// Gives the calling thread nice 0. The thread then yields to this process's threads that answer
+/// guests, and competes equally with the host's other threads.
 inline void compute_in_the_background() {
     constexpr id_t kThisThread = 0;
     (void)::setpriority(PRIO_PROCESS, kThisThread, 0);
@@ -49,9 +49,9 @@ inline std::chrono::nanoseconds thread_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// True if there is no limit (RLIMIT_MEMLOCK) or CAP_IPC_LOCK lifts it. The kernel checks that
-/// capability in the initial user namespace, so a container's root may have it without effect. Only
-/// a probe shows that.
+/// True if there is no limit (RLIMIT_MEMLOCK) or CAP_IPC_LOCK lifts the limit. The kernel checks
+/// the capability in the initial user namespace, so a container's root may have the capability
+/// without effect. Only a probe shows whether it has an effect.
 inline bool may_lock_all_memory() {
     constexpr std::size_t kPage = 4096;
     rlimit limit{};
@@ -67,8 +67,8 @@ inline bool may_lock_all_memory() {
 }
 
 /// Keeps pages in memory once this process has touched them; brings no page in early. Locks nothing
-/// if there is a limit: every later mapping, VRAM and guests' memory included, would count and fail
-/// at the limit, and so would a stack that grows.
+/// and returns false if there is a limit, because every later mapping, VRAM and guests' memory
+/// included, would count and fail at the limit, and so would a stack that grows.
 inline bool lock_memory() {
     return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }

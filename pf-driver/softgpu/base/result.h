@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or an error with the failure, its place, and the remedy. Only for errors of
-// the caller and of the system: a block answers a guest's mistake as hardware would, never with a
-// Result that leaves the block. TRY() returns early with the callee's error.
+// Result<T>: a value, or an error that names the failure, its place and the remedy. Only for errors
+// of the caller and of the system: a block answers a guest's mistake as hardware would, never with
+// a Result that leaves the block. TRY() returns early with the callee's error.
 #pragma once
 
 #include <cerrno>

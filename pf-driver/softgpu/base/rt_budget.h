@@ -59,8 +59,8 @@ private:
     Spec spec_{};
     /// CPU time left; at most the budget.
     Nanoseconds left_ = Spec{}.budget;
-    Nanoseconds refilled_{};
-    Nanoseconds used_{};
+    Nanoseconds refilled_{};  ///< wall time of the last wake()
+    Nanoseconds used_{};      ///< CPU time of the thread at the last wake() or charge()
     bool is_on_ = false;
 };
 

@@ -25,9 +25,9 @@ public:
     void woke() { follow(rt_budget_.wake(clock_.now(), thread_time())); }
     /// Call last before a sleep, and after each piece of work.
     void worked() { follow(rt_budget_.charge(thread_time())); }
-    /// The sleep after which woke() raises the thread to real time again: a thread that wakes then
-    /// has the priority before new work arrives. nullopt if the thread is in real time already, or
-    /// if the host refuses real time.
+    /// The time of sleep after which woke() raises the thread to real time again. A thread that
+    /// wakes at that time has the priority before new work arrives. nullopt if the thread is in
+    /// real time already, or if the host refuses real time.
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep() const {
         if (is_real_time_ || !is_allowed_) return std::nullopt;
         return rt_budget_.recovery() + Nanoseconds{1};

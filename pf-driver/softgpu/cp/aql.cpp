@@ -20,16 +20,16 @@ constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
 enum class Verdict : std::uint8_t {
     Finished,  ///< done: complete it now
     Launched,  ///< a kernel runs; complete_kernel() completes it
-    Entered,   ///< its IB is being executed
-    Waiting,   ///< queue.wait has the condition
+    Entered,   ///< the IB of the vendor packet is being executed
+    Waiting,   ///< queue.state.wait has the condition
     Stopped,   ///< the queue has been halted
 };
 
 using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
-using PacketHandlerAql = Verdict (*)(Core&, Queue&, const Bytes64&);
+using AqlHandler = Verdict (*)(Core&, Queue&, const Bytes64&);
 
-/// Address of packet `index`; the ring wraps by packets. A ring smaller than one packet counts as
-/// one packet, so that no division is by 0.
+/// Address in the ring of the packet with this index. A ring smaller than one packet counts as one
+/// packet, so that nothing is divided by 0.
 GpuVa packet_address(const Queue& queue, std::uint64_t index) {
     const std::uint64_t packets =
         std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
@@ -46,7 +46,8 @@ GpuVa offset(GpuVa base, std::uint64_t bytes) {
     return GpuVa{raw(base) + bytes};
 }
 
-/// Writes the event mailbox and raises the interrupt of a signal whose value has changed.
+/// Writes the event mailbox and raises the interrupt of a signal whose value has changed. Does
+/// nothing for a signal without a mailbox. False if memory faults.
 bool notify(Core& core, const Queue& queue, GpuVa signal) {
     Memory& memory = core.memory;
     const Vmid vmid = queue.vmid();
@@ -61,8 +62,8 @@ bool notify(Core& core, const Queue& queue, GpuVa signal) {
     return true;
 }
 
-/// Stamps a signal before its value changes, because a reader of the value reads the time stamps at
-/// once.
+/// Writes the start and end time to a signal. Call it before the value of the signal changes,
+/// because a reader of the new value reads the times at once. False if memory faults.
 bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
     const Vmid vmid = queue.vmid();
     return core.memory.store<std::uint64_t>(vmid, offset(signal, offsetof(aql_signal, start_ts)),
@@ -71,8 +72,9 @@ bool stamp(Core& core, const Queue& queue, GpuVa signal, std::uint64_t start) {
                                             core.ticks());
 }
 
-/// The completion action of a packet, with timestamps if `start_ticks` is given. False if the queue
-/// has been halted.
+/// Completes the signal of a packet: writes the times if `start_ticks` is given, decrements the
+/// value and notifies the signal's event. Does nothing for handle 0, which means no signal. False
+/// if an error has halted the queue.
 bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
                      const std::uint64_t* start_ticks) {
     if (handle == 0) return true;
@@ -119,20 +121,22 @@ void retire(Core& core, Queue& queue) {
         core.fault(queue);
 }
 
-/// Packets complete in any order. `done` has a bit for each packet in the window, and only a run of
-/// ones at its low end retires.
+/// Completes the signal of packet `index` and retires all packets that can be retired. Packets
+/// complete in any order. `done` has a bit for each packet in the window, and only the packets of
+/// consecutive set bits from bit 0 on retire.
 void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
                    const std::uint64_t* start_ticks) {
     ++core.counters.packets;
     core.needs_check = true;
-    if (index - queue.state.rptr >= kAqlWindow) return;  // foreign packet: a forged save area
+    // An index outside the window comes from a save area that the guest has forged.
+    if (index - queue.state.rptr >= kAqlWindow) return;
     if (!complete_signal(core, queue, signal, start_ticks)) return;
     queue.state.done |= 1u << (index - queue.state.rptr);
     retire(core, queue);
 }
 
-/// Stops the queue. Missing scratch is the only error that the runtime can fix; the packet is tried
-/// again then.
+/// Halts the queue with an error code. Missing scratch is the only error that the runtime can fix:
+/// then the queue tries the packet again when the runtime has answered.
 Verdict stop(Core& core, Queue& queue, std::uint32_t code) {
     const Halt why = code == AQL_QUEUE_ERROR_SCRATCH ? Halt::AqlScratch : Halt::AqlError;
     report_queue_error(core, queue, code, why);
@@ -152,6 +156,7 @@ Verdict wait_for(Queue& queue, WaitKind kind) {
 
 // --- kernel dispatch ----------------------------------------------------------------------------
 
+/// The error codes by isa::DispatchError.
 constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     0,                               // None
     AQL_QUEUE_ERROR_DIMENSIONS,      // Dimensions
@@ -161,7 +166,7 @@ constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     AQL_QUEUE_ERROR_APERTURE,        // EntryAddress
 };
 
-/// KFD's name for an error of a packet. KFD learns errors of waves from their trap handler.
+/// An error of a packet and KFD's name for it. KFD learns errors of waves from the trap handler.
 struct PacketErrorRow {
     std::uint32_t code;
     ih_packet_error error;
@@ -183,28 +188,29 @@ void raise_packet_error(Core& core, const Queue& queue, std::uint32_t code) {
     if (row != kPacketErrors.end()) core.raise_packet_error(queue, row->error);
 }
 
-/// Fills in the queue's scratch for a kernel that needs it. Returns the error code if the queue has
-/// too little, else 0.
-std::uint32_t set_scratch(const aql_queue& owner, DispatchState& state) {
+/// Copies the queue's scratch settings to `state`. Returns the error code if the kernel needs more
+/// scratch than the queue has, else 0.
+std::uint32_t set_scratch(const aql_queue& amd_queue, DispatchState& state) {
     isa::DispatchSpec& spec = state.spec;
-    std::copy(std::begin(owner.scratch_resource_descriptor),
-              std::end(owner.scratch_resource_descriptor), spec.scratch_descriptor.begin());
-    spec.scratch_base = owner.scratch_backing_memory_location;
-    spec.scratch_wave_bytes = HW_GET(COMPUTE_TMPRING_SIZE, WAVESIZE, owner.compute_tmpring_size)
+    std::copy(std::begin(amd_queue.scratch_resource_descriptor),
+              std::end(amd_queue.scratch_resource_descriptor), spec.scratch_descriptor.begin());
+    spec.scratch_base = amd_queue.scratch_backing_memory_location;
+    spec.scratch_wave_bytes = HW_GET(COMPUTE_TMPRING_SIZE, WAVESIZE, amd_queue.compute_tmpring_size)
                               << 10;
     if (spec.private_bytes == 0) return 0;
-    const std::uint32_t waves = HW_GET(COMPUTE_TMPRING_SIZE, WAVES, owner.compute_tmpring_size);
+    const std::uint32_t waves = HW_GET(COMPUTE_TMPRING_SIZE, WAVES, amd_queue.compute_tmpring_size);
     const std::uint64_t needed = std::uint64_t{spec.private_bytes} * AQL_WAVE_LANES;
-    if (spec.private_bytes > owner.scratch_wave64_lane_byte_size ||
+    if (spec.private_bytes > amd_queue.scratch_wave64_lane_byte_size ||
         needed > spec.scratch_wave_bytes || waves < isa::waves_per_group(spec))
         return AQL_QUEUE_ERROR_SCRATCH;
     state.scratch_slots = waves;
-    state.gives_scratch_back = (owner.queue_properties & AQL_QUEUE_USE_SCRATCH_ONCE) != 0 ? 1 : 0;
+    state.gives_scratch_back =
+        (amd_queue.queue_properties & AQL_QUEUE_USE_SCRATCH_ONCE) != 0 ? 1 : 0;
     return 0;
 }
 
-void describe(const Queue& queue, const aql_kernel_dispatch& packet,
-              const aql_kernel_descriptor& kernel, isa::DispatchSpec& spec) {
+void fill_spec(const Queue& queue, const aql_kernel_dispatch& packet,
+               const aql_kernel_descriptor& kernel, isa::DispatchSpec& spec) {
     spec.entry =
         packet.kernel_object + static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);
     spec.pgm_rsrc1 = kernel.compute_pgm_rsrc1;
@@ -228,18 +234,18 @@ std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     return packet.kernel_object >= kVaEnd ? AQL_QUEUE_ERROR_APERTURE : 0;
 }
 
-/// Copies all data of the guest, then checks it, then uses it: packet, descriptor and amd_queue_t
-/// are three reads of memory that may change at any time. The queue is unchanged until start().
+/// Copies packet, kernel descriptor and amd_queue_t and checks only the copies, because the guest
+/// may change its memory at any time. Starts the kernel after all checks.
 Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_kernel_dispatch>(bytes);
     if (const std::uint32_t code = check_packet(packet)) return stop(core, queue, code);
     aql_kernel_descriptor kernel{};
-    aql_queue owner{};
+    aql_queue amd_queue{};
     if (!core.memory.read(queue.vmid(), GpuVa{packet.kernel_object}, bytes_of(kernel)) ||
-        !core.memory.read(queue.vmid(), queue_address(queue), bytes_of(owner)))
+        !core.memory.read(queue.vmid(), queue_address(queue), bytes_of(amd_queue)))
         return stop_with_fault(core, queue);
     DispatchState state;
-    describe(queue, packet, kernel, state.spec);
+    fill_spec(queue, packet, kernel, state.spec);
     state.spec.packet_address = raw(packet_address(queue, queue.state.next));
     state.spec.queue_address = raw(queue_address(queue));
     state.spec.dispatch_id = queue.state.next;
@@ -247,7 +253,7 @@ Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     if (error != isa::DispatchError::None)
         return stop(core, queue, kDispatchErrors[static_cast<std::size_t>(error)]);
     if (!Footprint::of(state.spec).fits_a_cu()) return stop(core, queue, AQL_QUEUE_ERROR_REGISTERS);
-    if (const std::uint32_t code = set_scratch(owner, state)) return stop(core, queue, code);
+    if (const std::uint32_t code = set_scratch(amd_queue, state)) return stop(core, queue, code);
     state.queue = queue.id;
     state.vmid = queue.vmid();
     state.end = isa::group_counts(state.spec);
@@ -255,7 +261,7 @@ Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     state.signal = packet.completion_signal;
     state.start_ticks = core.ticks();
     state.is_packet = 1;
-    state.is_profiled = (owner.queue_properties & AQL_QUEUE_ENABLE_PROFILING) != 0 ? 1 : 0;
+    state.is_profiled = (amd_queue.queue_properties & AQL_QUEUE_ENABLE_PROFILING) != 0 ? 1 : 0;
     core.dispatcher.start(state);
     return Verdict::Launched;
 }
@@ -326,7 +332,7 @@ Verdict barrier(Core& core, Queue& queue, const Bytes64& bytes) {
 
 // --- vendor packets -----------------------------------------------------------------------------
 
-/// The IB runs in the queue's VMID, whatever its packet says.
+/// Enters the IB in the queue's VMID and ignores the VMID in the packet.
 Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_pm4_ib>(bytes);
     const std::uint32_t expected = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
@@ -344,7 +350,8 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     return Verdict::Entered;
 }
 
-/// All vendor packets have the format byte at the same offset, so loading any of them shows it.
+/// All vendor packets have the format byte at the same offset, so one of their structures is enough
+/// to read the byte.
 Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
     const auto packet = load<aql_barrier_value>(bytes);
     switch (packet.format) {
@@ -362,7 +369,7 @@ Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
 
 struct TypeRow {
     std::uint32_t type;
-    PacketHandlerAql handler;
+    AqlHandler handler;
 };
 constexpr std::array kTypes = {
     TypeRow{AQL_TYPE_VENDOR, vendor},
@@ -387,9 +394,10 @@ std::uint64_t completion_signal_of(const Bytes64& bytes) {
     return load<std::uint64_t>(bytes, offsetof(aql_kernel_dispatch, completion_signal));
 }
 
-/// Start time of the packet at `next`; nullptr unless it has a signal and the queue is profiled.
-/// Barriers and vendor packets are stamped like kernels, because runtimes time events with them.
-const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_t signal) {
+/// Start time for the signal of a barrier or vendor packet; nullptr if the packet has no signal or
+/// the queue is not profiled. These packets get times like kernels, because runtimes measure the
+/// time of events with such packets.
+const std::uint64_t* find_start_ticks(Core& core, const Queue& queue, std::uint64_t signal) {
     if (signal == 0) return nullptr;
     const auto properties = core.memory.load<std::uint32_t>(
         queue.vmid(), offset(queue_address(queue), offsetof(aql_queue, queue_properties)));
@@ -397,10 +405,10 @@ const std::uint64_t* profiled_since(Core& core, const Queue& queue, std::uint64_
     return is_profiled ? &queue.state.packet_ticks : nullptr;
 }
 
-/// Completes the packet at `next`; false if that halts the queue.
+/// Completes the packet at `next`; false if an error on the way halts the queue.
 bool finish_next(Core& core, Queue& queue, std::uint64_t signal) {
     const std::uint64_t index = queue.state.next++;
-    finish_packet(core, queue, index, signal, profiled_since(core, queue, signal));
+    finish_packet(core, queue, index, signal, find_start_ticks(core, queue, signal));
     queue.state.packet_ticks = 0;
     return queue.state.halt == Halt::None;
 }
@@ -456,9 +464,9 @@ std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
                                            offset(GpuVa{*signal}, offsetof(aql_signal, value)));
 }
 
-/// False if the queue still waits or is halted. Forgets a wait that is over; the packet sets it
-/// again if it has to.
-bool wakes_up(Core& core, Queue& queue) {
+/// Ends a halt whose request the runtime has answered, and a wait that is over. False if the queue
+/// still waits or is halted. Inside an IB, run_pm4() checks the wait.
+bool try_to_continue(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.halt == Halt::AqlScratch || state.halt == Halt::AqlReclaim) {
         if (!is_answered(core, queue)) return false;
@@ -487,7 +495,7 @@ bool end_aql_ib(Core& core, Queue& queue) {
 
 StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
-    if (!wakes_up(core, queue)) return StepResult::Blocked;
+    if (!try_to_continue(core, queue)) return StepResult::Blocked;
     bool moved = false;
     while (!budget.is_spent()) {
         if (state.in_aql_ib != 0) {

@@ -59,8 +59,9 @@ bool is_polled(const Queue& queue) {
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
-/// step() stores the result in has_waits, which decides whether the next step() looks for work.
-bool find_waits(const Core& core) {
+/// True if the run list is active or a queue waits for something that only polling can find. step()
+/// stores the result in has_waits, so that the next step() looks for work.
+bool must_poll(const Core& core) {
     return is_run_list_timed(core) ||
            std::any_of(core.queues.begin(), core.queues.end(), is_polled);
 }
@@ -69,17 +70,19 @@ bool find_waits(const Core& core) {
 
 using Return = Dispatcher::Return;
 
+/// What becomes of a group, by isa::StopReason.
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
     Return::Again,   // Stopped: to the end of `ready`; a quantum may be shorter than a group's run
     Return::Ended,   // AllWavesEnded
-    Return::Again,   // Fault: dropped with its kernel
-    Return::Again,   // IllegalInstruction: dropped, too
+    Return::Again,   // Fault: if no trap handler handles it, the group is dropped with its kernel
+    Return::Again,   // IllegalInstruction: as for Fault
     Return::Again,   // Trap
     Return::Halted,  // Halted
 };
 
-/// Drops the kernel before the queue reports, so that no group of it runs after the error.
+/// Drops the kernel, then halts its queue with the error: no group of the kernel starts to run
+/// after the guest has the report.
 void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
     Queue& queue = core.queue(kernel.state.queue);
     core.dispatcher.drop(kernel);
@@ -89,12 +92,12 @@ void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
         core.refuse(queue, IH_SOURCE_CP_PRIV_INSTR, code);
 }
 
-/// llvm.debugtrap without a debugger: the wave continues after the instruction.
+/// Lets the wave continue after its trap instruction, as for llvm.debugtrap without a debugger.
 void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
     if (wave < group.waves.size()) group.waves[wave].state.phase = isa::WavePhase::Running;
 }
 
-/// Logs only the 1st, 2nd, 4th, 8th … time, because a guest can repeat this without end.
+/// Logs only the 1st, 2nd, 4th, 8th … illegal instruction, because a guest can cause any number.
 void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
     if (!std::has_single_bit(core.counters.illegal_instructions)) return;
     log::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
@@ -148,14 +151,14 @@ bool CommandProcessor::owns_doorbell(DoorbellIndex index) const {
                        [&](const Queue& queue) { return queue.listens_to(index); });
 }
 
-/// A 32-bit ring carries the low half of the write pointer and keeps the high half.
+/// A 32-bit doorbell write carries the low half of the write pointer and keeps the high half.
 void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width) {
     const auto found = std::find_if(core_->queues.begin(), core_->queues.end(),
                                     [&](const Queue& queue) { return queue.listens_to(index); });
     if (found == core_->queues.end()) return;
     QueueState& state = found->state;
-    const bool is_whole = width == DoorbellWidth::Qword;
-    const std::uint64_t number = is_whole ? value : join(low32(value), high32(state.wptr));
+    const bool is_qword = width == DoorbellWidth::Qword;
+    const std::uint64_t number = is_qword ? value : join(low32(value), high32(state.wptr));
     if (found->is_aql()) {
         // The value is the index of the last packet. Producers ring in any order, so the pointer
         // never goes back.
@@ -168,8 +171,8 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
 }
 
 /// Clears needs_check before it looks at the queues: an event meanwhile sets the flag again and is
-/// not lost. The next step begins after the queue that made progress, so a busy queue cannot starve
-/// the others.
+/// not lost. The next step begins after the last queue that made progress, so a busy queue cannot
+/// starve other queues.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_check && !core.has_waits) return StepResult::Idle;
@@ -188,7 +191,7 @@ StepResult CommandProcessor::step() {
         moved = true;
         core.first_queue = (index + 1) % kQueues;
     }
-    core.has_waits = find_waits(core);
+    core.has_waits = must_poll(core);
     if (moved) {
         core.needs_check = true;
         return StepResult::Progress;
@@ -205,7 +208,7 @@ bool CommandProcessor::has_work() {
 }
 
 bool CommandProcessor::needs_polling() const {
-    return find_waits(*core_);
+    return must_poll(*core_);
 }
 
 // --- work-groups --------------------------------------------------------------------------------

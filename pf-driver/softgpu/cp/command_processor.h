@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandProcessor: the command processor (CP) of one VF: the gfx ring and 64 hardware queue
+// CommandProcessor: the command processor (CP) of one VF. It has the gfx ring and 64 hardware queue
 // descriptors (HQDs) with PM4 or AQL packets, the scheduler that maps user queues from run lists,
 // and the kernels that these queues have in flight. step() executes packets, a bounded amount at a
 // time. take_group() leases the work-groups of kernels to the engine's workers; release() returns
@@ -10,9 +10,9 @@
 // release(). All state of a group is in its Workgroup, so the command processor may stop, save or
 // drop the group at any instruction.
 //
-// A guest's mistake ends in an interrupt vector, an error code in the queue's inactive signal, a
-// halted queue and a counter; a halted queue still obeys UNMAP_QUEUES. No action of a guest can
-// make a call fail, throw or run without bound.
+// A guest's mistake halts its queue or ends its run list. The command processor counts the mistake
+// and reports it to the guest by an interrupt vector or the queue's inactive signal. A halted queue
+// still obeys UNMAP_QUEUES. No action of a guest can make a call fail, throw or run without bound.
 //
 // Called by: regs::RegisterFile (claims), GpuVf (doorbells, save, load, has_work), cp::Engine.
 #pragma once
@@ -44,10 +44,13 @@ enum class DoorbellWidth : std::uint8_t { Dword = 4, Qword = 8 };
 struct Counters {
     /// Retired instructions; an instruction of a wave counts once, not once per lane.
     std::uint64_t wave_instructions = 0;
-    std::uint64_t illegal_instructions = 0;  ///< waves that met one, handled or not
-    std::uint64_t faults = 0;                ///< memory faults reported to the guest
-    std::uint64_t bad_packets = 0;           ///< packets refused
-    std::uint64_t packets = 0;
+    /// Illegal instructions that waves met, also those that a trap handler handled.
+    std::uint64_t illegal_instructions = 0;
+    /// Memory faults of queues and waves, also those that a trap handler handled.
+    std::uint64_t faults = 0;
+    /// Packets refused, and kernels that an illegal instruction or a trap ended.
+    std::uint64_t bad_packets = 0;
+    std::uint64_t packets = 0;     ///< packets completed
     std::uint64_t dispatches = 0;  ///< kernels completed
     std::uint64_t workgroups = 0;  ///< work-groups completed
 };
@@ -58,8 +61,9 @@ struct GroupLease {
     /// Names the lease in release(); opaque to the worker.
     ResidentGroup* resident = nullptr;
     isa::Workgroup* group = nullptr;
-    /// For the group's VMID and this worker, like `cache`; no other thread uses them.
+    /// Reads and writes memory in the group's VMID. Belongs to this worker alone.
     mem::Port* port = nullptr;
+    /// Decoded code of the group's VMID. Belongs to this worker alone.
     isa::DecodeCache* cache = nullptr;
     isa::Apertures apertures;
     isa::TrapHandler trap;
@@ -68,7 +72,8 @@ struct GroupLease {
     Vmid vmid{};
 };
 
-/// s_sendmsg(MSG_INTERRUPT) of a wave. A message that is made from a payload alone has no sender.
+/// An interrupt message: a wave executed s_sendmsg(MSG_INTERRUPT). `hw_id` stays 0 if the sender is
+/// not known.
 struct Message {
     /// M0 of the wave.
     std::uint32_t payload = 0;
@@ -84,12 +89,13 @@ using Messages = std::vector<Message>;
 
 class CommandProcessor final : public PacketSource {
 public:
-    /// Constant after build.
+    /// Constant after construction.
     struct Spec {
         VfId vf{1};
         std::uint32_t compute_units = 8;
         std::uint32_t workers = 1;  ///< number of worker indices of take_group()
-        /// For translated code; outlives the command processor. nullptr: waves are interpreted.
+        /// Memory for translated code; outlives the command processor. nullptr: waves are
+        /// interpreted.
         isa::CodeMemory* code = nullptr;
         /// Times that a block is interpreted before it is translated; tests use fewer.
         std::uint32_t hot_runs = isa::CodeShare::kHotRuns;
@@ -104,23 +110,26 @@ public:
     CommandProcessor& operator=(const CommandProcessor&) = delete;
 
     // --- block -------------------------------------------------------------------------------
-    // The engine must be parked, or never have run this VF: no group is leased.
-    /// Also clears the counters, whose sums GpuVf keeps.
+    // Call these functions only while no group is leased: the engine is parked, or has never run
+    // this VF.
+
+    /// Returns to the state after power-on. Also clears the counters, whose sums GpuVf keeps.
     void reset();
     /// Only asserts that no group is leased, which the parked engine ensures.
     void drain();
-    /// Saves queues, scheduler, and dispatches with all their waves; RegisterFile saves the
-    /// registers.
+    /// Saves the counters, the queues, the scheduler, and the dispatches with all their waves.
+    /// RegisterFile saves the registers.
     void save(Writer& out) const;
-    /// EPROTO if the stream cannot come from save(); the CP is in its reset state then. Checks all
-    /// indices, phases and sizes, because the stream may have been in a file.
+    /// Restores what save() wrote. EPROTO if the stream cannot come from save(); then the CP is in
+    /// its reset state. Checks all indices, phases and sizes, because the stream may have been
+    /// in a file.
     [[nodiscard]] Result<> load(Reader& in);
-    /// Overwrites the state of queues and scheduler with invalid values and drops the kernels,
-    /// after save() in true-copy mode. Only load() or reset() may follow.
+    /// In true-copy mode, called after save(). Overwrites the state of queues and scheduler with
+    /// invalid values and drops the kernels. Only load() or reset() may follow.
     void poison();
 
     // --- packets -----------------------------------------------------------------------------
-    /// Handles a ring of an enabled doorbell of this VF. Ignores the ring if no mapped queue
+    /// Handles a write to an enabled doorbell of this VF. Ignores the write if no mapped queue
     /// listens to the doorbell.
     void doorbell(DoorbellIndex index, std::uint64_t value, DoorbellWidth width);
     /// True if `index` is a doorbell that a mapped queue listens to.
@@ -132,7 +141,7 @@ public:
 
     // --- work-groups (cp::Engine) ------------------------------------------------------------
     /// Leases a group to worker `worker`, which must read `stop` often while it runs the group;
-    /// nullopt if there is none.
+    /// nullopt if no group can run now.
     [[nodiscard]] std::optional<GroupLease> take_group(std::uint32_t worker,
                                                        std::atomic<bool>& stop);
     /// True if a group could be taken now, so that another worker would find work.

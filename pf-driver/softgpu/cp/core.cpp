@@ -9,7 +9,8 @@ namespace {
 
 constexpr unsigned kApertureShift = 48;
 
-/// KFD numbers a process's doorbells in 8-byte units from the start of its page.
+/// The queue's doorbell in 8-byte units from the start of the doorbell BAR. Consumers keep the low
+/// 10 bits, by which KFD numbers the doorbells in a process's page.
 std::uint32_t doorbell_id(const Queue& queue) {
     constexpr unsigned kDoorbellIdShift = 1;
     return raw(queue.doorbell()) >> kDoorbellIdShift;
@@ -109,7 +110,7 @@ void Core::fault(Queue& queue) {
 }
 
 /// The access is not retried, as with XNACK off. The fault is reported once, and the queue stays
-/// halted until it is unmapped.
+/// halted.
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
     count_fault(vmid, what);
     halt(queue, Halt::Fault);
@@ -125,7 +126,7 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
     ++counters.bad_packets;
     halt(queue, Halt::BadPacket);
     dispatcher.drop(queue.id);
-    // KFD would take a user's header for an error code and a doorbell
+    // KFD reads a bad opcode of a user queue as error code and doorbell, not as a packet header.
     if (source != IH_SOURCE_CP_BAD_OPCODE || raw(queue.vmid()) == 0) raise(queue, source, header);
     if (source != IH_SOURCE_CP_PRIV_INSTR) raise_packet_error(queue, IH_PACKET_ERROR_UNSUPPORTED);
 }

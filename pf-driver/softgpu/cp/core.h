@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Core: the state that the parts of one VF's command processor share, and the few operations that
-// all of them need: to report a fault or a bad packet, to raise interrupt vectors, to wake the
-// engine. The parts (PM4, AQL, scheduler, context save, registers) are functions over Core; outside
-// code uses only command_processor.h.
+// all parts need. These operations report a fault or a bad packet, raise interrupt vectors and wake
+// the engine. The parts (PM4, AQL, scheduler, context save, registers) are functions over Core;
+// outside code uses only command_processor.h.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@
 
 namespace vgpu::softgpu::cp {
 
-/// The result of a packet handler. Only a handler that answers Redirected moves the stream itself.
+/// The result of a packet handler.
 enum class Outcome : std::uint8_t {
     Done,
-    Redirected,          ///< the handler has moved the stream
-    Partial,             ///< did a bounded part; call it again
-    Blocked,             ///< queue.wait has the condition
+    Redirected,          ///< like Done, but the handler itself has moved the stream
+    Partial,             ///< the handler did a bounded part; call it again
+    Blocked,             ///< queue.state.wait has the condition
     BadPacket,           ///< refused: the queue halts
     PrivilegedRegister,  ///< like BadPacket, for a register that the stream may not access
     Fault,               ///< memory fault; core.memory.fault() has it
@@ -42,8 +42,8 @@ struct WorkerContext {
     std::array<std::unique_ptr<isa::DecodeCache>, CP_VMIDS> caches;
 };
 
-/// Guarded by the VF lock, except the members that workers use while they run: code, code_epoch,
-/// watches, global wave sync, and the worker's own entry of contexts.
+/// Guarded by the VF lock, except the members that workers use while they run groups: code,
+/// code_epoch, watches, global wave sync, and the worker's own entry of contexts.
 struct Core {
     Core(const CommandProcessor::Spec& spec_, regs::RegisterFile& registers_, Services& services_,
          const Clock& clock_);
@@ -56,25 +56,29 @@ struct Core {
     Counters counters;
     std::array<Queue, kQueues> queues;
     SchedulerState scheduler;
-    /// Round robin over queues; saved, so that a world switch does not favour the first queues.
-    std::uint32_t first_queue = 0;  ///< the queue that step() looks at first
-    bool needs_check = true;        ///< true if events came since step() last found no work
-    bool has_waits = false;         ///< true if step() left waits that only polling can end
+    /// Number of the queue at which the next step() begins (round robin). Saved, so that a world
+    /// switch does not favour the first queues.
+    std::uint32_t first_queue = 0;
+    /// True if the next step() must look for work: an event came, or the last step() made progress.
+    bool needs_check = true;
+    /// True if the last step() left an active run list or a wait that only polling can end.
+    bool has_waits = false;
 
     /// The ports of packets; waves have other ports (WorkerContext).
     Memory memory;
     Dispatcher dispatcher;
     std::optional<isa::CodeShare> code;  ///< empty: waves are interpreted
     std::vector<WorkerContext> contexts;
-    /// Decoded code of a VMID is valid while the number of the VMID here does not change.
+    /// By VMID: decoded code of the VMID is valid while this number does not change.
     std::array<std::atomic<std::uint64_t>, CP_VMIDS> code_epoch{};
     /// The contents of TCP_WATCHn_*, for running waves.
     isa::AddressWatches watches;
-    /// A member, so that its memory is reused from packet to packet.
-    std::vector<std::uint32_t> packet;  ///< body of the packet being executed
+    /// Body of the packet being executed. A member, so that its memory is reused from packet to
+    /// packet.
+    std::vector<std::uint32_t> packet;
 
-    /// The "GPU clock" of packets: the device's clock in ticks of the reference clock, which the
-    /// VBIOS announces (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
+    /// The "GPU clock" of packets: the device's clock in ticks of the reference clock. The VBIOS
+    /// announces the rate of the reference clock (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).
     [[nodiscard]] std::uint64_t ticks() const { return regs::gpu_ticks(clock.now()); }
     [[nodiscard]] std::uint64_t now_ns() const {
         return static_cast<std::uint64_t>(clock.now().count());
@@ -94,8 +98,8 @@ struct Core {
     void raise(const Queue& queue, ih_source source, std::uint32_t data0);
     /// Reports to KFD, and so to the runtime, why a user queue has stopped. Does nothing for kernel
     /// queues, whose VMID KFD ignores. The inactive signal alone is not enough: under a KFD that
-    /// supports debuggers ROCr takes only requests for scratch from it (amd_aql_queue.cpp,
-    /// ExceptionHandler).
+    /// supports debuggers, ROCr takes only requests for scratch from the signal
+    /// (amd_aql_queue.cpp, ExceptionHandler).
     void raise_packet_error(const Queue& queue, ih_packet_error error);
     /// Raises the interrupt of a wave's s_sendmsg(MSG_INTERRUPT).
     void raise_message(Vmid vmid, const Message& message);
@@ -104,15 +108,15 @@ struct Core {
     /// halts the queue, drops its kernels.
     void fault(Queue& queue);
     void fault(Queue& queue, Vmid vmid, const mem::Fault& what);
-    /// Reports and counts a fault without halting the queue; on its own for a fault that the wave's
-    /// trap handler handles.
+    /// Reports and counts a fault without halting the queue: for a fault that the wave's trap
+    /// handler handles.
     void count_fault(Vmid vmid, const mem::Fault& what);
     /// Halts the queue; the queue keeps its position in the stream and forgets its wait.
     void halt(Queue& queue, Halt why);
     /// Refuses a packet: counts it, halts the queue and drops its kernels. The guest gets an
     /// interrupt with the header as data (Linux 6.12, amdgpu/gfx_v9_0.c, priv_reg_irq and similar).
-    /// On a user queue, a bad opcode is instead reported to KFD as a packet error, and a privileged
-    /// register in both ways.
+    /// On a user queue, a bad opcode is reported to KFD as a packet error instead, and a privileged
+    /// register both by this interrupt and as a packet error.
     void refuse(Queue& queue, ih_source source, std::uint32_t header);
     /// `vmids` has a bit per VMID: workers drop the decoded code of these VMIDs before their next
     /// block of code.

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
 /// more group, which start_group() allows on full CUs.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
-/// True if slots with equal numbers are the same memory.
+/// True if slots of equal number are the same memory for both kernels.
 bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
     return a.spec.scratch_base == b.spec.scratch_base &&
            a.spec.scratch_wave_bytes == b.spec.scratch_wave_bytes && a.vmid == b.vmid;
@@ -112,9 +112,9 @@ bool Dispatcher::has_runnable() const {
                        [&](const Owned& d) { return is_runnable(*d); });
 }
 
-/// Kernels of a queue get slots in the order of their packets, as the hardware starts their groups.
-/// Otherwise a later kernel could take the slots of an earlier kernel for which it waits. The
-/// memory of the slots may change only while no slot is used.
+/// Kernels of a queue get slots in the order of their packets, because the hardware starts their
+/// groups in this order. Otherwise a later kernel could take the slots of an earlier kernel for
+/// which it waits. The memory of the slots may change only while no slot is used.
 bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     for (const Owned& earlier : dispatches_) {
         if (earlier.get() == &dispatch) break;
@@ -146,7 +146,8 @@ void Dispatcher::mark_scratch(const Dispatch& dispatch, std::uint32_t first, boo
     for (std::uint32_t i = 0; i < dispatch.footprint.waves; ++i) used[first + i] = is_used;
 }
 
-/// x first, then y, then z, as the hardware walks a grid.
+/// Moves `next` to the next group: x first, then y, then z, as the hardware walks a grid. After the
+/// last group sets is_launched.
 void Dispatcher::advance(DispatchState& state) {
     for (unsigned i = 0; i < 3; ++i) {
         if (++state.next[i] < state.end[i]) return;
@@ -197,8 +198,8 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
     return group;
 }
 
-/// Prefers new groups to waiting ones: a kernel whose groups wait for each other needs them all
-/// resident.
+/// Prefers new groups to groups in `ready`, because a kernel whose groups wait for each other needs
+/// all its groups resident.
 ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(next_ + i) % dispatches_.size()];

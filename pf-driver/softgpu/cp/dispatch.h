@@ -3,9 +3,9 @@
 // Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
 // consumed: its description, the position in the grid where the next work-group starts, and its
 // resident groups. Workers lease groups for one run at a time. A new group starts when a compute
-// unit has room (and a scratch slot is free, if the kernel needs one). A group that has used up its
-// run goes to the end of `ready`, so groups that spin for each other all make progress. Kernels are
-// served round robin.
+// unit has room or the kernel has no resident group. If the kernel needs scratch, enough slots must
+// also be free. A group that has used up its run goes to the end of `ready`, so groups that spin
+// for each other all make progress. Kernels are served round robin.
 //
 // Dispatches and groups are state of the VF. Every leased group comes back at an instruction
 // boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
@@ -34,18 +34,18 @@
 namespace vgpu::softgpu::cp {
 
 /// The description and progress of a dispatch; trivially copyable. It travels in state streams and
-/// in a guest's context save area, so load_one() checks every value.
+/// in a guest's context save area, so a load checks sizes, positions and ids.
 struct DispatchState {
     isa::DispatchSpec spec;
-    std::array<std::uint32_t, 3> start{};  ///< first work-group of each dimension
-    std::array<std::uint32_t, 3> end{};    ///< work-groups of the grid
+    std::array<std::uint32_t, 3> start{};  ///< position of the first work-group
+    std::array<std::uint32_t, 3> end{};    ///< number of work-groups in each dimension of the grid
     std::array<std::uint32_t, 3> next{};   ///< position of the next group
-    /// A slot is the scratch of one wave; a work-group takes one slot per wave, consecutive ones.
-    /// All kernels of a queue share its slots.
-    std::uint32_t scratch_slots = 0;  ///< slots; 0: the kernel needs no scratch
+    /// A slot is the scratch memory of one wave. A work-group takes consecutive slots, one for each
+    /// wave. All kernels of a queue share the queue's slots.
+    std::uint32_t scratch_slots = 0;  ///< number of slots; 0: the kernel takes none
     std::uint64_t packet = 0;         ///< AQL: index of the packet
     std::uint64_t signal = 0;         ///< AQL: completion signal; 0: none
-    std::uint64_t start_ticks = 0;    ///< GPU clock when it was accepted
+    std::uint64_t start_ticks = 0;    ///< GPU clock when the kernel was accepted
     QueueId queue = kNoQueue;
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< 1 if every group has started
@@ -64,8 +64,8 @@ struct ResidentGroup {
     Dispatch* owner = nullptr;
     /// Index in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
-    std::uint32_t scratch_slot = 0;
-    std::atomic<bool>* stop = nullptr;  ///< flag of its worker; nullptr: not leased
+    std::uint32_t scratch_slot = 0;     ///< first of the group's scratch slots
+    std::atomic<bool>* stop = nullptr;  ///< stop flag of the group's worker; nullptr: not leased
 };
 
 /// A kernel in flight; never moves, because its groups point to it.
@@ -73,9 +73,10 @@ struct Dispatch {
     DispatchState state;
     Footprint footprint;
     std::deque<std::unique_ptr<ResidentGroup>> ready;
-    std::vector<std::unique_ptr<ResidentGroup>> halted;  ///< all waves wait in s_sethalt
+    /// Groups whose waves are all halted (s_sethalt).
+    std::vector<std::unique_ptr<ResidentGroup>> halted;
     std::vector<std::unique_ptr<ResidentGroup>> leased;
-    bool is_dropped = false;  ///< true if it waits only for its leased groups
+    bool is_dropped = false;  ///< true if the kernel waits only for its leased groups
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + leased.size();
@@ -87,7 +88,7 @@ struct Dispatch {
 /// Owned by Core; one per VF.
 class Dispatcher {
 public:
-    /// `queues` are all queues of the VF by id; they name the CUs that their work-groups may use.
+    /// `queues` are all queues of the VF by id; a queue says which CUs its work-groups may use.
     Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
         : queues_(queues), occupancy_(compute_units) {}
 
@@ -113,14 +114,14 @@ public:
     /// Drops one kernel; the caller reports the error of its queue.
     void drop(Dispatch& dispatch);
 
-    /// A group to run: a new group if there is room, else a group that waits; nullptr: no group.
-    /// `stop` is the flag that the worker reads, and lives until the group is back. `debug` applies
-    /// to a new group.
+    /// Leases a group of the next kernel in turn that can give one: a new group if one can start,
+    /// else the first of `ready`. nullptr if no kernel can give a group. The worker reads the flag
+    /// `stop`, which must exist until the group is back. `debug` applies to a new group.
     [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
                                          const isa::LaunchExceptions& debug);
+    enum class Return : std::uint8_t { Again, Halted, Ended };
     /// Takes a group back; `Ended` frees the group. Returns the dispatch if it is complete now; the
     /// caller then calls remove(). A group of a dropped kernel is discarded.
-    enum class Return : std::uint8_t { Again, Halted, Ended };
     [[nodiscard]] Dispatch* reclaim(ResidentGroup* group, Return how);
     /// Frees a completed dispatch, which has no groups any more.
     void remove(Dispatch* dispatch);
@@ -133,8 +134,8 @@ public:
     /// Saves the kernels of one queue, or all for kNoQueue. No saved group may be leased
     /// (asserted).
     void save(Writer& out, QueueId queue = kNoQueue) const;
-    /// Adds the kernels of a stream, all or none. EPROTO for a kernel that start() and the
-    /// hardware's sizes would not allow.
+    /// Adds the kernels of a stream, all or none. EPROTO if the stream is truncated, or holds a
+    /// kernel that start() and the hardware's sizes would not allow.
     [[nodiscard]] Result<> load(Reader& in);
     /// Like load() above, from a queue's save area. The area belongs to the guest, so all kernels
     /// become kernels of `queue` and, if `vmid` is given, run in `vmid`.
@@ -164,11 +165,11 @@ private:
     Occupancy occupancy_;
     /// The dispatches of one queue are in the order of their packets.
     std::vector<Owned> dispatches_;
-    std::size_t next_ = 0;  ///< dispatch that gets the next group
+    std::size_t next_ = 0;  ///< index of the dispatch that acquire() tries first
     /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot index beyond
     /// its end.
     std::array<bool, 256> is_suspended_{};
-    /// By QueueId and slot; slots beyond the end are free.
+    /// By QueueId and slot: true if the slot is used. Slots beyond the end of a vector are free.
     std::array<std::vector<bool>, kQueues> scratch_used_;
     std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< ended groups, whose memory is reused
 };

@@ -12,12 +12,12 @@
 
 namespace vgpu::softgpu::cp {
 
-/// One worker thread. A running group reads `stop`; `run_sequence` is odd while a group runs.
+/// One worker thread.
 struct Engine::Worker final : isa::MessageSink {
     std::uint32_t index = 0;
-    std::atomic<bool> stop{false};
-    std::atomic<std::uint64_t> run_sequence{0};
-    bool is_inside = false;  // mutex_; true if it may touch the VF
+    std::atomic<bool> stop{false};               ///< the running group reads this flag
+    std::atomic<std::uint64_t> run_sequence{0};  ///< odd while a group runs
+    bool is_inside = false;  // guarded by mutex_; true if the worker may touch the VF
     WorkerPriority priority;
     std::chrono::microseconds pause{};
     Messages messages;
@@ -95,7 +95,7 @@ void Engine::leave(Worker& worker) {
 }
 
 /// Call after request_park(): waits for the last worker and ends the time slice.
-RunReport Engine::close_run(std::unique_lock<PiMutex>& lock) {
+RunReport Engine::end_time_slice(std::unique_lock<PiMutex>& lock) {
     parked_.wait(lock, [&] { return inside_ == 0; });
     const Nanoseconds now = clock_.now();
     idle_.end_idle(now);
@@ -107,14 +107,13 @@ bool Engine::is_over(std::uint64_t time_slice) const {
     return shutdown_ || !time_slice_.is_running() || time_slice_.number() != time_slice;
 }
 
-/// If the quantum timer already parks the time slice, the timer's report counts. This call then
-/// waits until the report was given: on return the VF is off in any case, and the listener knows
-/// it.
+/// If the quantum timer already parks the VF, the timer gives the report, and this call waits until
+/// quantum_expired() has returned. So on return the VF is off the engine in both cases.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (time_slice_.is_running()) {
         request_park();
-        return close_run(lock);
+        return end_time_slice(lock);
     }
     const std::uint64_t time_slice = time_slice_.number();
     parked_.wait(lock, [&] {
@@ -130,8 +129,8 @@ std::optional<VfId> Engine::running() const {
                                             : std::optional(time_slice_.context()->vf);
 }
 
-/// Ends time slices whose quantum is over. Waits at most kLongest at a time, so that a jump of a
-/// virtual clock is noticed even without tick().
+/// Ends time slices whose quantum is over. Waits for a deadline at most kLongest at a time, so that
+/// the thread notices a jump of a virtual clock even without tick().
 void Engine::run_quantum_timer() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
     // The default timer slack of 50 us would prolong every quantum.
@@ -149,7 +148,7 @@ void Engine::run_quantum_timer() {
             continue;
         }
         request_park();
-        const RunReport report = close_run(lock);
+        const RunReport report = end_time_slice(lock);
         is_reporting_ = true;
         lock.unlock();
         listener_.quantum_expired(report);
@@ -161,7 +160,7 @@ void Engine::run_quantum_timer() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
-/// Takes no lock unless a worker sleeps: doorbells of a busy VF cost one atomic.
+/// Takes no lock unless a worker sleeps, so a doorbell of a busy VF costs two atomic accesses.
 void Engine::kick() {
     kicks_.fetch_add(1);
     // A worker increments asleep_ before it reads kicks_ for the last time.
@@ -176,9 +175,9 @@ void Engine::tick() {
     changed_.notify_all();
 }
 
-/// An odd sequence number means "inside isa::run()". Stops a worker that runs and waits until its
-/// number changes; a worker outside holds no pointer of a wave. This covers waves only: a caller
-/// that must exclude packets, too, holds the VF lock.
+/// An odd sequence number means that the worker is inside isa::run(). Stops such a worker and waits
+/// until its number changes; any other worker holds no pointer of a wave. This covers waves only: a
+/// caller that must exclude packets, too, holds the VF lock.
 ///
 /// No wave of a VF runs while the VF is off the engine, because all workers leave before its time
 /// slice ends. The caller has already ended the translations. If the next time slice begins after
@@ -214,16 +213,16 @@ void Engine::work(Worker& worker) {
     }
 }
 
-/// Gives the worker normal priority once its budget is spent; during a park it keeps real-time
-/// priority.
+/// Counts the worker's CPU time. Gives the worker normal priority once its real-time budget is
+/// spent, except during a park.
 void Engine::count_time(Worker& worker) {
-    if (!worker.priority.is_rt() || worker.priority.charge()) return;
+    if (!worker.priority.has_budget() || worker.priority.charge()) return;
     const std::lock_guard lock(mutex_);
-    if (time_slice_.phase() != TimeSlice::Phase::Parking && worker.priority.end())
+    if (time_slice_.phase() != TimeSlice::Phase::Parking && worker.priority.clear_real_time())
         worker.priority.lower();
 }
 
-/// Works for the VF until it is parked; on return the worker is outside.
+/// Works for the VF until the VF is parked; on return the worker is outside the VF.
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
@@ -238,7 +237,8 @@ void Engine::serve(Worker& worker, Context& context) {
     }
 }
 
-/// VF lock held. Each source does one bounded step, so that a long copy cannot keep out the CP.
+/// Call with the VF lock held. Each source does one bounded step, so that the CP gets its turn
+/// during a long copy.
 Engine::Progress Engine::step_packets(Context& context) {
     Progress progress = Progress::NothingToDo;
     if (context.cp.step() == StepResult::Progress) progress = Progress::Worked;
@@ -248,8 +248,8 @@ Engine::Progress Engine::step_packets(Context& context) {
 }
 
 /// Clears the stop flag for the next group, unless the whole time slice is to stop. Reads stopping_
-/// after the clearing, which could otherwise wipe out a park's request.
-void Engine::arm(Worker& worker) const {
+/// after it has cleared the flag, so that the request of a park that comes between is not lost.
+void Engine::clear_stop_flag(Worker& worker) const {
     worker.stop.store(false);
     if (stopping_.load()) worker.stop.store(true);
 }
@@ -277,21 +277,22 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLease& lease) {
     return result;
 }
 
-/// Executes packets, then work-groups while there are any, with a step of packets after each. The
-/// lock is free while a group runs, so other workers execute packets and take groups meanwhile.
+/// Executes packets, then work-groups while there are any, with a step of packets after each group.
+/// The VF lock is free while a group runs, so other workers execute packets and take groups
+/// meanwhile.
 Engine::Progress Engine::step(Worker& worker, Context& context) {
-    std::unique_lock vf(context.lock);
+    std::unique_lock vf_lock(context.lock);
     Progress progress = step_packets(context);
     while (!stopping_.load()) {
-        arm(worker);
+        clear_stop_flag(worker);
         const std::optional<GroupLease> lease = context.cp.take_group(worker.index, worker.stop);
         if (!lease) break;
         // Wake other workers: no doorbell announces a kernel that waited for an earlier kernel.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
-        vf.unlock();
+        vf_lock.unlock();
         const isa::RunResult result = run_group(worker, *lease);
         count_time(worker);
-        vf.lock();
+        vf_lock.lock();
         context.cp.release(*lease, result, worker.messages);
         worker.messages.clear();
         progress = Progress::Worked;
@@ -302,15 +303,16 @@ Engine::Progress Engine::step(Worker& worker, Context& context) {
 
 /// True if the worker must poll, because no kick would come when the VF can make progress. Worker 0
 /// polls for all workers.
-bool Engine::polls(const Worker& worker, Context& context) const {
+bool Engine::must_poll(const Worker& worker, Context& context) const {
     if (worker.index != 0 || stopping_.load()) return false;
-    const std::lock_guard vf(context.lock);
+    const std::lock_guard vf_lock(context.lock);
     return context.cp.needs_polling() ||
            std::any_of(context.sources.begin(), context.sources.end(),
                        [](const PacketSource* s) { return s->needs_polling(); });
 }
 
-/// Releases mutex_ for the call, because the listener takes other locks.
+/// Reports the idle period. Releases mutex_ while it calls the listener, because the listener takes
+/// other locks.
 void Engine::report_idle(std::unique_lock<PiMutex>& lock) {
     idle_.report();
     const VfId vf =
@@ -320,15 +322,15 @@ void Engine::report_idle(std::unique_lock<PiMutex>& lock) {
     lock.lock();
 }
 
-/// Waits until there may be work again or the time slice is over. The worker that leaves the VF
-/// last starts the idle period and reports it after the grace.
+/// Waits for a kick or the end of the time slice; if `is_polling`, at most for the worker's pause.
+/// The worker that leaves the VF last starts the idle period and reports it after the grace period.
 void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                        std::uint64_t seen_kicks) {
     const std::uint64_t time_slice = time_slice_.number();
     const auto poll_end = std::chrono::steady_clock::now() + worker.pause;
-    const auto is_awake = [&] { return is_over(time_slice) || kicks_.load() != seen_kicks; };
-    if (inside_ == 0 && !is_awake()) idle_.found_no_work(clock_.now());
-    while (!is_awake()) {
+    const auto must_wake = [&] { return is_over(time_slice) || kicks_.load() != seen_kicks; };
+    if (inside_ == 0 && !must_wake()) idle_.found_no_work(clock_.now());
+    while (!must_wake()) {
         const auto left = inside_ == 0 ? idle_.left(clock_.now()) : std::nullopt;
         if (left && *left <= Nanoseconds::zero()) {
             report_idle(lock);
@@ -345,16 +347,17 @@ void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bo
     }
 }
 
-/// Waits for a kick or, if only polling helps, for a pause. False if the time slice is over. Leaves
-/// the VF before the sleep and enters it again afterwards: a parked VF has no sleeper inside.
+/// Waits in idle_wait() until the worker should look for work again. Leaves the VF before the wait,
+/// so that no sleeping worker delays a park. True if the worker has entered the VF again; false if
+/// the time slice is over.
 bool Engine::sleep(Worker& worker, Context& context, std::uint64_t seen_kicks) {
-    const bool is_polling = polls(worker, context);
+    const bool is_polling = must_poll(worker, context);
     std::unique_lock lock(mutex_);
     const std::uint64_t time_slice = time_slice_.number();
     leave(worker);
     asleep_.fetch_add(1);
     if (inside_ == 0) parked_.notify_all();
-    if (!worker.priority.charge() && worker.priority.end()) {
+    if (!worker.priority.charge() && worker.priority.clear_real_time()) {
         lock.unlock();
         worker.priority.lower();
         lock.lock();

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// Engine: the worker threads of the whole device. It runs one VF at a time: the workers execute its
-// packets (with the VF's lock held, in bounded steps) and its work-groups (without the lock). run()
-// puts a VF on the engine, park() takes it off (time_slice.h). Between the two calls the engine
-// changes the VF's state; after park() the engine does not touch the VF.
+// Engine: the worker threads of the whole device. It runs one VF at a time. The workers execute the
+// VF's packets with the VF's lock held, in bounded steps, and the VF's work-groups without the
+// lock. run() puts a VF on the engine, park() takes it off (time_slice.h). Between the two calls
+// the engine changes the VF's state; after park() the engine does not touch the VF.
 //
-// A VF with a quantum is parked by the engine when the quantum ends, and quantum_expired() reports
-// it to the listener. Every time slice is reported exactly once: by park(), or by quantum_expired()
+// When the quantum of a VF ends, the engine parks the VF and calls the listener's
+// quantum_expired(). Every time slice is reported exactly once: by park(), or by quantum_expired()
 // if the deadline came first. In the second case park() returns nullopt, and only after the report
 // was given, so a caller that parks before each run() never receives a report of an earlier time
-// slice. If the host allows it, the quantum timer thread, which ends quanta, has real-time
-// priority, and so do workers at times (worker_priority.h).
+// slice. The quantum timer thread, which ends quanta, has real-time priority if the host allows it.
+// Workers have real-time priority at times (worker_priority.h).
 //
 // When a VF has run out of work, the last worker that leaves the VF waits until the VF counts as
 // out of work (idle_tracker.h). The worker waits outside the VF, so it delays neither a park nor
 // the end of the quantum.
 //
-// Any thread may call every function: park() without the VF lock, the others with or without it.
-// The engine's own threads call the listener without any lock held; the listener may call run() and
-// kick(), but not park().
+// Any thread may call every function: park() without the VF lock, all other functions with or
+// without it. The engine's own threads call the listener without any lock held; the listener may
+// call run() and kick(), but not park().
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ namespace vgpu::softgpu::cp {
 
 class Engine {
 public:
-    /// Constant after build.
+    /// Constant after construction.
     struct Spec {
         std::uint32_t threads = 1;
         std::uint64_t group_budget = 32'768;       ///< wave instructions before a group's run ends
@@ -61,8 +61,8 @@ public:
         virtual ~Listener() = default;
         /// The VF has used up its quantum and is parked.
         virtual void quantum_expired(const RunReport& report) = 0;
-        /// The running VF has had no work for the idle grace, or since its time slice began. Once
-        /// per idle period.
+        /// The running VF has had no work for the idle grace, or since its time slice began. Called
+        /// once per idle period.
         virtual void out_of_work(VfId vf) = 0;
     };
 
@@ -72,16 +72,17 @@ public:
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Puts a VF on the parked engine; EBUSY if a VF is on it. The quantum counts from here,
-    /// whether or not a worker has started yet; nullopt: no limit. `context` must live until the VF
-    /// is parked. Returns the number of the time slice, which is also in its RunReport.
+    /// Puts a VF on the parked engine; EBUSY if a VF is on the engine. The quantum counts from this
+    /// call, whether or not a worker has started yet; a quantum of nullopt has no end. `context`
+    /// must live until the VF is parked. Returns the number of the time slice, which is also in its
+    /// RunReport.
     [[nodiscard]] Result<std::uint64_t> run(Context& context, std::optional<Nanoseconds> quantum);
     /// Takes the VF off the engine; returns when no worker is inside it. nullopt if no VF was on
     /// the engine, or its quantum ended meanwhile; quantum_expired() has returned then. Never call
     /// with the VF lock held, or another lock that the listener takes.
     std::optional<RunReport> park();
-    /// The VF on the engine, also while it is being parked. The answer may be out of date at once
-    /// unless the caller prevents switches.
+    /// The VF on the engine, also while it is being parked; nullopt if there is none. The answer
+    /// may be out of date at once unless the caller prevents switches.
     [[nodiscard]] std::optional<VfId> running() const;
 
     /// Reports new work for the running VF; cheap, any lock may be held.
@@ -105,37 +106,40 @@ private:
     [[nodiscard]] static Progress step_packets(Context& context);
     [[nodiscard]] isa::RunResult run_group(Worker& worker, const GroupLease& lease);
     [[nodiscard]] bool sleep(Worker& worker, Context& context, std::uint64_t seen_kicks);
-    [[nodiscard]] bool polls(const Worker& worker, Context& context) const;
+    [[nodiscard]] bool must_poll(const Worker& worker, Context& context) const;
     void idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                    std::uint64_t seen_kicks);
     void report_idle(std::unique_lock<PiMutex>& lock);
-    void arm(Worker& worker) const;
+    void clear_stop_flag(Worker& worker) const;
     void enter(Worker& worker);
     void count_time(Worker& worker);
     void leave(Worker& worker);
     void request_park();
-    [[nodiscard]] RunReport close_run(std::unique_lock<PiMutex>& lock);
-    /// True if the time slice with that number is over. mutex_ held.
+    [[nodiscard]] RunReport end_time_slice(std::unique_lock<PiMutex>& lock);
+    /// True if the time slice with that number is over, or the engine shuts down. mutex_ held.
     [[nodiscard]] bool is_over(std::uint64_t time_slice) const;
 
     const Spec spec_;
     const Clock& clock_;
     Listener& listener_;
 
-    mutable PiMutex mutex_;           // leaf: taken with a VF lock held, never the other way round
-    PiCondition changed_;             // run, kick, park, shutdown: workers
-    PiCondition quantum_timer_wake_;  // deadline, shutdown: quantum timer
-    PiCondition parked_;              // last worker out, time slice ended, quantum's end reported
+    /// May be taken while a VF lock is held; no VF lock is taken while mutex_ is held.
+    mutable PiMutex mutex_;
+    PiCondition changed_;             ///< workers wait for a run, kick, park or shutdown
+    PiCondition quantum_timer_wake_;  ///< the quantum timer waits for a deadline or shutdown
+    /// park() and the quantum timer wait until the last worker has left, the time slice has ended,
+    /// or quantum_expired() has returned.
+    PiCondition parked_;
     TimeSlice time_slice_;
     IdleTracker idle_;
     bool is_reporting_ = false;  ///< true while the timer is in quantum_expired()
-    std::uint32_t inside_ = 0;   ///< workers that may touch the VF
+    std::uint32_t inside_ = 0;   ///< number of workers that may touch the VF
     bool shutdown_ = false;
     /// Stops the whole time slice; each worker's own flag stops one group.
     std::atomic<bool> stopping_{false};
     /// Counts kicks. A worker sleeps only if the count has not changed since its search for work.
     std::atomic<std::uint64_t> kicks_{0};
-    std::atomic<std::uint32_t> asleep_{0};
+    std::atomic<std::uint32_t> asleep_{0};  ///< number of workers that sleep for the running VF
 
     std::vector<std::unique_ptr<Worker>> workers_;
     std::vector<std::thread> threads_;

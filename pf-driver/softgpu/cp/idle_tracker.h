@@ -57,7 +57,7 @@ public:
         if (reported_since_) idle_time_ += now - *reported_since_;
         reported_since_.reset();
     }
-    /// Sum of the reported idle periods of this time slice, without one that still lasts.
+    /// Sum of the reported idle periods of this time slice, without a period that still lasts.
     [[nodiscard]] Nanoseconds idle_time() const { return idle_time_; }
 
 private:

@@ -15,8 +15,8 @@ mem::Port& Memory::clean_port(Vmid vmid) {
     return port;
 }
 
-/// Keeps the fault for the caller's report and leaves the port clean for the next access.
-bool Memory::failed(Vmid vmid) {
+/// Leaves the port clean for the next access.
+bool Memory::record_fault(Vmid vmid) {
     fault_ = port(vmid).fault();
     // a DMA message to the client failed, and the port recorded no fault
     if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
@@ -26,16 +26,16 @@ bool Memory::failed(Vmid vmid) {
 }
 
 bool Memory::read(Vmid vmid, GpuVa va, std::span<std::byte> out) {
-    return clean_port(vmid).read(va, out) || failed(vmid);
+    return clean_port(vmid).read(va, out) || record_fault(vmid);
 }
 
 bool Memory::write(Vmid vmid, GpuVa va, std::span<const std::byte> data) {
-    return clean_port(vmid).write(va, data) || failed(vmid);
+    return clean_port(vmid).write(va, data) || record_fault(vmid);
 }
 
 mem::AtomicResult Memory::atomic(Vmid vmid, const mem::AtomicRequest& request) {
     const mem::AtomicResult result = mem::perform_atomic(clean_port(vmid), request);
-    if (result.status == mem::AtomicStatus::Fault) failed(vmid);
+    if (result.status == mem::AtomicStatus::Fault) record_fault(vmid);
     return result;
 }
 

@@ -25,17 +25,17 @@ Occupancy::Occupancy(std::uint32_t compute_units) : units_(std::max(compute_unit
 }
 
 void Occupancy::set_mask(std::uint64_t mask) {
-    bool any = false;
+    bool has_unit = false;
     for (std::size_t i = 0; i < units_.size(); ++i) {
         units_[i].is_allowed = i < 64 && bit(mask, static_cast<unsigned>(i));
-        any |= units_[i].is_allowed;
+        has_unit |= units_[i].is_allowed;
     }
-    // a VF without compute units could never finish a kernel, so it keeps the first one
-    if (!any) units_.front().is_allowed = true;
+    // a VF without compute units could never finish a kernel, so the VF keeps the first unit
+    if (!has_unit) units_.front().is_allowed = true;
     assign_places();
 }
 
-/// Counts like ShaderArrays: CU n of the VF is in engine n modulo kEngines.
+/// Counts like ShaderArrays: CU n of the VF is in shader engine n modulo kEngines.
 void Occupancy::assign_places() {
     std::uint32_t count = 0;
     for (Unit& unit : units_) {
@@ -50,7 +50,7 @@ bool Occupancy::is_open(const Unit& unit, const CuMask& queue) {
 }
 
 /// The mask comes from the guest (COMPUTE_STATIC_THREAD_MGMT) and may name no CU of the VF.
-const CuMask& Occupancy::usable(const CuMask& queue) const {
+const CuMask& Occupancy::usable_mask(const CuMask& queue) const {
     const bool has_any = std::any_of(units_.begin(), units_.end(),
                                      [&](const Unit& unit) { return is_open(unit, queue); });
     return has_any ? queue : kAllCus;
@@ -62,25 +62,25 @@ bool Occupancy::has_room(const Unit& unit, const Footprint& need) {
            unit.used.vgpr_bytes + need.vgpr_bytes <= kVgprBytesPerCu;
 }
 
-void Occupancy::add(Unit& unit, const Footprint& need) {
+void Occupancy::occupy(Unit& unit, const Footprint& need) {
     unit.used.waves += need.waves;
     unit.used.lds_bytes += need.lds_bytes;
     unit.used.vgpr_bytes += need.vgpr_bytes;
 }
 
 bool Occupancy::can_take(const Footprint& need, const CuMask& queue) const {
-    const CuMask& mask = usable(queue);
+    const CuMask& mask = usable_mask(queue);
     return std::any_of(units_.begin(), units_.end(), [&](const Unit& unit) {
         return is_open(unit, mask) && has_room(unit, need);
     });
 }
 
 std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask& queue) {
-    const CuMask& mask = usable(queue);
+    const CuMask& mask = usable_mask(queue);
     for (std::uint32_t i = 0; i < units_.size(); ++i) {
         const std::uint32_t cu = (next_ + i) % compute_units();
         if (!is_open(units_[cu], mask) || !has_room(units_[cu], need)) continue;
-        add(units_[cu], need);
+        occupy(units_[cu], need);
         next_ = cu + 1;
         return cu;
     }
@@ -89,7 +89,7 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask
 
 /// Takes the CU with the fewest waves.
 std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
-    const CuMask& mask = usable(queue);
+    const CuMask& mask = usable_mask(queue);
     std::uint32_t best = 0;
     std::uint32_t min = ~0u;
     for (std::uint32_t i = 0; i < units_.size(); ++i) {
@@ -97,12 +97,12 @@ std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
         best = i;
         min = units_[i].used.waves;
     }
-    add(units_[best], need);
+    occupy(units_[best], need);
     return best;
 }
 
 void Occupancy::restore(std::uint32_t cu, const Footprint& need) {
-    add(units_[cu % compute_units()], need);
+    occupy(units_[cu % compute_units()], need);
 }
 
 void Occupancy::release(std::uint32_t cu, const Footprint& need) {

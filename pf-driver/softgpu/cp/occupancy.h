@@ -4,8 +4,8 @@
 // 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new
 // groups. CUs are distributed to the shader engines round robin, as ShaderArrays reports them.
 // Queues limit themselves to CUs of these shader engines (COMPUTE_STATIC_THREAD_MGMT_SE0..3). The
-// needs of a group are known before it starts, so the numbers of CUs and of kernels (force()) bound
-// the memory of resident groups.
+// needs of a group are known before it starts. So the number of CUs bounds the memory of resident
+// groups, apart from one group of each kernel (force()).
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Vega ISA manual and LLVM AMDGPUUsage, gfx900: 4 SIMDs of 10 waves; 256 VGPRs of 64 lanes a SIMD.
+/// Vega ISA manual and LLVM AMDGPUUsage, gfx900: 4 SIMDs, each with 10 waves and 256 VGPRs of 64
+/// lanes.
 inline constexpr std::uint32_t kWavesPerCu = 40;
 inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
 inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
@@ -38,8 +39,8 @@ struct Footprint {
 
 /// The place of a CU in the shader engines.
 struct CuPlace {
-    std::uint32_t engine = 0;
-    std::uint32_t cu = 0;  ///< index in the engine's array
+    std::uint32_t engine = 0;  ///< shader engine
+    std::uint32_t cu = 0;      ///< index in the array of the shader engine
 };
 /// The CUs that a queue may use: a bit per CU, by shader engine.
 using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
@@ -56,10 +57,10 @@ public:
     /// True if a CU has room. A queue mask that names none of the VF's CUs counts as all of them,
     /// because such a queue could never finish a kernel.
     [[nodiscard]] bool can_take(const Footprint& need, const CuMask& queue) const;
-    /// Takes room on a CU; nullopt if all are full.
+    /// Takes room on a CU; nullopt if no CU that the queue may use has room.
     [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need, const CuMask& queue);
     /// Takes room on an allowed CU even if it is full. Every kernel may have one such group
-    /// resident, so that an endless kernel cannot keep others out.
+    /// resident, so that an endless kernel cannot keep other kernels out.
     [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
     /// The place of a CU; for a CU outside the mask, its last place.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
@@ -80,9 +81,9 @@ private:
     };
     [[nodiscard]] static bool has_room(const Unit& unit, const Footprint& need);
     [[nodiscard]] static bool is_open(const Unit& unit, const CuMask& queue);
-    [[nodiscard]] const CuMask& usable(const CuMask& queue) const;
+    [[nodiscard]] const CuMask& usable_mask(const CuMask& queue) const;
     void assign_places();
-    static void add(Unit& unit, const Footprint& need);
+    static void occupy(Unit& unit, const Footprint& need);
 
     std::vector<Unit> units_;
     /// The CU where take() begins to look, so that groups are spread over the CUs.

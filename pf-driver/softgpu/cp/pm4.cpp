@@ -21,7 +21,7 @@ constexpr std::array<PacketRow, 256> make_rows() {
 }
 constexpr std::array<PacketRow, 256> kRows = make_rows();
 
-enum class Fetched : std::uint8_t { Packet, Filler, Nothing, Bad, Fault };
+enum class FetchResult : std::uint8_t { Packet, Filler, Nothing, Bad, Fault };
 
 struct Position {
     Vmid vmid;
@@ -60,34 +60,36 @@ bool is_in_ring(const Queue& queue) {
     return queue.state.frame_count == 0;
 }
 
-/// The packet is longer than the rest of its stream. In a ring the missing dwords may follow; in an
-/// IB they never do.
-Fetched too_short(Queue& queue, std::uint64_t dwords) {
-    if (!is_in_ring(queue) || dwords >= queue.ring_dwords()) return Fetched::Bad;
+/// Handles a packet of `dwords` dwords that is longer than the rest of its stream. In a ring the
+/// queue waits for the missing dwords. Returns Bad if these dwords can never come: in an IB, or in
+/// a ring that is too small for the packet.
+FetchResult handle_short_packet(Queue& queue, std::uint64_t dwords) {
+    if (!is_in_ring(queue) || dwords >= queue.ring_dwords()) return FetchResult::Bad;
     queue.state.wait.kind = WaitKind::MoreData;
     queue.state.wait.reference = queue.state.wptr;
-    return Fetched::Nothing;
+    return FetchResult::Nothing;
 }
 
 /// Fetches the next packet: its header and, in core.packet, the body for its handler. Reads the
-/// header first, which says how long the packet is.
-Fetched fetch(Core& core, Queue& queue, std::uint32_t& header) {
+/// header first, because it says how long the packet is.
+FetchResult fetch(Core& core, Queue& queue, std::uint32_t& header) {
     const std::uint64_t left = stream_left(queue);
-    if (left == 0) return Fetched::Nothing;
-    if (!read_stream(core, queue, 0, std::span(&header, 1))) return Fetched::Fault;
+    if (left == 0) return FetchResult::Nothing;
+    if (!read_stream(core, queue, 0, std::span(&header, 1))) return FetchResult::Fault;
     const std::uint32_t type = HW_GET(PM4_HEADER, TYPE, header);
     const std::uint32_t count = HW_GET(PM4_HEADER, COUNT, header);
     const std::uint32_t opcode = HW_GET(PM4_HEADER, OPCODE, header);
-    if (type == PM4_TYPE_2) return Fetched::Filler;
-    if (type != PM4_TYPE_3) return Fetched::Bad;
-    if (opcode == PM4_OP_NOP && count == PM4_COUNT_NO_BODY) return Fetched::Filler;
+    if (type == PM4_TYPE_2) return FetchResult::Filler;
+    if (type != PM4_TYPE_3) return FetchResult::Bad;
+    if (opcode == PM4_OP_NOP && count == PM4_COUNT_NO_BODY) return FetchResult::Filler;
     const PacketRow& row = packet_row(opcode);
     const std::uint32_t body = count + 1;
-    if (row.handler == nullptr || body < row.min_body || body > row.max_body) return Fetched::Bad;
-    if (body + 1 > left) return too_short(queue, std::uint64_t{body} + 1);
+    if (row.handler == nullptr || body < row.min_body || body > row.max_body)
+        return FetchResult::Bad;
+    if (body + 1 > left) return handle_short_packet(queue, std::uint64_t{body} + 1);
     core.packet.resize(opcode == PM4_OP_NOP ? 0 : body);
-    if (!read_stream(core, queue, 1, core.packet)) return Fetched::Fault;
-    return Fetched::Packet;
+    if (!read_stream(core, queue, 1, core.packet)) return FetchResult::Fault;
+    return FetchResult::Packet;
 }
 
 void report_rptr(Core& core, Queue& queue) {
@@ -129,25 +131,26 @@ bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t head
     return false;
 }
 
-/// Executes one packet; true if the queue may continue at once. The stream has the privilege, not
-/// the packet: an IB that a kernel queue runs for a process has the process's privilege.
+/// Executes one packet; true if the queue may continue at once. The privilege depends on the
+/// stream, not on the queue alone: an IB that a kernel queue runs for a process has the process's
+/// privilege.
 bool run_one(Core& core, Queue& queue, Budget& budget) {
     std::uint32_t header = 0;
     switch (fetch(core, queue, header)) {
-        case Fetched::Nothing:
+        case FetchResult::Nothing:
             return false;
-        case Fetched::Fault:
+        case FetchResult::Fault:
             core.fault(queue);
             return false;
-        case Fetched::Bad:
+        case FetchResult::Bad:
             core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, header);
             return false;
-        case Fetched::Filler:
+        case FetchResult::Filler:
             budget.charge(4);
             queue.state.progress = 0;
             advance_stream(queue, 1);
             return true;
-        case Fetched::Packet:
+        case FetchResult::Packet:
             break;
     }
     const Vmid vmid = position_of(queue).vmid;
@@ -200,8 +203,8 @@ void run_pm4_packet(Core& core, Queue& queue, Budget& budget) {
     report_rptr(core, queue);
 }
 
-/// Reports the read pointer once per step, not per packet, because guests poll it only to find
-/// room.
+/// Reports the read pointer once per step, not once per packet, because guests read the pointer
+/// only to find room in the ring.
 StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     bool moved = false;

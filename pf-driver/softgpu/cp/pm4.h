@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers (IBs) that
-// it calls. A packet's length is checked against hw/pm4.def and against the rest of the stream
-// before a handler sees its body. Handlers answer with an Outcome. Only the handlers of
-// INDIRECT_BUFFER and COND_EXEC move the stream (Redirected).
+// its packets call. A packet's length is checked against hw/pm4.def and against the rest of the
+// stream before a handler sees the packet's body. Handlers answer with an Outcome. Only the
+// handlers of INDIRECT_BUFFER and COND_EXEC move the stream (Redirected).
 //
 // A stream is privileged while a kernel queue executes in VMID 0. IBs that a kernel queue runs in
 // another VMID and all streams of user queues are not privileged: they may use neither scheduler
@@ -22,11 +22,11 @@ namespace vgpu::softgpu::cp {
 struct Packet {
     Core& core;
     Queue& queue;
-    /// The VMID of its operands' addresses: that of the ring or of the IB.
+    /// The VMID in which the packet reads and writes memory: the VMID of its ring or IB.
     Vmid vmid;
     /// True for a kernel queue that executes in VMID 0.
     bool is_privileged;
-    /// The packet without its header; min_body to max_body dwords of the row.
+    /// The packet without its header: min_body to max_body dwords of its row; empty for a NOP.
     std::span<const std::uint32_t> body;
     /// A handler that copies much data charges the budget and answers Partial.
     Budget& budget;
@@ -58,13 +58,13 @@ struct PacketRow {
 /// Executes only the head packet, or a part of a long packet.
 void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 
-/// Calls an IB (AQL PM4-IB packets); false if the IB nests too deep.
+/// Enters an IB; false if the IB nests too deep. Does nothing for an IB of 0 dwords.
 [[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);
 
 /// Dwords left in the innermost stream.
 [[nodiscard]] std::uint64_t stream_left(const Queue& queue);
-/// Moves the innermost stream by `dwords`, which it must hold. In an IB, leaves every frame that is
-/// used up.
+/// Moves the innermost stream by `dwords`, which the stream must hold. Leaves every IB that has
+/// ended.
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
 /// True if the condition of queue.state.wait is met, or memory faults: another execution of the
@@ -76,9 +76,11 @@ void advance_stream(Queue& queue, std::uint64_t dwords);
 #include "pf-driver/hw/pm4.def"
 #undef PM4
 
-/// Register access of a packet; false if its stream may not access the register.
+/// Writes a register for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);
+/// Reads a register for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value);
+/// True if the packet's stream may access the register.
 [[nodiscard]] bool may_reach(const Packet& packet, std::uint32_t index);
 
 }  // namespace vgpu::softgpu::cp

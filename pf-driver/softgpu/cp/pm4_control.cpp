@@ -13,7 +13,8 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-constexpr std::uint32_t kShFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
+/// The first register of which each queue has its own copy (QueueState::sh).
+constexpr std::uint32_t kQueueRegisterFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
 
 struct RegisterSpace {
     std::uint32_t first;
@@ -23,11 +24,11 @@ constexpr RegisterSpace kConfig{HW_REG_BASE_CONFIG, HW_REG_END_CONFIG};
 constexpr RegisterSpace kSh{HW_REG_BASE_SH, HW_REG_END_SH};
 constexpr RegisterSpace kContext{HW_REG_BASE_CONTEXT, HW_REG_END_CONTEXT};
 constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG};
-/// User queues may access these registers, no others.
+/// A stream that is not privileged may access the registers of these spaces, no others.
 constexpr std::array kUserSpaces{kSh, kContext, kUconfig};
 
 bool is_queue_register(std::uint32_t index) {
-    return index >= kShFirst && index - kShFirst < MQD_SH_COUNT;
+    return index >= kQueueRegisterFirst && index - kQueueRegisterFirst < MQD_SH_COUNT;
 }
 
 Outcome set_registers(Packet& packet, const RegisterSpace& space) {
@@ -47,12 +48,13 @@ constexpr std::uint32_t kBaseOfIndirect = 1;
 
 /// The operands of a dispatch, in addition to the registers of its queue.
 struct Launch {
-    std::array<std::uint32_t, 3> grid;  ///< work-groups, or work-items
+    std::array<std::uint32_t, 3> grid;  ///< work-groups; work-items if USE_THREAD_DIMENSIONS is set
     std::uint32_t initiator;            ///< COMPUTE_DISPATCH_INITIATOR
 };
 
-/// Work-items of one dimension. 0 counts as 1, because a fresh MQD holds zeroes.
-std::uint32_t threads(const Queue& queue, hw_reg which) {
+/// Size of a work-group in the dimension of register `which`, in work-items. A value of 0 counts as
+/// 1, because a fresh MQD holds zeroes.
+std::uint32_t group_size(const Queue& queue, hw_reg which) {
     return std::max(HW_GET(COMPUTE_NUM_THREAD, FULL, queue.sh(which)), 1u);
 }
 
@@ -87,7 +89,8 @@ void set_start(const Queue& queue, const Launch& launch, DispatchState& state) {
     state.next = state.start;
 }
 
-bool waits_for_room(Queue& queue, const Core& core) {
+/// True if too many kernels of the queue are in flight for another; the queue then waits for them.
+bool wait_for_room(Queue& queue, const Core& core) {
     if (core.dispatcher.in_flight(queue.id) < kAqlWindow) return false;
     queue.state.wait.kind = WaitKind::Dispatches;
     return true;
@@ -95,7 +98,8 @@ bool waits_for_room(Queue& queue, const Core& core) {
 
 /// Starts a kernel that the queue's registers describe (Linux 6.12, amdgpu/gfx_v9_0.c,
 /// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). Refuses a dispatch whose work-group
-/// fits no CU or has too few scratch slots; a dispatch with an empty grid does nothing.
+/// fits no CU or has more waves than the queue has scratch slots; 0 slots (WAVES) mean that the
+/// kernel takes none. A dispatch that is not enabled or starts no work-group does nothing.
 Outcome dispatch(Packet& packet, const Launch& launch) {
     Queue& queue = packet.queue;
     DispatchState state;
@@ -107,9 +111,9 @@ Outcome dispatch(Packet& packet, const Launch& launch) {
     spec.pgm_rsrc1 = queue.sh(REG_GC_COMPUTE_PGM_RSRC1);
     spec.pgm_rsrc2 = queue.sh(REG_GC_COMPUTE_PGM_RSRC2);
     spec.lds_bytes = HW_GET(COMPUTE_PGM_RSRC2, LDS_SIZE, spec.pgm_rsrc2) * AQL_LDS_BLOCK_BYTES;
-    spec.group_size = {threads(queue, REG_GC_COMPUTE_NUM_THREAD_X),
-                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
-                       threads(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
+    spec.group_size = {group_size(queue, REG_GC_COMPUTE_NUM_THREAD_X),
+                       group_size(queue, REG_GC_COMPUTE_NUM_THREAD_Y),
+                       group_size(queue, REG_GC_COMPUTE_NUM_THREAD_Z)};
     spec.has_user_data = 1;
     std::copy_n(queue.state.sh.begin() + Queue::sh_slot(REG_GC_COMPUTE_USER_DATA_0),
                 spec.user_data.size(), spec.user_data.begin());
@@ -148,7 +152,7 @@ bool may_reach(const Packet& packet, std::uint32_t index) {
 bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value) {
     if (!may_reach(packet, index)) return false;
     if (is_queue_register(index))
-        packet.queue.state.sh[index - kShFirst] = value;
+        packet.queue.state.sh[index - kQueueRegisterFirst] = value;
     else
         packet.core.registers.write(RegisterIndex{index}, value);
     return true;
@@ -156,7 +160,7 @@ bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value) {
 
 bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value) {
     if (!may_reach(packet, index)) return false;
-    value = is_queue_register(index) ? packet.queue.state.sh[index - kShFirst]
+    value = is_queue_register(index) ? packet.queue.state.sh[index - kQueueRegisterFirst]
                                      : packet.core.registers.read(RegisterIndex{index});
     return true;
 }
@@ -165,7 +169,8 @@ Outcome handle_ignored(Packet&) {
     return Outcome::Done;
 }
 
-/// Only the base of indirect arguments has an effect; the packet must then have an address.
+/// Sets the base address of indirect arguments; a packet that names another base does nothing. A
+/// packet that names this base without an address is refused.
 Outcome handle_set_base(Packet& packet) {
     const bool is_indirect = HW_GET(SET_BASE_1, BASE_INDEX, packet.dword(1)) == kBaseOfIndirect;
     if (is_indirect && packet.body.size() < 3) return Outcome::BadPacket;
@@ -180,8 +185,8 @@ Outcome handle_event_write(Packet& packet) {
     return Outcome::Blocked;
 }
 
-/// Moves the stream past the packet before the IB begins; if chained, to the stream's end, because
-/// an IB that chains to another never resumes.
+/// Moves the stream past the packet before the new IB begins. If a packet in an IB chains, moves
+/// the stream of that IB to its end, because an IB that chains to another IB never resumes.
 Outcome handle_indirect_buffer(Packet& packet) {
     QueueState& state = packet.queue.state;
     const std::uint32_t control = packet.dword(3);
@@ -194,7 +199,7 @@ Outcome handle_indirect_buffer(Packet& packet) {
     return call_ib(packet.queue, va, dwords, vmid) ? Outcome::Redirected : Outcome::BadPacket;
 }
 
-/// The skip may reach beyond the end of the packet's stream; it is cut there.
+/// A skip beyond the end of the packet's stream stops at that end.
 Outcome handle_cond_exec(Packet& packet) {
     const std::optional<std::uint32_t> flag =
         packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
@@ -222,18 +227,18 @@ Outcome handle_set_uconfig_reg(Packet& packet) {
 }
 
 Outcome handle_dispatch_direct(Packet& packet) {
-    if (waits_for_room(packet.queue, packet.core)) return Outcome::Blocked;
+    if (wait_for_room(packet.queue, packet.core)) return Outcome::Blocked;
     const Launch launch{{packet.dword(1), packet.dword(2), packet.dword(3)}, packet.dword(4)};
     return dispatch(packet, launch);
 }
 
-/// The packet has an offset from SET_BASE on the gfx ring, an address on other queues; another size
-/// is refused. Waits until there is room for the kernel, then reads the grid from memory and does
-/// what a direct dispatch does.
+/// On the gfx ring the packet holds an offset from the base of SET_BASE, on other queues an
+/// address. A packet of another size is refused. Waits until there is room for the kernel, then
+/// reads the grid from memory and starts the kernel like a direct dispatch.
 Outcome handle_dispatch_indirect(Packet& packet) {
     const bool is_offset = packet.queue.is_gfx();
     if (packet.body.size() != (is_offset ? 2u : 3u)) return Outcome::BadPacket;
-    if (waits_for_room(packet.queue, packet.core)) return Outcome::Blocked;
+    if (wait_for_room(packet.queue, packet.core)) return Outcome::Blocked;
     const std::uint64_t va =
         is_offset ? packet.queue.state.indirect_base + packet.dword(1) : packet.pair(1);
     Launch launch{{}, packet.body.back()};

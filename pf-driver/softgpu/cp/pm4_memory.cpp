@@ -56,11 +56,11 @@ constexpr std::uint32_t kDmaImmediate = 2;  // as a source
 constexpr std::uint32_t kDmaNowhere = 2;    // as a destination
 
 Outcome write_data_registers(Packet& packet) {
-    const bool is_one = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
+    const bool is_one_address = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
     std::uint32_t index = packet.dword(2) & (HW_REG_COUNT * 2 - 1);
     for (std::size_t i = 4; i <= packet.body.size(); ++i) {
         if (!write_register(packet, index, packet.dword(i))) return Outcome::PrivilegedRegister;
-        index += is_one ? 0 : 1;
+        index += is_one_address ? 0 : 1;
     }
     return Outcome::Done;
 }
@@ -137,7 +137,8 @@ Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
     }
 }
 
-/// Copies or fills `bytes` of a DMA_DATA packet, from byte `done` on.
+/// Copies or fills a part of `bytes` bytes for a DMA_DATA packet, from byte `done` on. False if
+/// memory faults.
 bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     Memory& memory = packet.core.memory;
     std::vector<std::byte> buffer(bytes);
@@ -151,8 +152,8 @@ bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
 }
 
-/// Refuses data of the global data share (GDS), which the device lacks, and the queue's write
-/// pointer as a destination.
+/// False for an unknown INT_SEL, for data of the global data share (GDS), which the device lacks,
+/// and for a destination other than memory and L2.
 bool is_release_possible(std::uint32_t select) {
     const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
     return kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)].is_known &&
@@ -284,11 +285,11 @@ Outcome handle_wait_reg_mem(Packet& packet) {
     if (!is_memory) {
         std::uint32_t ignored = 0;
         if (!read_register(packet, wait.index, ignored)) return Outcome::PrivilegedRegister;
-        // write register A once: `progress` records it
+        // Writes the register of dword 2 only once: `progress` records the write.
         if (writes_first && packet.queue.state.progress == 0 &&
             !write_register(packet, packet.dword(2), packet.dword(4)))
             return Outcome::PrivilegedRegister;
-        // the reference is also the value for register A: compare only its masked bits
+        // The reference is also the value that was written, so only its masked bits are compared.
         if (writes_first) wait.reference &= wait.mask;
     } else if (!packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;

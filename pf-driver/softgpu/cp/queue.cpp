@@ -11,11 +11,11 @@ namespace {
 
 constexpr unsigned kHqdsPerMe = CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE;
 constexpr unsigned kRingAddressShift = 8;
-/// Larger values of QUEUE_SIZE count as this one.
-constexpr std::uint32_t kMaxRingLog2 = 26;  // 2 << n dwords
+/// Larger values of QUEUE_SIZE count as this one. A ring has 2 << QUEUE_SIZE dwords.
+constexpr std::uint32_t kMaxQueueSize = 26;
 constexpr std::uint64_t kAqlDwords = AQL_PACKET_BYTES / 4;
 
-/// The largest number up to `limit` whose low 28 bits are those of `low`.
+/// The largest number up to `limit` that has the same low 28 bits as `low`.
 std::uint64_t extend_index(std::uint64_t low, std::uint64_t limit) {
     constexpr std::uint64_t kMask = (1ull << 28) - 1;
     return limit - ((limit - low) & kMask);
@@ -41,7 +41,7 @@ GpuVa Queue::ring() const {
 
 std::uint64_t Queue::ring_dwords() const {
     const std::uint32_t size = HW_GET(CP_HQD_PQ_CONTROL, QUEUE_SIZE, reg(REG_GC_CP_HQD_PQ_CONTROL));
-    return 2ull << (size < kMaxRingLog2 ? size : kMaxRingLog2);
+    return 2ull << (size < kMaxQueueSize ? size : kMaxQueueSize);
 }
 
 GpuVa Queue::report_address() const {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Queue: one hardware queue descriptor (HQD) with the state by which the packet processor continues
-// it: the banked CP_HQD_* registers as the guest sees them, ring pointers, the indirect buffers
-// (IBs) being executed and the wait of the head packet. The gfx ring is the last queue of a VF.
+// Queue: one hardware queue descriptor (HQD) and the state with which the packet processor
+// continues the queue. The state is the banked CP_HQD_* registers as the guest sees them, ring
+// pointers, the indirect buffers (IBs) being executed and the wait of the head packet. The gfx ring
+// is the last queue of a VF.
 //
 //            map                     stop                       nothing in flight
 //   Idle ---------> Running -----------------> Stopping -----------------------------> Idle
@@ -10,9 +11,9 @@
 //            v  |                                  v                                    |
 //         Restoring                              Saving --------------------------------+
 //
-// A halted queue keeps its phase but fetches nothing until it is unmapped, the driver restarts the
-// gfx ring, or, after a request, the runtime has answered. State is trivially copyable. Used only
-// with the VF's lock held.
+// A halted queue fetches nothing. The halt ends when the queue is unmapped, when the driver
+// restarts the gfx ring, or when the runtime has answered the queue's request. State is trivially
+// copyable. Used only with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -44,8 +45,10 @@ enum class Halt : std::uint8_t {
     Fault,       ///< memory fault
     BadPacket,   ///< the stream is invalid
     AqlError,    ///< reported through queue_inactive_signal
-    AqlScratch,  ///< asked the runtime for scratch; continues after the answer
-    AqlReclaim,  ///< asked the runtime to take scratch back, or was mapped before its answer
+    AqlScratch,  ///< the queue asked the runtime for scratch; it continues after the answer
+    /// The queue asked the runtime to take scratch back, or was mapped while the runtime still owed
+    /// an answer; it continues after the answer.
+    AqlReclaim,
 };
 
 /// Preempt keeps the work in flight (in the save area, or by running it to its end); Reset drops
@@ -57,22 +60,22 @@ enum class WaitKind : std::uint8_t {
     None,
     Memory,       ///< a 32-bit value in memory fulfils a comparison
     Register,     ///< a register fulfils a comparison
-    Dispatches,   ///< kernels of this queue complete
-    Window,       ///< room for another AQL packet in flight
-    Signals,      ///< AQL barrier: signals that the packet names
-    SignalValue,  ///< AQL barrier-value
-    Unmap,        ///< queues being unmapped are off
-    Valid,        ///< AQL header stops being INVALID
-    Atomic,       ///< ATOMIC_MEM loop: memory equals the compare value
-    MoreData,     ///< the rest of a packet is not in the ring yet
+    Dispatches,   ///< all kernels of this queue are complete
+    Window,       ///< there is room for another AQL packet in flight
+    Signals,      ///< AQL barrier: the signals that the packet names are met
+    SignalValue,  ///< AQL barrier-value: the signal's value fulfils the packet's condition
+    Unmap,        ///< the queues that UNMAP_QUEUES named are off the hardware
+    Valid,        ///< the AQL header is not INVALID any more
+    Atomic,       ///< ATOMIC_MEM loop: the value in memory equals the compare value
+    MoreData,     ///< the write pointer moves, so the ring holds more of the packet
 };
 
-/// A wait. Memory, Register, Atomic and MoreData have their operands here; for the other kinds the
-/// queue, the packet and the dispatcher are read again. Trivially copyable, so that state streams
-/// carry it.
+/// A wait. The kinds Memory, Register, Atomic and MoreData have their operands in this structure;
+/// for all other kinds is_wait_over() reads the queue, the packet or the dispatcher. Trivially
+/// copyable, so that state streams carry it.
 struct Wait {
     WaitKind kind = WaitKind::None;
-    std::uint8_t function = 0;
+    std::uint8_t function = 0;  ///< number for sdma::compare()
     std::uint8_t vmid = 0;
     std::uint8_t wide = 0;    ///< 1: the value has 64 bits
     std::uint32_t index = 0;  ///< register
@@ -101,27 +104,28 @@ struct QueueState {
     std::array<std::uint32_t, MQD_SH_COUNT> sh{};
     std::uint32_t done = 0;  ///< AQL: bit i is set if packet rptr + i is complete
     std::uint64_t rptr = 0;  ///< PM4: dword in the ring; AQL: index of the oldest unfinished packet
-    std::uint64_t next = 0;  ///< AQL: index of the next packet to look at
-    std::uint64_t wptr = 0;  ///< PM4: dwords; AQL: packets
-    std::uint64_t reported = 0;       ///< read pointer last written to memory
-    std::uint64_t progress = 0;       ///< progress in the head packet; bytes of a copy
+    std::uint64_t next = 0;  ///< AQL: index of the next packet to execute
+    std::uint64_t wptr = 0;  ///< write pointer; PM4: dwords; AQL: packets
+    std::uint64_t reported = 0;  ///< read pointer last written to memory
+    /// PM4: how much of the head packet is done. A copy counts bytes; 0: nothing yet.
+    std::uint64_t progress = 0;
     std::uint64_t indirect_base = 0;  ///< SET_BASE: base of DISPATCH_INDIRECT
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;
     std::uint64_t stop_deadline = 0;  ///< scheduler queue: end of UNMAP_QUEUES' wait, ns
     std::uint64_t aql_signal = 0;     ///< completion signal of the PM4-IB packet being executed
-    std::uint64_t packet_ticks =
-        0;  ///< AQL: time when the packet at `next` was first read; 0: not yet
+    /// AQL: time when the packet at `next` was first read; 0 before.
+    std::uint64_t packet_ticks = 0;
     std::uint16_t pasid = 0;
     std::uint8_t frame_count = 0;
     QueuePhase phase = QueuePhase::Idle;
     Halt halt = Halt::None;
     StopMode stop = StopMode::Preempt;
-    QueueId mapped_by = kNoQueue;   ///< the scheduler queue that mapped it
+    QueueId mapped_by = kNoQueue;   ///< the scheduler queue that mapped this queue
     std::uint8_t queue_type = 0;    ///< from MAP_QUEUES
-    std::uint8_t in_aql_ib = 0;     ///< 1: frames belong to the AQL packet at `next`
+    std::uint8_t in_aql_ib = 0;     ///< 1: `frames` belong to the AQL packet at `next`
     std::uint8_t is_unmapping = 0;  ///< scheduler queue: 1 if its UNMAP_QUEUES has begun
-    QueueId stopped_by = kNoQueue;  ///< scheduler queue whose UNMAP_QUEUES waits for it
+    QueueId stopped_by = kNoQueue;  ///< scheduler queue whose packet waits until this queue is off
     std::uint8_t is_draining = 0;   ///< 1: Stopping without saving, kernels run to their end
     std::uint32_t reserved = 0;
 };
@@ -133,12 +137,12 @@ struct QueuePlace {
     std::uint32_t queue = 0;
 };
 
-/// Queues never move, because the dispatcher and packets refer to them.
+/// One queue of a VF. It never moves, because the dispatcher and packets refer to it.
 struct Queue {
     QueueState state;
-    /// Saving: the bytes for the save area. Restoring: the bytes read from it.
+    /// Saving: the bytes for the save area. Restoring: the bytes read from the save area.
     std::vector<std::byte> stream;
-    std::uint64_t stream_position = 0;
+    std::uint64_t stream_position = 0;  ///< number of bytes of `stream` written or read so far
     QueueId id{};
 
     [[nodiscard]] std::uint32_t reg(hw_reg which) const { return state.hqd[slot(which)]; }
@@ -174,7 +178,7 @@ struct Queue {
     void load_pointers();
     /// Copies pointers to registers (unmapping, reads).
     void store_pointers();
-    /// Resets the queue to its state before it is mapped; registers stay.
+    /// Resets the queue's state, except the registers (hqd and sh).
     void clear_progress();
 
     static std::size_t slot(hw_reg which) {

@@ -19,7 +19,7 @@ std::uint32_t selection(const Core& core) {
 }
 
 /// The HQD that GRBM_GFX_CNTL selects; nullptr if its ME is not a compute engine.
-Queue* selected(Core& core) {
+Queue* find_selected_queue(Core& core) {
     const std::uint32_t control = selection(core);
     const std::uint32_t me = HW_GET(GRBM_GFX_CNTL, ME, control);
     if (me == 0 || me > CP_MEC_COUNT) return nullptr;
@@ -31,19 +31,19 @@ Queue* selected(Core& core) {
 
 /// The pointers of a mapped queue are in QueueState; a read updates the registers.
 std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
-    Queue* queue = selected(core);
+    Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return stored;
     if (queue->is_mapped()) queue->store_pointers();
     return queue->state.hqd[raw(index) - REG_GC_CP_MQD_BASE_ADDR];
 }
 
 /// Values of CP_HQD_DEQUEUE_REQUEST: 1 drains, 2 resets, 3 saves waves (Linux 6.12,
-/// amdgpu/amdgpu_amdkfd_gfx_v9.c, kgd_gfx_v9_hqd_destroy). All but the reset keep the work in
-/// flight.
+/// amdgpu/amdgpu_amdkfd_gfx_v9.c, kgd_gfx_v9_hqd_destroy). softgpu treats every value but 0 and 2
+/// as a preemption, which keeps the work in flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
-/// Does one step at once, so that a queue with nothing in flight is off before the register write
-/// returns; drivers poll for that.
+/// Begins to unmap the queue. Does one step at once, so that a queue with nothing in flight is off
+/// before the register write returns; drivers poll until a queue is off.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
     Budget budget;
@@ -70,7 +70,7 @@ void write_dequeue(Core& core, Queue& queue, std::uint32_t value) {
 
 /// ACTIVE is never stored as written; it shows the state of the queue.
 void write_hqd(Core& core, RegisterIndex index, std::uint32_t value) {
-    Queue* queue = selected(core);
+    Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return;
     const auto which = static_cast<hw_reg>(raw(index));
     if (which == REG_GC_CP_HQD_ACTIVE) return write_active(core, *queue, value);
@@ -104,7 +104,9 @@ std::uint32_t get(const Core& core, hw_reg which) {
     return core.registers.get(index_of(which));
 }
 
-/// To the packet processor the gfx ring is an HQD, with its registers translated.
+/// The packet processor treats the gfx ring as an HQD. This function translates the ring's
+/// registers (CP_RB0_*) to the registers of that HQD. Maps the ring once the driver has enabled the
+/// ring's doorbell.
 void refresh_gfx(Core& core) {
     Queue& queue = core.queue(kGfxQueue);
     queue.set_reg(REG_GC_CP_HQD_PQ_BASE, get(core, REG_GC_CP_RB0_BASE));
@@ -160,7 +162,8 @@ std::uint32_t get(const Core& core, hw_reg which, unsigned watch) {
     return core.registers.get(RegisterIndex{which + watch * kWatchStride});
 }
 
-/// MASK has no bits for the upper part of an address, so that part is always compared.
+/// The contents of a watch's registers. MASK has no bits for the upper part of an address, so that
+/// part is always compared.
 isa::AddressWatch decode(const Core& core, unsigned watch) {
     constexpr unsigned kHighShift = 32 - isa::AddressWatch::kUnitShift;
     constexpr std::uint64_t kMaskBits = HW_FIELD_MASK(TCP_WATCH0_CNTL, MASK);
@@ -177,13 +180,13 @@ isa::AddressWatch decode(const Core& core, unsigned watch) {
     };
 }
 
-void follow(Core& core, unsigned watch) {
+void update_watch(Core& core, unsigned watch) {
     core.watches.set(watch, decode(core, watch));
 }
 
 }  // namespace
 
-/// Claims the HQD range as one, because its registers are consecutive, as in the MQD.
+/// Claims the HQD registers as one range, because they are consecutive, as in the MQD.
 void claim_registers(Core& core) {
     core.registers.claim(
         index_of(REG_GC_CP_MQD_BASE_ADDR), MQD_HQD_COUNT,
@@ -201,12 +204,13 @@ void claim_registers(Core& core) {
                              [&core](RegisterIndex, std::uint32_t) { write_gfx_wptr(core); });
     core.registers.claim(RegisterIndex{kFirstWatch}, isa::AddressWatches::kCount * kWatchStride, {},
                          [&core](RegisterIndex index, std::uint32_t) {
-                             follow(core, (raw(index) - kFirstWatch) / kWatchStride);
+                             update_watch(core, (raw(index) - kFirstWatch) / kWatchStride);
                          });
 }
 
 void follow_watch_registers(Core& core) {
-    for (unsigned watch = 0; watch < isa::AddressWatches::kCount; ++watch) follow(core, watch);
+    for (unsigned watch = 0; watch < isa::AddressWatches::kCount; ++watch)
+        update_watch(core, watch);
 }
 
 isa::LaunchExceptions launch_exceptions(const Core& core) {

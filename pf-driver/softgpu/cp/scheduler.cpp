@@ -13,13 +13,15 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kLatencyUnitMs = 100;
 
-/// The result of an entry. NoRoom waits until a process leaves; Bad and Fault end the list.
+/// The result of a run list entry. After NoRoom the list waits until a process leaves. Bad and
+/// Fault end the list.
 enum class MapResult : std::uint8_t { Mapped, NoRoom, Bad, Fault };
 
 enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
 
 // --- VMIDs --------------------------------------------------------------------------------------
 
+/// True if the process of the VMID has a queue on the hardware.
 bool has_queues(const Core& core, Vmid vmid) {
     const SchedulerState& scheduler = core.scheduler;
     const std::uint16_t pasid = scheduler.processes[raw(vmid)].pasid;
@@ -34,14 +36,14 @@ bool has_queues(const Core& core, Vmid vmid) {
 }
 
 /// True for a VMID that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
-bool is_given(const SchedulerState& scheduler, unsigned vmid) {
+bool is_scheduler_vmid(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
 }
 
 /// True for a VMID in which the scheduler maps processes: one that SET_RESOURCES gave, or the VMID
 /// of a process under a debugger.
 bool is_process_vmid(const SchedulerState& scheduler, unsigned vmid) {
-    return is_given(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
+    return is_scheduler_vmid(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
 
 /// The VMID for a process: the VMID that it has, else an unused VMID, else the VMID of a process
@@ -51,7 +53,7 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     std::optional<Vmid> unused;
     std::optional<Vmid> idle;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
-        if (!is_given(scheduler, i)) continue;
+        if (!is_scheduler_vmid(scheduler, i)) continue;
         const ProcessState& process = scheduler.processes[i];
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_valid != 0 && process.pasid == pasid) return vmid;
@@ -225,8 +227,8 @@ MapResult map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by)
     return MapResult::Mapped;
 }
 
-/// A queue that is already mapped counts as mapped, because a list that is read again from the top
-/// names every queue.
+/// Maps an SDMA queue. Also returns Mapped for a queue that is already on its engine, because a
+/// list that is read again from the top names every queue.
 MapResult map_sdma(Packet& packet, SdmaEngine engine) {
     Core& core = packet.core;
     SchedulerState& scheduler = core.scheduler;
@@ -246,8 +248,8 @@ MapResult map_sdma(Packet& packet, SdmaEngine engine) {
     return MapResult::Mapped;
 }
 
-/// MAP_QUEUES in a run list: the device picks the slot, and the VMID is that of the preceding
-/// MAP_PROCESS.
+/// Executes a MAP_QUEUES of a run list. The scheduler picks the slot; the preceding MAP_PROCESS
+/// determines the VMID.
 MapResult map_listed_queue(Packet& packet) {
     Core& core = packet.core;
     const RunListState& list = core.scheduler.run_list;
@@ -293,9 +295,9 @@ bool fault_run_list(Core& core) {
     return false;
 }
 
-/// Starts again from the top if a process had to leave; otherwise everything is mapped and the list
-/// is done. Clears has_preempted, which the next preemption sets: a round without a preemption has
-/// mapped everything.
+/// Called at the end of the list. If a process had to leave in this round, the list starts again
+/// from the top. Otherwise everything is mapped, and the list is done. Clears has_preempted, which
+/// the next preemption sets.
 void finish_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
@@ -316,6 +318,9 @@ MapResult execute_entry(Packet& packet, std::uint32_t opcode) {
     }
 }
 
+/// Handles a RUN_LIST inside the run list. KFD ends a list whose processes do not all fit with a
+/// RUN_LIST that leads back to the top (Linux, kfd_packet_manager.c, pm_create_runlist_ib), so the
+/// packet ends a round.
 void chain(Core& core, const Packet& packet) {
     RunListState& list = core.scheduler.run_list;
     list.va = packet.pair(1) & ~3ull;
@@ -323,9 +328,9 @@ void chain(Core& core, const Packet& packet) {
     finish_round(core);
 }
 
-/// Reads and executes the entry at `next`. False if the list does not move. The kernel driver
-/// writes the list, but entries are checked like all data of a guest: a bad entry ends the list and
-/// raises an interrupt.
+/// Reads and executes the entry at `next`. False if the entry must wait for room, or if an error
+/// has ended the list. The kernel driver writes the list, but entries are checked like all data of
+/// a guest: a bad entry ends the list and raises an interrupt.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -362,7 +367,7 @@ bool run_entry(Core& core, Budget& budget) {
     return fault_run_list(core);
 }
 
-/// The VMID of the process that has been on the hardware longest.
+/// The VMID of the process that has been on the hardware longest; nullopt if no process is on it.
 std::optional<unsigned> find_oldest(const Core& core) {
     std::optional<unsigned> found;
     const auto& processes = core.scheduler.processes;
@@ -380,8 +385,9 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
     return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
 }
 
-/// Leaves mapped_at unchanged: find_oldest() still returns the evicted process, for which
-/// is_quantum_over() is false. So no other process is evicted until the first has left.
+/// Begins to evict the process of VMID `index`. Leaves mapped_at unchanged: until the process has
+/// left, find_oldest() returns this process, and is_quantum_over() is false for it. So no other
+/// process is evicted meanwhile.
 void preempt(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
@@ -396,18 +402,20 @@ void preempt(Core& core, unsigned index) {
         if (slot.is_used != 0 && slot.pasid == process.pasid) unmap_sdma_slot(core, slot);
 }
 
-/// Marks processes whose queues are all off the hardware as gone. True if there is such a process.
+/// Ends the eviction of processes whose queues are all off the hardware. True if it ended one.
 bool finish_evictions(Core& core) {
-    bool any = false;
+    bool has_ended_one = false;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         ProcessState& process = core.scheduler.processes[i];
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
         process.is_leaving = 0;
-        process.mapped_at = core.now_ns();  // a queue of it that had no slot may be mapped next
-        any = true;
+        // The list may now map a queue of this process that had no slot, so the process's quantum
+        // begins now.
+        process.mapped_at = core.now_ns();
+        has_ended_one = true;
     }
-    return any;
+    return has_ended_one;
 }
 
 /// True if finish_evictions() would find a process.
@@ -419,8 +427,9 @@ bool is_eviction_done(const Core& core) {
     return false;
 }
 
-/// Evicts one process at a time, when its quantum is over, because the entry needs one VMID or
-/// slot.
+/// Evicts one process at a time, when its quantum is over, because the entry needs only one VMID or
+/// slot. True if an eviction has begun or ended. False if the list must wait, or if no process has
+/// what the entry needs, which ends the list.
 bool step_starved(Core& core) {
     RunListState& list = core.scheduler.run_list;
     if (finish_evictions(core)) {
@@ -428,7 +437,7 @@ bool step_starved(Core& core) {
         return true;
     }
     const std::optional<unsigned> victim = find_oldest(core);
-    // no process has the VMID or slot that the entry needs: it can never be mapped
+    // no process has the VMID or slot that the entry needs, so the entry can never be mapped
     if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
     preempt(core, *victim);
@@ -473,7 +482,7 @@ Outcome handle_map_process(Packet& packet) {
     return map_process(packet) == MapResult::Mapped ? Outcome::Done : Outcome::BadPacket;
 }
 
-/// MAP_QUEUES outside a run list names the slot: KIQ packets of amdgpu/gfx_v9_0.c
+/// MAP_QUEUES outside a run list names the slot, as in the KIQ packets of amdgpu/gfx_v9_0.c
 /// (gfx_v9_0_kiq_map_queues).
 Outcome handle_map_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
@@ -489,8 +498,8 @@ Outcome handle_map_queues(Packet& packet) {
     if (!is_slot_given || !is_compute || index == raw(packet.queue.id)) return Outcome::BadPacket;
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(MAP_QUEUES_1, VMID, control))};
     Queue& slot = core.queues[index];
-    if (core.dispatcher.has_leased_groups(
-            slot.id)) {  // remapped under running waves: stop those first
+    // Waves of the slot's earlier queue still run: stop them before the slot is mapped again.
+    if (core.dispatcher.has_leased_groups(slot.id)) {
         begin_stop(core, slot, StopMode::Reset);
         slot.state.stopped_by = packet.queue.id;
         packet.queue.state.wait.kind = WaitKind::Unmap;
@@ -512,8 +521,8 @@ Outcome handle_query_status(Packet& packet) {
     return Outcome::Done;
 }
 
-/// A new list replaces the present one. Queues that it does not name stay until UNMAP_QUEUES, which
-/// KFD sends first.
+/// A new list replaces the present list. Queues that the new list does not name stay until
+/// UNMAP_QUEUES, which KFD sends before the new list.
 Outcome handle_run_list(Packet& packet) {
     Core& core = packet.core;
     if (!packet.is_privileged || core.scheduler.has_resources == 0) return Outcome::BadPacket;

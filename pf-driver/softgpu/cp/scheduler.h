@@ -30,14 +30,14 @@ namespace vgpu::softgpu::cp {
 [[nodiscard]] bool step_run_list(Core& core, Budget& budget);
 /// True if the run list can continue now (an entry is left to read, or a quantum is over).
 [[nodiscard]] bool has_run_list_work(const Core& core);
-/// True while a run list is active. It may become ready only because a quantum has ended, which
-/// nothing reports, so the caller must poll.
+/// True while a run list is active. Nothing reports the end of a quantum, after which a starved
+/// list can continue, so the caller must poll.
 [[nodiscard]] bool is_run_list_timed(const Core& core);
 
 /// Stops reading the run list; mapped queues stay.
 void end_run_list(Core& core);
-/// Takes the queue off its copy engine at once: under the VF's lock, no step of that engine is in
-/// progress.
+/// Takes the slot's queue off its SDMA engine and frees the slot. Does not wait, because no step of
+/// the SDMA engine is in progress while the caller holds the VF's lock.
 void unmap_sdma_slot(Core& core, SdmaSlot& slot);
 
 /// Activates a queue whose registers have been set (CP_HQD_ACTIVE or MAP_QUEUES).
@@ -47,6 +47,7 @@ void activate(Core& core, Queue& queue);
 void begin_stop(Core& core, Queue& queue, StopMode mode);
 /// Continues a queue in Stopping, Saving or Restoring. True if it did something.
 [[nodiscard]] bool step_transition(Core& core, Queue& queue, Budget& budget);
+/// True if step_transition() would do something now; changes nothing itself.
 [[nodiscard]] bool can_step_transition(Core& core, Queue& queue);
 
 /// The condition of WaitKind::Unmap, for a scheduler queue.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SchedulerState: the state of one VF's hardware scheduler: the VMIDs and queue slots that it may
-// use, the process of each VMID, and the run list that it reads. Trivially copyable; scheduler.h
-// describes its use.
+// SchedulerState: the state of one VF's hardware scheduler. It holds the VMIDs and queue slots that
+// the scheduler may use, the process of each VMID, and the run list that the scheduler reads.
+// Trivially copyable; scheduler.h describes its use.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace vgpu::softgpu::cp {
 struct ProcessState {
     /// Page directory entry, in the format of GpuVm::set_root().
     std::uint64_t root = 0;
-    std::uint64_t mapped_at = 0;   ///< time when its queues were mapped, ns
-    std::uint64_t quantum_ns = 0;  ///< 0: may be evicted at once
+    std::uint64_t mapped_at = 0;   ///< time when the process's queues were mapped, ns
+    std::uint64_t quantum_ns = 0;  ///< 0: the process may be evicted at once
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;
     std::uint8_t is_leaving = 0;    ///< 1 if its quantum is over and its queues are being stopped
@@ -40,24 +40,25 @@ struct SdmaSlot {
 inline constexpr unsigned kSdmaSlots = SDMA_ENGINES * SDMA_USER_QUEUES;
 
 /// The run list: an IB in VMID 0 that is read packet by packet. `next` does not move while the
-/// packet there needs a VMID or a slot and none is free.
+/// packet at `next` needs a VMID or a slot and none is free.
 struct RunListState {
     std::uint64_t va = 0;
-    std::uint32_t size = 0;  ///< dwords
-    std::uint32_t next = 0;
+    std::uint32_t size = 0;       ///< dwords
+    std::uint32_t next = 0;       ///< dword of the next entry
     std::uint8_t is_active = 0;   ///< 1 if entries are left, or a process is off the hardware
     std::uint8_t is_starved = 0;  ///< 1 if the entry at `next` waits for a VMID or slot
-    std::uint8_t has_preempted =
-        0;                  ///< 1 if a process is off the hardware: read again from the top
+    /// 1 if a process is off the hardware, so the list must be read again from the top.
+    std::uint8_t has_preempted = 0;
     std::uint8_t vmid = 0;  ///< VMID of the last MAP_PROCESS
     std::uint32_t reserved = 0;
 };
 
-/// The global wave sync of a process to which MAP_PROCESS gave some (NUM_GWS). It stays while the
-/// process has no queues on the hardware, because KFD takes all queues off whenever it adds one.
+/// The global wave sync (GWS) of a process whose MAP_PROCESS requests GWS (NUM_GWS). The bank stays
+/// while the process has no queues on the hardware, because KFD takes all queues off the hardware
+/// whenever KFD adds a queue.
 struct WaveSyncBank {
     isa::GlobalWaveSync sync;
-    std::uint64_t mapped_at = 0;  ///< time when its process was last mapped, ns
+    std::uint64_t mapped_at = 0;  ///< time when the bank's process was last mapped, ns
     std::uint16_t pasid = 0;
     std::uint16_t is_used = 0;  ///< 0 or 1
     std::uint32_t reserved = 0;

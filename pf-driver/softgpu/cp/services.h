@@ -2,7 +2,7 @@
 //
 // Services: the calls of one VF's command processor to the other blocks of that VF. GpuVf
 // implements them over mem::GpuVm, ih::InterruptHandler and two sdma::Engine; tests implement them
-// over a flat memory. The command processor never sees those blocks itself.
+// over a flat memory. The command processor never calls these blocks itself.
 //
 // Every call is made with the VF's lock held. The engine's worker threads use the ports of waves
 // without the lock.

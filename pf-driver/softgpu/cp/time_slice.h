@@ -23,13 +23,14 @@ namespace vgpu::softgpu::cp {
 /// A VF as the engine sees it. GpuVf owns the Context, which exists as long as the engine uses it.
 struct Context {
     VfId vf;
-    /// Workers hold it for packets and to get and return groups, never while a group runs.
-    PiMutex& lock;  ///< the VF lock
+    /// The VF lock. Workers hold it for packets and to get and return groups, never while a group
+    /// runs.
+    PiMutex& lock;
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
 };
 
-/// One time slice of a VF on the engine.
+/// The report of one time slice of a VF on the engine.
 struct RunReport {
     std::uint64_t time_slice = 0;  ///< TimeSlice::number()
     VfId vf{};

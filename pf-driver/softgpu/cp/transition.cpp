@@ -3,13 +3,13 @@
 // Transitions of queues onto the hardware and off it, with the context save area.
 //
 // A queue that is preempted with kernels in flight is written to its context save area, if it has
-// one (CWSR, compute wave save and restore): the packets' bookkeeping and every resident work-group
-// with its waves and LDS, as one stream after the space of the control stack. The format is vgpu's.
-// CNTL_STACK_OFFSET and WG_STATE_OFFSET give its size, as after a save by real hardware. The next
-// map of the same MQD reads the stream back. The area belongs to the guest: its contents are
-// checked like any packet, and a user queue's VMID and queue number come from the hardware, not
-// from the area. Without an area, or if it is too small, the kernels in flight first run to their
-// end, as on hardware without CWSR.
+// one (CWSR, compute wave save and restore). The area gets one stream, after the space of the
+// control stack: the packets' bookkeeping and every resident work-group with its waves and LDS. The
+// format is vgpu's. CNTL_STACK_OFFSET and WG_STATE_OFFSET give the stream's size, as after a save
+// by hardware. The next map of the same MQD reads the stream back. The area belongs to the guest:
+// its contents are checked like any packet, and a user queue's VMID and queue number come from the
+// hardware, not from the area. Without an area, or if the area is too small, the kernels in flight
+// first run to their end, as on hardware without CWSR.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -52,8 +52,9 @@ struct SaveArea {
     std::uint64_t room = 0;           ///< bytes for the stream
 };
 
-/// The queue's save area; `room` is 0 if it has none: QSWITCH_MODE off, no address, or no room
-/// after the control stack (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*).
+/// The queue's save area (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*). `room` is 0
+/// if the area cannot be used: QSWITCH_MODE is off, the address is 0, the control stack is shorter
+/// than a record, or no room is left after the control stack.
 SaveArea save_area(const Queue& queue) {
     SaveArea area;
     const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
@@ -78,8 +79,9 @@ std::uint64_t saved_bytes(const Queue& queue) {
 }
 
 /// Records the size of the stream. CNTL_STACK_OFFSET counts down from the end of the control stack;
-/// at the end it means empty. KFD copies the bytes that the two offsets denote.
-void mark_area(Queue& queue, std::uint64_t stream_bytes) {
+/// the value of that end means an empty stack. KFD copies the bytes that CNTL_STACK_OFFSET and
+/// WG_STATE_OFFSET denote.
+void record_stream_size(Queue& queue, std::uint64_t stream_bytes) {
     const SaveArea area = save_area(queue);
     const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
     queue.set_reg(REG_GC_CP_HQD_CNTL_STACK_OFFSET, low32(area.control_stack - records));
@@ -93,8 +95,8 @@ constexpr std::array kWrittenBack = {
     REG_GC_CP_HQD_CNTL_STACK_OFFSET, REG_GC_CP_HQD_WG_STATE_OFFSET, REG_GC_CP_HQD_ERROR,
 };
 
-/// Writes pointers and state to the MQD, and the compute registers, because PM4 streams and IBs of
-/// AQL queues set them.
+/// Writes pointers, state and compute registers to the MQD. The compute registers are included
+/// because PM4 streams and IBs of AQL queues set them. False if memory faults.
 bool write_mqd(Core& core, Queue& queue) {
     const std::uint64_t mqd = raw(queue.mqd());
     if (mqd == 0 || queue.is_gfx()) return true;
@@ -150,13 +152,14 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Decides how the queue leaves, when no group of it is leased. After a Reset, or with nothing in
-/// flight, it leaves at once. Otherwise its state goes to the save area, if the area can hold the
-/// stream; if not, its kernels run to their end.
+/// Decides how the queue leaves the hardware; call it when no group of the queue is leased. After a
+/// Reset, or with nothing in flight, the queue leaves at once. Otherwise its state goes to the save
+/// area if the area can hold the stream; if not, the queue's kernels run to their end. Returns
+/// true, because each of these is a step.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
-        mark_area(queue, 0);
+        record_stream_size(queue, 0);
         finish_stop(core, queue);
         return true;
     }
@@ -173,8 +176,9 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
-/// Continues the IB. A vendor packet of an AQL queue ends with its IB; if it were left open, the
-/// next map would run the IB again from its start.
+/// Continues the IB. When the IB of a vendor packet in an AQL queue ends, also completes the
+/// packet; otherwise the next map would run the IB once more from its start. True if it did
+/// something.
 bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
     StepResult result = StepResult::Idle;
@@ -194,8 +198,8 @@ bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
     return true;
 }
 
-/// True if a draining queue still waits for something. The IB of a halted queue never ends, so it
-/// stays open.
+/// True if a draining queue still has kernels in flight or an IB to finish. The IB of a halted
+/// queue never ends, so the queue does not wait for that IB.
 bool has_to_drain(const Core& core, const Queue& queue) {
     const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
     return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
@@ -233,14 +237,14 @@ bool step_saving(Core& core, Queue& queue, Budget& budget) {
     const auto data = std::span(queue.stream).subspan(queue.stream_position, part);
     if (!core.memory.write(queue.vmid(), va, data)) {
         core.fault(queue);  // the kernels in flight are lost, but the queue leaves
-        mark_area(queue, 0);
+        record_stream_size(queue, 0);
         finish_stop(core, queue);
         return true;
     }
     queue.stream_position += part;
     budget.charge(part);
     if (queue.stream_position < queue.stream.size()) return true;
-    mark_area(queue, queue.stream.size());
+    record_stream_size(queue, queue.stream.size());
     if (!write_control_record(core, queue)) ++core.counters.faults;
     finish_stop(core, queue);
     return true;
@@ -254,8 +258,8 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// True for a queue of the guest's kernel driver: processes cannot write its save area, so
-/// dispatches that its IBs have started for a process keep the VMID of that process.
+/// True for a queue of the guest's kernel driver. Processes cannot write the save area of such a
+/// queue, so dispatches that its IBs have started for a process keep the VMID of that process.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }
@@ -305,7 +309,7 @@ bool step_restoring(Core& core, Queue& queue, Budget& budget) {
     if (!load_stream(core, queue)) core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, 0);
     queue.stream.clear();
     queue.stream_position = 0;
-    mark_area(queue, 0);
+    record_stream_size(queue, 0);
     return true;
 }
 
@@ -313,11 +317,11 @@ bool step_restoring(Core& core, Queue& queue, Budget& budget) {
 
 void activate(Core& core, Queue& queue) {
     const std::uint8_t type = queue.state.queue_type;
-    const QueueId by = queue.state.mapped_by;
+    const QueueId mapped_by = queue.state.mapped_by;
     const std::uint16_t pasid = queue.state.pasid;
     queue.clear_progress();
     queue.state.queue_type = type;
-    queue.state.mapped_by = by;
+    queue.state.mapped_by = mapped_by;
     queue.state.pasid = pasid;
     queue.load_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 1);

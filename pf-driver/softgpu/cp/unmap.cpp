@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// UNMAP_QUEUES: selects the queues that it names and waits until they are off the hardware.
+// The packet UNMAP_QUEUES: stops the queues that the packet names, and waits until these queues are
+// off the hardware.
 #include <algorithm>
 
 #include "pf-driver/hw/fields.h"
@@ -22,8 +23,8 @@ struct UnmapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Reads all fields. Fields that a form does not use hold arbitrary values; is_selected() uses only
-/// the fields of the form.
+/// Reads all fields. A field that QUEUE_SEL does not use holds an arbitrary value; is_selected()
+/// reads only the fields that QUEUE_SEL uses.
 UnmapRequest parse_unmap(const Packet& packet) {
     UnmapRequest request;
     const std::uint32_t control = packet.dword(1);
@@ -46,8 +47,9 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
 /// or selects all queues.
 constexpr std::uint8_t kStaticQueue = 2;
 
-/// A doorbell can name any queue; the other forms reach only queues in user VMIDs that this
-/// scheduler queue has mapped (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
+/// A doorbell can name any queue. Other values of QUEUE_SEL reach only queues in user VMIDs that
+/// this scheduler queue has mapped (Linux 6.12, amdkfd/kfd_packet_manager_v9.c,
+/// pm_unmap_queues_v9).
 bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, const Queue& queue) {
     if (!queue.is_mapped() || queue.id == scheduler_queue.id) return false;
     if (queue.is_gfx() != (request.engine == PM4_ENGINE_GFX)) return false;
@@ -99,9 +101,9 @@ void begin_unmap(Packet& packet, StopMode mode) {
 void abandon(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
-        const GpuVa report{raw(scheduler_queue.mqd()) + MQD_DOORBELL_ID0 * 4};
+        const GpuVa report_address{raw(scheduler_queue.mqd()) + MQD_DOORBELL_ID0 * 4};
         if (raw(scheduler_queue.mqd()) != 0 &&
-            !core.memory.store<std::uint32_t>(Vmid{0}, report, raw(queue.doorbell())))
+            !core.memory.store<std::uint32_t>(Vmid{0}, report_address, raw(queue.doorbell())))
             ++core.counters.faults;
         queue.state.stopped_by = kNoQueue;
         queue.state.is_draining = 0;
@@ -112,8 +114,7 @@ void abandon(Core& core, Queue& scheduler_queue) {
 
 }  // namespace
 
-/// Begins the unmapping once, then waits; is_unmapping distinguishes the first call from later
-/// ones.
+/// Begins the unmapping once, then waits; is_unmapping is 0 only at the first call for a packet.
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));

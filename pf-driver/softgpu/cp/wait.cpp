@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The conditions of queues' waits, checked without executing anything: before a blocked packet is
-// tried again, and by the poller of inactive VFs.
+// The conditions of queues' waits. The packet processor checks them before it tries a blocked
+// packet again, and the poller checks them for inactive VFs; a check executes nothing.
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"

@@ -48,7 +48,7 @@ Result<> Attachments::map_in(pci::Function& function, const Range& range) {
     return function.dma_map(range.range, range.fd ? range.fd->get() : -1);
 }
 
-Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
+Result<std::shared_ptr<const OwnedFd>> Attachments::duplicate_of(int fd) {
     if (fd < 0) return std::shared_ptr<const OwnedFd>();
     struct stat status {};
     if (!file_status(fd, status)) return fail_errno(errno, "host view: DMA map");
@@ -64,9 +64,9 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::keep(int fd) {
     return duplicate;
 }
 
-/// Refills functions behind the IOMMU, because one of their mappings may lead into the new range.
+/// Refills translated functions, because one of their mappings may lead into the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
-    TRY(auto duplicate, keep(fd));
+    TRY(auto duplicate, duplicate_of(fd));
     const Range entry{range, std::move(duplicate)};
     for (auto each = attached_.begin(); each != attached_.end(); ++each) {
         if (is_translated(*each)) continue;
@@ -105,7 +105,7 @@ bool Attachments::is_translated(const Attached& each) const {
     return iommu_.domain_of(each.routing_id) != Iommu::Domain::Identity;
 }
 
-/// The VM's ranges that a mapping leads to, in the function's addresses.
+/// The parts of the VM's ranges to which a mapping leads, at the addresses of the function.
 std::vector<Attachments::Range> Attachments::parts_of(const Iommu::Mapping& mapping) const {
     std::vector<Range> parts;
     const std::uint64_t end = mapping.target + mapping.size;

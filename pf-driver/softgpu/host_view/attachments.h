@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Attachments: the functions that the host view has attached, and the VM's memory that they reach:
-// all of it, or the ranges that the IOMMU maps for them. A function that is attached later gets
-// every range mapped before. Descriptors are duplicated, one per file, and closed when the last
-// range of the file is unmapped. Their number is limited, because other VMs need descriptors. Io
-// thread only.
+// Attachments: the functions that the host view has attached, and the memory of the VM. A function
+// reaches all of this memory, or the ranges that the IOMMU maps for the function. A function that
+// is attached later gets the ranges that were mapped before. Descriptors are duplicated, one per
+// file, and closed when the last range of the file is unmapped. Their number is limited, because
+// other VMs need descriptors. Io thread only.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Ignores functions that it has not attached, because clients of their sockets may use them.
+/// Never touches a function that it has not attached, because a client of the function's socket may
+/// use the function.
 class Attachments final : private Iommu::Listener {
 public:
     /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
@@ -27,17 +28,18 @@ public:
     /// The VM is gone; detaches all functions.
     void close();
 
-    /// EBUSY if the function has another attachment. The function's DMA carries `routing_id`.
+    /// The function's DMA carries `routing_id`. EBUSY if the function has another attachment,
+    /// ENODEV if no VM is connected. After any other error the function is not attached.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
     /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);
 
-    /// Gives the range to all functions of the identity domain or to none of them; an error refuses
-    /// DMA_MAP (ENOSPC: too many files). Functions of other domains get the parts to which their
-    /// mappings lead; an error there is only logged.
+    /// Gives the range to all functions of the identity domain or, with an error, to none of them
+    /// (ENOSPC: too many files). Functions of other domains get the parts to which their mappings
+    /// lead; an error there is only logged.
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
-    /// Removes every range of an earlier map() that lies in `range`, which must not cut through a
-    /// range. Afterwards no function reaches the range.
+    /// Removes what earlier calls of map() have mapped in `range`, which must not cut a mapped
+    /// range in two. Afterwards no function reaches `range`.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 
@@ -45,7 +47,8 @@ public:
 
 private:
     using File = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
-    /// Files of the VM's memory at once; a VM has one for each of its memory devices.
+    /// Largest number of files of the VM's memory at the same time; a VM has one file for each of
+    /// its memory devices.
     static constexpr std::size_t kMaxFiles = 64;
     /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
     struct Range {
@@ -64,6 +67,8 @@ private:
 
     [[nodiscard]] bool is_translated(const Attached& each) const;
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
+    /// Maps the memory that the function may reach. Returns an error only for a function of the
+    /// identity domain; map_parts() logs the errors of other functions.
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
     /// Replaces the function's mappings by those of the present tables. Logs errors, because the VM
@@ -71,7 +76,7 @@ private:
     void refill(const Attached& each) const;
     /// The shared duplicate of `fd`, made when the file is first mapped; nullptr if `fd` is -1.
     /// ENOSPC: more than kMaxFiles files.
-    [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> keep(int fd);
+    [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> duplicate_of(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);
 
     std::shared_ptr<Peer> peer_;

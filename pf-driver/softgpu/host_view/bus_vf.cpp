@@ -64,7 +64,7 @@ void BusVf::config_write(std::uint32_t offset, std::span<const std::byte> data) 
     if (is_reset) detach();
 }
 
-pci::Function* BusVf::answering() {
+pci::Function* BusVf::attached_function() {
     if (function_.reach() == pci::Reach::Socket) return nullptr;
     return attach() ? &function_ : nullptr;
 }

@@ -5,7 +5,7 @@
 // VFE is VF Enable of the PF's SR-IOV capability.
 //
 //   VFE set       the configuration space answers, whoever has the VF
-//   BAR accessed  the host view attaches to the VF; while a vfio-user client has it, the BAR reads
+//   BAR accessed  the host view attaches the VF; while a vfio-user client has the VF, the BAR reads
 //                 all ones. Drivers such as amdgpu use a VF long before they need bus mastering
 //   BME set       the host view attaches, if no BAR was accessed before; the bit stays 0 while a
 //                 client has the VF
@@ -26,7 +26,7 @@ namespace vgpu::softgpu::host_view {
 /// Header fields: PCIe 6.0, 9.3.4.1.
 class BusVf {
 public:
-    /// `routing_id` names the VF in its accesses; it counts from the first function behind the
+    /// The VF's DMA carries `routing_id`. Routing ids count from the first function behind the
     /// root port.
     BusVf(pci::Function& function, std::uint32_t routing_id, Attachments& attachments)
         : function_(function), routing_id_(routing_id), attachments_(attachments) {}
@@ -34,9 +34,10 @@ public:
     /// Called only while VF Enable is set; HostView guarantees that.
     void config_read(std::uint32_t offset, std::span<std::byte> out) const;
     void config_write(std::uint32_t offset, std::span<const std::byte> data);
-    /// The function that answers an access to a BAR; none while a client has the VF.
-    [[nodiscard]] pci::Function* answering();
-    /// Called if the VF is reset under its driver, or disabled.
+    /// Attaches the VF if necessary, and returns its function, for an access to a BAR. nullptr
+    /// while a client has the VF, or if the VF cannot be attached.
+    [[nodiscard]] pci::Function* attached_function();
+    /// Called if the bus is reset, the VM disconnects, or the VF is disabled.
     void detach() { attachments_.detach(function_); }
 
     [[nodiscard]] bool is_attached() const { return function_.reach() == pci::Reach::Bus; }

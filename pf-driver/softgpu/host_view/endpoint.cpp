@@ -13,8 +13,8 @@ namespace {
 using pci::BarKind;
 
 constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
-/// Room for the 32-bit BARs of root port, PF and VFs; as small as possible, because it is below 4
-/// GiB.
+/// Room for the 32-bit BARs of root port, PF and VFs; as small as possible, because the window lies
+/// below 4 GiB.
 constexpr Bytes kLowWindow = 64_MiB;
 constexpr unsigned kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;

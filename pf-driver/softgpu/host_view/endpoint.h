@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Endpoint: the PCI function that QEMU sees of the host view: a bridge to a PCI domain, with the
-// class code of a RAID controller, as Intel's VMD (Volume Management Device) has. Its three BARs
-// are the configuration window (ECAM) of the domain and its two memory windows. Part of HostView;
+// Endpoint: the PCI function that QEMU sees of the host view. It is a bridge to a PCI domain, with
+// the class code of a RAID controller, like Intel's VMD (Volume Management Device). Its three BARs
+// are the configuration window (ECAM) and the two memory windows of the domain. Part of HostView;
 // io thread only.
 #pragma once
 
@@ -27,9 +27,10 @@ public:
     Endpoint(EndpointKind kind, Bytes high_window);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Bytes of a BAR, 0 if none.
+    /// Bytes of a BAR; 0 if there is no such BAR.
     [[nodiscard]] std::uint64_t bar_size(std::uint32_t bar) const;
-    /// The address that the VM has set. 0 until then, so that windows decode as if they began at 0.
+    /// The address that the VM has set; 0 until then, so that the window decodes as if it began at
+    /// 0.
     [[nodiscard]] std::uint64_t bar_address(std::uint32_t bar) const;
     void reset() { config_.reset(); }
 

@@ -16,7 +16,7 @@ using vfio_user::Irq;
 
 constexpr std::uint32_t kConfigRegion = static_cast<std::uint32_t>(vfio_user::Region::Config);
 constexpr std::byte kAllOnes{0xff};
-/// No BAR is smaller, so the answer to "does a BAR decode" can change only at this granularity.
+/// No BAR is smaller than this, so a BAR begins or ends only at a multiple of this.
 constexpr std::uint64_t kDecodeBytes = 4096;
 constexpr std::uint32_t kPfRoutingId = 0;
 constexpr std::uint32_t kVfBars = VGPU_ECAP_SRIOV + PCI_SRIOV_BAR;
@@ -35,7 +35,7 @@ struct ConfigAddress {
     [[nodiscard]] bool is_root_port() const { return bus == 0 && devfn == 0; }
 };
 
-/// The part of an access that one dword register holds.
+/// Bytes of an access at `offset` that lie in one dword.
 std::size_t in_dword(std::uint64_t offset, std::size_t size) {
     constexpr std::size_t kDword = sizeof(std::uint32_t);
     return std::min(size, kDword - offset % kDword);
@@ -121,7 +121,7 @@ vfio_user::IrqDescription HostView::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd, .count = is_known ? 1u : 0u};
 }
 
-/// Error and request interrupts of the endpoint itself, which never occur.
+/// Accepts the error and request interrupts of the endpoint itself, which never occur.
 Result<> HostView::set_irqs(const vfio_user::IrqRequest&) {
     return {};
 }
@@ -240,7 +240,7 @@ std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
         BusVf* vf = enabled_vf(offset / bar.size.count);
         if (vf == nullptr) continue;
         const std::uint64_t inside = offset % bar.size.count;
-        return Target{.function = vf->answering(),
+        return Target{.function = vf->attached_function(),
                       .bar = bar.index,
                       .offset = inside,
                       .left = bar.size.count - inside};
@@ -250,9 +250,9 @@ std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
 
 HostView::Target HostView::decode(std::uint64_t address) {
     const std::uint64_t to_boundary = kDecodeBytes - address % kDecodeBytes;
-    if (const auto offset = root_port_.in_own_bar(address))
+    if (const auto offset = root_port_.own_bar_offset(address))
         return {.is_iommu = true, .offset = *offset, .left = to_boundary};
-    const std::uint64_t forwarded = root_port_.forwards(address);
+    const std::uint64_t forwarded = root_port_.forwarded_bytes(address);
     std::optional<Target> target;
     if (forwarded != 0 && has_pf()) target = decode_pf(address);
     if (forwarded != 0 && has_pf() && !target) target = decode_vfs(address);

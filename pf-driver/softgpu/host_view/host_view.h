@@ -6,12 +6,12 @@
 //   host.sock -- Endpoint -- configuration window --> 00:00.0 RootPort -- 01:00.0 PF, 01:00.1 VF1
 //                        \-- memory windows --> RootPort's windows --> BARs of PF and VFs
 //
-// The functions are the same ones that have sockets; each is attached to one side at a time
-// (pci::Function). The PF is attached as long as a VM is connected, unless a client of pf.sock came
-// first: then the VM finds no PF until the client has disconnected and the VM has reset the
-// endpoint. For the VFs see BusVf. Interrupts of attached functions are posted writes to the VM.
-// DMA goes to the memory that the VM has mapped for the endpoint, through an IOMMU if the VM has a
-// driver for it.
+// Each of these functions also has a socket of its own. A function is attached to a client of that
+// socket or to the host view, never to both (pci::Function). The PF is attached as long as a VM is
+// connected, unless a client of pf.sock came first: then the VM finds no PF until the client has
+// disconnected and the VM has reset the endpoint. For the VFs see BusVf. Interrupts of attached
+// functions are posted writes to the VM. DMA goes to the memory that the VM has mapped for the
+// endpoint, through an IOMMU if the VM has a driver for the IOMMU.
 //
 // Everything that a VM does is untrusted: an access that decodes to nothing reads all ones or is
 // dropped. The Server calls HostView on the io thread only.
@@ -50,29 +50,30 @@ public:
     void reset() override;
 
 private:
-    /// An address in a BAR of an attached function or the root port; valid until a config write.
+    /// The meaning of an address: a BAR of an attached function or of the root port, and an offset
+    /// in this BAR. Valid until a config write.
     struct Target {
-        bool is_iommu = false;
+        bool is_iommu = false;  ///< the root port's BAR, which holds the registers of the IOMMU
         pci::Function* function = nullptr;  ///< none: no function answers
         std::uint32_t bar = 0;
         std::uint64_t offset = 0;
         std::uint64_t left = 0;  ///< bytes from the address on for which this target answers
     };
 
-    /// True if the VM sees the PF; false while a client of pf.sock has the PF.
+    /// True if the VM sees the PF; false while a client of pf.sock has the PF, or without a VM.
     [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
     void attach_pf();
     void detach_vfs();
     /// Does what a secondary bus reset does: detaches VFs and resets the PF.
     void reset_bus();
 
-    /// Number 0 is VF1; nullptr if the VF is not enabled.
+    /// The VF with this number, counted from 0 for VF1; nullptr if the VF is not enabled.
     [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
     /// The VF with this routing id, counted from the PF; nullptr if no enabled VF has it.
     [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
     void config_read(std::uint64_t offset, std::span<std::byte> out);
     void config_write(std::uint64_t offset, std::span<const std::byte> data);
-    /// Before it returns, detaches the VFs that the write has removed.
+    /// Writes to the PF's configuration space, then detaches the VFs that the write has removed.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
     /// Decodes like the bus: the root port's own BAR, then its windows to PF and VFs.

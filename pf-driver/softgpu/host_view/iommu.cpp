@@ -20,7 +20,7 @@ bool is_well_formed(const Iommu::Mapping& mapping) {
            mapping.size <= kLast - mapping.address && mapping.size <= kLast - mapping.target;
 }
 
-/// The first mapping that reaches beyond `address`.
+/// The first mapping whose end is above `address`.
 template <typename Map> auto first_beyond(Map& mappings, std::uint64_t address) {
     auto found = mappings.upper_bound(address);
     if (found == mappings.begin()) return found;
@@ -105,7 +105,7 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     if (found == domains_.end() || !is_well_formed({address, 0, size})) return Outcome::Refused;
     Mappings& mappings = found->second;
     const std::uint64_t end = address + size;
-    std::vector<Mapping> rests;
+    std::vector<Mapping> remaining;
     auto next = first_beyond(mappings, address);
     const bool cuts_middle =
         next != mappings.end() && next->first < address && next->first + next->second.size > end;
@@ -116,11 +116,12 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
         mapping_count_--;
         listener_.unmapped(domain, old);
         if (old.address < address)
-            rests.push_back({old.address, old.target, address - old.address});
+            remaining.push_back({old.address, old.target, address - old.address});
         if (old.address + old.size > end)
-            rests.push_back({end, old.target + (end - old.address), old.address + old.size - end});
+            remaining.push_back(
+                {end, old.target + (end - old.address), old.address + old.size - end});
     }
-    for (const Mapping& rest : rests) add(domain, rest);
+    for (const Mapping& part : remaining) add(domain, part);
     return Outcome::Done;
 }
 
@@ -137,7 +138,7 @@ Iommu::Outcome Iommu::free(Domain domain) {
     return Outcome::Done;
 }
 
-/// The domain may have no mappings yet: everything is blocked until it gets some.
+/// The domain may have no mappings yet; all accesses of the function then fail.
 Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     if (routing_id >= kRoutingIds) return Outcome::Refused;
     routes_.insert_or_assign(routing_id, domain);

@@ -5,8 +5,8 @@
 // VM's kernel routes it to another domain. A domain maps pages to addresses of the VM. Registers:
 // VGPU_IOMMU_* of hw/pci.h.
 //
-// Iommu only keeps tables. The owner of the functions learns of every change (Listener) and does
-// the mapping. A MAP or UNMAP that would exceed the limits of the tables is refused. Io thread
+// Iommu only keeps tables. It reports every change to the owner of the functions (Listener), which
+// maps the memory. A MAP or UNMAP that would exceed the limits of the tables is refused. Io thread
 // only.
 #pragma once
 
@@ -27,7 +27,8 @@ public:
         Identity = VGPU_IOMMU_IDENTITY,
         Blocked = VGPU_IOMMU_BLOCKED
     };
-    /// [address, address + size) of a domain is [target, ...) of the VM's memory; 4 KiB aligned.
+    /// Maps [address, address + size) of a domain to [target, target + size) of the VM's memory;
+    /// all three are multiples of 4 KiB.
     struct Mapping {
         std::uint64_t address = 0;
         std::uint64_t target = 0;
@@ -43,14 +44,15 @@ public:
         /// A mapping that mapped() has reported is removed as a whole. reset() does not call this:
         /// it only reports the new routes.
         virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
-        /// The function has been routed to another domain.
+        /// ROUTE or reset() has set the function's domain. FREE, which blocks functions, does not
+        /// call this, because unmapped() has reported all mappings.
         virtual void routed(std::uint32_t routing_id) = 0;
     };
 
     explicit Iommu(Listener& listener) : listener_(listener) {}
 
     [[nodiscard]] Domain domain_of(std::uint32_t routing_id) const;
-    /// `domain` is not Identity.
+    /// The mappings of a domain other than Identity.
     [[nodiscard]] const Mappings& mappings_of(Domain domain) const;
 
     /// Accesses to the BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
@@ -61,8 +63,8 @@ public:
     void reset();
 
 private:
-    /// For all domains together. MAP checks the limit, and so does an UNMAP that cuts the middle
-    /// out of a mapping, which adds one mapping.
+    /// Limit for all domains together. MAP checks it, and so does an UNMAP that cuts the middle out
+    /// of a mapping, because this adds one mapping.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
     /// The value that STATUS shows.

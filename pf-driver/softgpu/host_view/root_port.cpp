@@ -13,7 +13,7 @@ constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 constexpr unsigned kLinkWidthShift = 4;
 constexpr unsigned kLinkWidth16 = 16;
-// After a reset, the kernel waits least for a link of 2.5 GT/s that does not report its state.
+// The kernel's wait after a reset is shortest for a link of 2.5 GT/s that reports no state.
 constexpr unsigned kLink = PCI_EXP_LNKCAP_SLS_2_5GB | kLinkWidth16 << kLinkWidthShift;
 constexpr unsigned kPortNumberShift = 24;
 constexpr unsigned kPmVersion3 = 3;
@@ -82,8 +82,8 @@ void add_power_management(pci::ConfigSpace& config) {
                 {PCI_PM_CTRL, 2, PCI_PM_CTRL_NO_SOFT_RESET, PCI_PM_CTRL_STATE_MASK}});
 }
 
-/// Bytes from `address` to the end of the window; 0 if the address is outside.
-std::uint64_t left_of(std::uint64_t address, std::uint64_t first, std::uint64_t last) {
+/// Bytes from `address` to the end of the window [first, last]; 0 if the address is outside.
+std::uint64_t bytes_left(std::uint64_t address, std::uint64_t first, std::uint64_t last) {
     return address >= first && address <= last ? last - address + 1 : 0;
 }
 
@@ -128,14 +128,14 @@ bool RootPort::decodes() const {
     return (config_.get<std::uint16_t>(PCI_COMMAND) & PCI_COMMAND_MEMORY) != 0;
 }
 
-/// Unsigned difference: addresses below the BAR become large and fail the check.
-std::optional<std::uint64_t> RootPort::in_own_bar(std::uint64_t address) const {
+/// The difference is unsigned: addresses below the BAR give a large offset and fail the check.
+std::optional<std::uint64_t> RootPort::own_bar_offset(std::uint64_t address) const {
     const std::uint64_t offset = address - pci::bar_address(config_, PCI_BASE_ADDRESS_0, kBar);
     if (!decodes() || offset >= kBar.size.count) return std::nullopt;
     return offset;
 }
 
-std::uint64_t RootPort::forwards(std::uint64_t address) const {
+std::uint64_t RootPort::forwarded_bytes(std::uint64_t address) const {
     if (!decodes() || is_in_reset_) return 0;
     const auto part = [this](std::uint32_t at) -> std::uint64_t {
         return std::uint64_t{config_.get<std::uint16_t>(at) & PCI_MEMORY_RANGE_MASK & 0xffff}
@@ -143,10 +143,10 @@ std::uint64_t RootPort::forwards(std::uint64_t address) const {
     };
     const auto upper = [this](std::uint32_t at) { return join(0, config_.get<std::uint32_t>(at)); };
     const std::uint64_t low =
-        left_of(address, part(PCI_MEMORY_BASE), part(PCI_MEMORY_LIMIT) | kWindowLast);
+        bytes_left(address, part(PCI_MEMORY_BASE), part(PCI_MEMORY_LIMIT) | kWindowLast);
     if (low != 0) return low;
-    return left_of(address, upper(PCI_PREF_BASE_UPPER32) | part(PCI_PREF_MEMORY_BASE),
-                   upper(PCI_PREF_LIMIT_UPPER32) | part(PCI_PREF_MEMORY_LIMIT) | kWindowLast);
+    return bytes_left(address, upper(PCI_PREF_BASE_UPPER32) | part(PCI_PREF_MEMORY_BASE),
+                      upper(PCI_PREF_LIMIT_UPPER32) | part(PCI_PREF_MEMORY_LIMIT) | kWindowLast);
 }
 
 }  // namespace vgpu::softgpu::host_view

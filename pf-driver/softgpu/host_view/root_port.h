@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RootPort: the bridge above the PF in the host view's domain, 00:00.0: bus numbers, memory
-// windows, ARI forwarding, secondary bus reset, and a BAR with the registers of the IOMMU. It only
-// decodes addresses; HostView does the accesses. Io thread only.
+// RootPort: the bridge 00:00.0 above the PF in the host view's domain. It has bus numbers, memory
+// windows, ARI forwarding, a secondary bus reset, and a BAR with the registers of the IOMMU. It
+// only decodes addresses; HostView does the accesses. Io thread only.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ public:
     explicit RootPort(std::function<void()> secondary_reset);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Routing id of a function behind the port; each bus has 256, the first bus 0 to 255. None if
-    /// the function is not behind the port, while the bus is in reset, and for function 8 and above
-    /// of the first bus while ARI forwarding is off.
+    /// Routing id of a function behind the port. Each bus has 256 routing ids; the first bus behind
+    /// the port has 0 to 255. None if the function is not behind the port, while the bus is in
+    /// reset, and for function 8 and above of the first bus while ARI forwarding is off.
     [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
                                                                std::uint32_t devfn) const;
     /// Number of bytes from `address` on that a memory window forwards. 0 if the address is in
     /// neither window, and while the bus is in reset or decoding is off.
-    [[nodiscard]] std::uint64_t forwards(std::uint64_t address) const;
+    [[nodiscard]] std::uint64_t forwarded_bytes(std::uint64_t address) const;
     /// Offset of the address in the port's own BAR; none if the address is not in the BAR.
-    [[nodiscard]] std::optional<std::uint64_t> in_own_bar(std::uint64_t address) const;
+    [[nodiscard]] std::optional<std::uint64_t> own_bar_offset(std::uint64_t address) const;
     void reset();
 
 private:

@@ -12,7 +12,7 @@ namespace vgpu::softgpu::ih {
 
 namespace {
 
-constexpr std::uint32_t kNone = 0;  // no register there: rings 1 and 2 have no write-back
+constexpr std::uint32_t kNone = 0;  // no register: rings 1 and 2 have no write-back
 
 struct RingRegisters {
     std::uint32_t control;
@@ -53,7 +53,7 @@ constexpr std::uint32_t kBaseHiMask = 0xff;
 constexpr std::uint32_t kSmallestRing = 2 * IH_ENTRY_BYTES;
 constexpr std::uint32_t kOverflow = HW_FIELD_MASK(IH_RB_WPTR, RB_OVERFLOW);
 
-/// RB_SIZE n means 4 << n bytes; a larger n than the hardware allows gives its largest ring.
+/// RB_SIZE n means 4 << n bytes; a larger n than the hardware allows gives the largest ring.
 std::uint32_t ring_bytes(std::uint32_t control) {
     const std::uint32_t log2 = HW_GET(IH_RB_CNTL, RB_SIZE, control);
     const std::uint64_t bytes = sizeof(std::uint32_t) * (1ull << log2);
@@ -69,7 +69,7 @@ struct InterruptHandler::RingView {
     std::uint32_t bytes;
     std::uint64_t base;
 
-    [[nodiscard]] bool takes_entries() const {
+    [[nodiscard]] bool can_take_entries() const {
         return HW_GET(IH_RB_CNTL, RB_ENABLE, control) != 0 && bytes >= kSmallestRing;
     }
     /// A pointer register's value as the offset of an entry.
@@ -98,10 +98,11 @@ InterruptHandler::RingView InterruptHandler::view(Ring ring) const {
             join(regs_.get(RegisterIndex{at.base}), high) << kBaseShift};
 }
 
-/// A ring is full if its write pointer would reach the read pointer: one entry always stays free.
+/// A ring with one free entry is full, because the write pointer would reach the read pointer. With
+/// WPTR_OVERFLOW_ENABLE, raise() still writes this entry, and sets RB_OVERFLOW.
 void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     const RingView to = view(ring);
-    if (!to.takes_entries()) {
+    if (!to.can_take_entries()) {
         ++state_.dropped_disabled;
         return;
     }
@@ -126,7 +127,8 @@ void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     if (HW_GET(IH_RB_CNTL, ENABLE_INTR, to.control) != 0 && msi_) msi_();
 }
 
-/// Call before the write pointer moves: until then the guest does not read the entry.
+/// Call before the write pointer moves, because the guest does not read the entry until then. False
+/// if the memory cannot be reached.
 bool InterruptHandler::write_entry(const RingView& ring, std::uint32_t offset,
                                    const ih_iv_entry& entry) {
     ih_iv_entry complete = entry;
@@ -153,8 +155,8 @@ void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// IH rings lie in bus memory or in memory of VMID 0. The caller only counts a fault there, because
-/// the guest chose the address.
+/// IH rings lie in bus memory or in memory of VMID 0. False if the write failed; callers only count
+/// that, because the guest chose the address.
 bool InterruptHandler::write_memory(const RingView& ring, std::uint64_t address,
                                     std::span<const std::byte> data) {
     const std::uint32_t space = HW_GET(IH_RB_CNTL, MC_SPACE, ring.control);
@@ -183,8 +185,8 @@ void InterruptHandler::on_read_pointer(Ring ring) {
 bool InterruptHandler::doorbell(DoorbellIndex index, std::uint32_t value) {
     for (unsigned i = 0; i < IH_RINGS; ++i) {
         const std::uint32_t control = regs_.get(RegisterIndex{kRings[i].doorbell});
-        const bool is_live = HW_GET(IH_DOORBELL_RPTR, ENABLE, control) != 0;
-        if (!is_live || HW_GET(IH_DOORBELL_RPTR, OFFSET, control) != raw(index)) continue;
+        const bool is_enabled = HW_GET(IH_DOORBELL_RPTR, ENABLE, control) != 0;
+        if (!is_enabled || HW_GET(IH_DOORBELL_RPTR, OFFSET, control) != raw(index)) continue;
         regs_.write(RegisterIndex{kRings[i].read_pointer}, value);
         return true;
     }

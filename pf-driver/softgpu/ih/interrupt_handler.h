@@ -6,12 +6,12 @@
 // ring state is in the IH_* registers, so RPTR reads back at once, also while the VF is off the
 // engine.
 //
-// A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; without it the
-// new entry is dropped. Entries for a disabled ring or for unmapped memory are dropped and counted.
-// A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths can.
-// WPTR_OVERFLOW_CLEAR clears the overflow bit. A move of the read pointer clears it, too: without
-// full access a VF's driver cannot write WPTR_OVERFLOW_CLEAR and would read the whole ring at every
-// interrupt. All calls are made with the VF's lock held.
+// A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; a full ring with
+// overflow disabled drops the new entry. Entries for a disabled ring or for unmapped memory are
+// dropped and counted. A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths
+// can. A write of WPTR_OVERFLOW_CLEAR or of the read pointer clears RB_OVERFLOW. The read pointer
+// clears the bit because a VF's driver without full access cannot write WPTR_OVERFLOW_CLEAR, and
+// would read the whole ring at every interrupt. All calls are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace vgpu::softgpu::ih {
 
-/// Rings 0 to 2. Blocks raise into the main ring; drivers may set up the other two.
+/// Rings 0 to 2. Blocks raise into Main (ring 0); drivers may set up the other two.
 enum class Ring : std::uint8_t { Main, First, Second };
 
 /// Entry layout, registers and doorbells: Linux 6.12, amdgpu/vega10_ih.c.
@@ -36,8 +36,8 @@ public:
     /// Statistics only: an interrupt that was dropped is gone.
     struct State {
         std::uint64_t raised = 0;            ///< entries written
-        std::uint64_t dropped_disabled = 0;  ///< ring off or too small
-        std::uint64_t dropped_full = 0;      ///< no room and overflow disabled
+        std::uint64_t dropped_disabled = 0;  ///< entries for a ring that is off or too small
+        std::uint64_t dropped_full = 0;      ///< entries for a full ring without overflow
         std::uint64_t overwritten = 0;       ///< old entries lost by overflow
         /// Entries, and write-backs of the write pointer, to memory that cannot be reached.
         std::uint64_t dropped_memory = 0;
@@ -48,16 +48,16 @@ public:
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 
-    /// Fills in the time stamp and, if the entry has a VMID other than 0 and no PASID, the PASID of
-    /// IH_VMID_0_LUT. Never fails: an entry that cannot be delivered is counted in State and
-    /// dropped, as on hardware.
+    /// Fills in the time stamp and, if the entry has a VMID other than 0 and no PASID, the VMID's
+    /// PASID of IH_VMID_0_LUT. Never fails: an entry that cannot be delivered is counted in State
+    /// and dropped, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
     /// Writes IH_RB_CNTL of ring 0..2 (others: ignored) for PSP's PROG_REG, which VFs' drivers use.
     void program_control(unsigned ring, std::uint32_t value);
 
-    /// Takes a read-pointer doorbell: true if `index` belongs to an enabled IH doorbell. `value` is
-    /// the new read pointer in bytes. Works also while the VF is off the engine.
+    /// Handles a read-pointer doorbell; false if `index` is no enabled IH doorbell. `value` is the
+    /// new read pointer in bytes. The VF may be off the engine.
     bool doorbell(DoorbellIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }

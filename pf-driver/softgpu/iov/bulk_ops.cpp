@@ -13,15 +13,15 @@ namespace {
 
 /// Bytes of one piece of device VRAM; stop() is checked between pieces.
 constexpr std::uint64_t kPieceBytes = 4ull << 20;
-/// Size of the bounce buffer for memory that need not be contiguous, and so of a piece that goes
-/// through the buffer; it fits the CPU's cache.
+/// Size of the bounce buffer, and so of a piece that goes through the buffer. The buffer fits the
+/// CPU's cache.
 constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
 
 /// One row per operation.
 struct BulkOps::Row {
-    /// The owner whose VRAM or state the operation may name.
+    /// The owner of the VRAM or state that a request of this operation may name.
     enum Scope : std::uint8_t { Device, Vf, Both };
 
     vgpu_hw_op opcode;
@@ -42,8 +42,8 @@ const BulkOps::Row BulkOps::kRows[] = {
 BulkOps::BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfControls vfs)
     : vram_(vram), bus_(bus), vfs_(std::move(vfs)) {}
 
-/// The status is BUSY before this returns: a PF that polls right after its write must not see the
-/// DONE of the last operation.
+/// Sets the status to BUSY before it returns: a PF that polls right after its write must not see
+/// the DONE of the last operation.
 void BulkOps::start(const Request& request) {
     {
         const std::scoped_lock lock(mutex_);
@@ -103,9 +103,9 @@ Result<> BulkOps::execute(const Request& request) {
 
 Result<> BulkOps::check(const Request& request, const Row& row) const {
     if (raw(request.vf) > vfs_.count()) return fail(ENODEV, "there is no such VF");
-    if (row.scope == Row::Vf && request.vf == kPf) return fail(EINVAL, "it needs a VF number");
+    if (row.scope == Row::Vf && request.vf == kPf) return fail(EINVAL, "the operation needs a VF");
     if (row.scope == Row::Device && request.vf != kPf)
-        return fail(EINVAL, "it is for device VRAM; name no VF");
+        return fail(EINVAL, "the operation is for device VRAM; name no VF");
     return {};
 }
 
@@ -123,7 +123,7 @@ Result<> BulkOps::in_pieces(std::uint64_t size, std::uint64_t piece_bytes, Piece
 Result<> BulkOps::write(const Request& request, std::uint64_t at, std::span<const std::byte> data) {
     const std::uint64_t offset = request.destination + at;
     if (!vfs_[request.vf].write_vram(VfOffset{offset}, data))
-        return fail(ERANGE, fmt::format("VRAM offset {:#x} is outside", offset));
+        return fail(ERANGE, fmt::format("offset {:#x} is outside the VF's VRAM", offset));
     return {};
 }
 
@@ -144,8 +144,8 @@ Result<> BulkOps::dma_out(const Request& request) {
         request.size, kBufferBytes, [&](std::uint64_t at, std::uint64_t count) -> Result<> {
             const auto part = std::span(buffer).first(count);
             if (!vfs_[request.vf].read_vram(VfOffset{request.source + at}, part))
-                return fail(ERANGE,
-                            fmt::format("VRAM offset {:#x} is outside", request.source + at));
+                return fail(ERANGE, fmt::format("offset {:#x} is outside the VF's VRAM",
+                                                request.source + at));
             if (!bus_.write(Iova{request.destination + at}, part))
                 return fail(EFAULT, "the bus memory is not mapped for writing");
             return {};
@@ -188,7 +188,7 @@ Result<> BulkOps::save_state(const Request& request) {
     return {};
 }
 
-/// Reads the whole stream before it is applied, because the PF may change its memory meanwhile.
+/// Reads the whole stream before the VF loads it, because the PF may change its memory meanwhile.
 Result<> BulkOps::load_state(const Request& request) {
     if (request.size > kMaxStateBytes) return fail(E2BIG, "no state is that large");
     std::vector<std::byte> stream(request.size);

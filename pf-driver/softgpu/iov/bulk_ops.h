@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h): DMA, scrub, verify, save and load of a
-// VF's state. The PF starts an operation by a register write and polls OP_STATUS. The op thread
-// executes it, because moving VRAM takes longer than a register access may. Only one operation runs
-// at a time; a start during another operation is refused and logged.
+// BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h). These are DMA, scrub, verify, and save
+// and load of a VF's state. The PF starts an operation by a register write and polls OP_STATUS. The
+// op thread executes the operation, because moving VRAM takes longer than a register access may.
+// Only one operation runs at a time; a start during another operation is dropped and logged.
 //
-// All ranges are checked: those of SCRUB and VERIFY of device VRAM before the first byte is
-// touched, those in a VF's VRAM piece by piece, so that the operation ends at the first piece
-// outside. stop() ends an operation on VRAM after the current piece; other operations run to their
-// end.
+// All ranges are checked. SCRUB and VERIFY of device VRAM check their range before they touch the
+// first byte. Operations on a VF's VRAM check piece by piece, and end at the first piece outside.
+// stop() ends an operation on VRAM after the current piece; other operations run to their end.
 //
-// start(), status(), size(): io thread. run(): op thread. stop(): any thread.
+// The io thread calls start(), status() and size(). The op thread calls run(). Any thread may call
+// stop().
 #pragma once
 
 #include <atomic>
@@ -32,9 +32,9 @@ public:
     struct Request {
         std::uint32_t opcode = VGPU_OP_NONE;
         VfId vf = kPf;  ///< the owner of the VRAM or state; kPf: device VRAM
-        /// Source, destination and size are in bytes. Addresses are offsets into the VRAM that `vf`
-        /// names. The bus side of DMA_IN, DMA_OUT, SAVE_STATE and LOAD_STATE is an address in the
-        /// PF's memory.
+        /// Source, destination and size are in bytes. A VRAM address is an offset into the VRAM
+        /// that `vf` names. The bus side of DMA_IN, DMA_OUT, SAVE_STATE and LOAD_STATE is an
+        /// address in the PF's memory.
         std::uint64_t source = 0;
         std::uint64_t destination = 0;
         std::uint64_t size = 0;
@@ -46,8 +46,8 @@ public:
     /// `bus` is the PF's memory.
     BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfControls vfs);
 
-    /// Returns at once; status() is BUSY then. If another operation is busy, the new one is
-    /// dropped, which only the log reports: a PF polls status() before it starts the next
+    /// Returns at once; status() is BUSY then. If another operation is busy, the new operation is
+    /// dropped, which only the log reports. So a PF polls status() before it starts the next
     /// operation.
     void start(const Request& request);
     [[nodiscard]] vgpu_hw_op_status status() const { return status_.load(); }
@@ -58,11 +58,11 @@ public:
     void run();
     /// Ends run() permanently. An operation that is cut short ends REFUSED.
     void stop();
-    /// Executes the waiting operation, if any. run() loops over it; tests call it directly.
+    /// Executes the waiting operation, if any. run() calls this in a loop; tests call it directly.
     void run_pending();
 
 private:
-    /// One row per opcode; see bulk_ops.cpp.
+    /// One row per opcode (bulk_ops.cpp).
     struct Row;
     static const Row kRows[];
 
@@ -76,10 +76,10 @@ private:
     /// possible.
     Result<> scrub_vram(const Request& request);
     Result<> scrub_state(const Request& request);
-    /// EIO if a byte is not zero. The PF checks a scrub this way before it reuses the slice.
+    /// EIO if a byte is not zero. With this the PF checks a scrub before it reuses the VRAM.
     Result<> verify_zero(const Request& request);
-    /// ENOSPC, with size() set to the required size, if the PF's buffer is too small. So the PF can
-    /// ask for the size first, with a size of 0.
+    /// ENOSPC, with size() set to the required size, if the PF's buffer is too small. So a PF
+    /// learns the size from an operation with a size of 0.
     Result<> save_state(const Request& request);
     Result<> load_state(const Request& request);
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kNothingRung = ~0ull;
 constexpr std::uint32_t kNothingRungHalf = ~0u;
 constexpr std::size_t kPageQwords = DOORBELL_PAGE_BYTES / sizeof(std::uint64_t);
-/// Pages of the kernel driver's own rings, always scanned.
+/// Pages of the doorbells of the guest's kernel; every scan includes these pages.
 constexpr std::size_t kKernelPages =
     DOORBELL_PROCESS_FIRST * sizeof(std::uint32_t) / DOORBELL_PAGE_BYTES;
 
@@ -59,7 +59,8 @@ Result<> Doorbells::renew() {
     return {};
 }
 
-/// Returns no ring for other sizes and for misaligned writes, which no driver sends.
+/// The ring that a BAR write makes. None for a write that is misaligned or has neither 4 nor 8
+/// bytes, which no driver sends.
 std::optional<DoorbellRing> Doorbells::ring_of(std::uint64_t offset,
                                                std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
@@ -83,8 +84,8 @@ void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     latched_.read(offset, out);
 }
 
-/// Calls the listener only for the first ring since step() took all rings, however fast an engine
-/// rings.
+/// Calls the listener only for the first ring since step() took all rings, so that a fast engine
+/// causes few calls.
 void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     {
         const std::scoped_lock lock(posted_mutex_);
@@ -155,8 +156,8 @@ void Doorbells::deactivate() {
     is_active_ = false;
 }
 
-/// After a scan that reached the bound, the next scan begins at the following page, so that no page
-/// can keep others waiting.
+/// After a scan that took kMaxRings rings, the next scan begins at the page after the last page
+/// that this scan visited. So a page with many rings does not keep other pages waiting.
 void Doorbells::scan(Scan how) {
     if (bar_.empty()) return;
     const bool is_thorough = how == Scan::Thorough || is_cut_short_;
@@ -171,9 +172,9 @@ void Doorbells::scan(Scan how) {
     next_page_ = page;
 }
 
-/// Most cells are empty: the plain load keeps their cache lines shared, and only a cell that was
-/// rung costs an exchange. The exchange also takes a ring that arrives between load and exchange,
-/// so none is lost.
+/// Most cells are empty: the plain load keeps their cache lines shared, and only a cell with a ring
+/// costs an exchange. The exchange also takes a ring that arrives between load and exchange, so no
+/// ring is lost.
 void Doorbells::scan_page(std::size_t page, std::size_t& left) {
     for (std::size_t i = 0; i < kPageQwords && left != 0; ++i) {
         const std::size_t qword = page * kPageQwords + i;

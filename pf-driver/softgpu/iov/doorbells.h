@@ -3,16 +3,16 @@
 // Doorbells: the doorbell BAR (BAR2) of one VF. In this file a ring is one write of a doorbell, not
 // a ring buffer. While the VF is on the engine, a ring goes straight to the listener. While the VF
 // is off, RingLatch keeps the rings, and activate() replays them. Read pointer doorbells of the IH
-// are never latched: they take effect at once. A ring is dropped and counted if the gate is shut or
-// the PF did not enable its page.
+// are never latched, because they take effect at once. A ring is dropped and counted if the gate is
+// shut or if the PF did not enable the page of the doorbell.
 //
 // There are two modes. In Trap mode each ring is a BAR write. In Poll mode the BAR is a memfd that
-// the client maps, and scan() takes the rings from its enabled pages. All ones marks an empty cell
-// of a page, any other value is a ring, and scan() takes a ring with one atomic exchange, so no
-// ring is seen twice, and none is lost unless a later ring of its cell overwrites it. A 32-bit ring
-// leaves the other half of its cell all ones. A ring of all ones is lost in this mode, but no
-// pointer has that value. A client's mapping cannot be revoked: after renew() the former client
-// keeps the old memfd, which nothing reads any more.
+// the client maps, and scan() takes the rings from the enabled pages. A page has cells of 64 bits.
+// All ones marks an empty cell, and any other value is a ring. scan() takes a ring with one atomic
+// exchange, so no ring is seen twice, and none is lost unless a later ring of its cell overwrites
+// it. A 32-bit ring leaves the other half of its cell all ones. A ring of all ones is lost in this
+// mode, but no pointer has that value. A client's mapping cannot be revoked: after renew() the
+// former client keeps the old memfd, which nothing reads any more.
 //
 // The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
 // threads that may or may not hold the VF's lock. post() keeps such rings until step(), so a wave
@@ -52,8 +52,8 @@ public:
     /// A ring of an active VF, or a ring that activate() replays. A doorbell without a listening
     /// queue is ignored.
     virtual void deliver(const DoorbellRing& ring) = 0;
-    /// Called when an inactive VF has latched a ring in an empty latch, or when an engine has rung
-    /// for the first time since step() took all rings. Any thread, with or without the VF's lock.
+    /// Called when the first ring enters the empty latch of an inactive VF, or when an engine posts
+    /// the first ring since step() took all rings. Any thread, with or without the VF's lock.
     virtual void work_arrived() = 0;
 };
 
@@ -95,8 +95,8 @@ public:
     /// A BAR2 write by the VF's own engines, with the rules of write(). Any thread, with any lock
     /// held.
     void post(std::uint64_t offset, std::span<const std::byte> data);
-    /// Takes the rings that engines posted, as if they had been written to the BAR; at most
-    /// kMaxRings doorbells.
+    /// Takes the rings that engines posted to at most kMaxRings doorbells, as if the client had
+    /// written them to the BAR.
     StepResult step() override;
     /// True if posted rings wait. Any thread.
     [[nodiscard]] bool has_work() override { return has_posted_.load(); }
@@ -104,14 +104,14 @@ public:
 
     /// The VF enters the engine: replays the latched rings, lowest doorbell first.
     void activate();
-    /// The VF leaves the engine: rings are latched from here on.
+    /// The VF leaves the engine: rings are latched from now on.
     void deactivate();
     [[nodiscard]] bool has_latched() const { return !latched_.is_empty(); }
 
-    /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page, `Hot` only at
-    /// those of the guest's kernel and those rung since the last reset. Takes at most kMaxRings per
-    /// call, so that a client that rings without end does not keep the VF lock. The next scan
-    /// takes the rest.
+    /// Poll mode: takes rings from the pages. `Thorough` looks at every enabled page. `Hot` looks
+    /// at the pages of the guest's kernel and at pages that were rung since the last reset. Takes
+    /// at most kMaxRings rings per call, so that a client that rings without end does not keep the
+    /// VF lock. The next scan takes the rest.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
     static constexpr std::size_t kMaxRings = 1024;

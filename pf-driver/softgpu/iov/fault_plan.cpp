@@ -15,7 +15,7 @@ struct PointRow {
     std::string_view name;
     bool can_be_late;
     bool can_be_wrong;
-    bool is_lasting;  ///< true if it lasts until clear(); PF only
+    bool is_lasting;  ///< true if the fault lasts until clear(); PF only
 };
 
 /// Indexed by FaultPoint.
@@ -63,8 +63,8 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     return {};
 }
 
-/// The relaxed load avoids the mutex if there is no plan. A row that is being added may miss
-/// this one event, never the next.
+/// The relaxed load avoids the mutex if there is no plan. A row that another thread adds meanwhile
+/// may miss this event, but not the next.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;
     const std::scoped_lock lock(mutex_);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// FaultPlan: failures of the device that a test requests. They exist because a device that always
-// stops in time cannot show how software handles a hang. A row says: the next `count` times that
-// `vf` reaches `point`, `effect` happens. Rows come through the control socket; each fault that
+// FaultPlan: failures of the device that a test requests, because a device that always stops in
+// time cannot show how software handles a hang. A row of the plan makes `effect` happen the next
+// `count` times that `vf` reaches `point`. Rows come through the control socket. Each fault that
 // happens is logged with the word "injected". Without rows the only cost is a load of one atomic.
 //
-//   Idle Save Load Run   a world switch step. Lost: it never completes, until a reset. Late: it
-//                        completes after `delay`. Wrong: its command ends ABORTED and the VF is
-//                        stalled until a reset
+//   Idle Save Load Run   a world switch step. Lost: the step does not complete before a reset.
+//                        Late: the step completes after `delay`. Wrong: the command ends ABORTED,
+//                        and the VF is stalled until a reset
 //   Sdma                 Lost: the VF's copy engines stop making progress and cannot idle
 //   Interrupt            Lost: one interrupt of the function `vf` (0: the PF) is not delivered
 //   Flr                  Lost: an FLR that the PF ordered does not happen; only another FLR or a
@@ -16,7 +16,7 @@
 //                        reads give all ones until the plan is cleared; then the PF is as after a
 //                        function reset
 //
-// Any thread.
+// Any thread may call all functions.
 #pragma once
 
 #include <atomic>
@@ -57,8 +57,8 @@ public:
     [[nodiscard]] Result<> add(const PlannedFault& fault);
     /// The planned fault that happens now, if any; counts the row down and logs the fault.
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
-    /// True if a row of this VF and point exists; does not count it down. For Device, which lasts
-    /// until clear().
+    /// True if a row of this VF and point exists; does not count the row down. For Device, which
+    /// lasts until clear().
     [[nodiscard]] bool holds(VfId vf, FaultPoint point);
     /// Removes all rows, so holds() is false. A step that is already lost stays lost until a reset.
     void clear();

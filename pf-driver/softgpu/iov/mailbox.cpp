@@ -49,7 +49,7 @@ void Mailbox::vf_send() {
     hooks_.message_for_pf();
 }
 
-/// This is also the normal end of a message: the driver clears TRN_VALID once it has seen TRN_ACK.
+/// Every message ends this way: the driver clears TRN_VALID once it has seen TRN_ACK.
 void Mailbox::vf_withdraw() {
     set_control(state_.control & ~(kTrnValid | kTrnAck));
     hooks_.withdrawn_for_pf();
@@ -65,6 +65,7 @@ void Mailbox::vf_acknowledge() {
 }
 
 std::uint32_t Mailbox::pf_read(RegisterIndex index) const {
+    registers_.check_lock();
     const std::uint32_t offset = raw(index) - kFirst;
     if (offset < MAILBOX_DWORDS) return state_.staged[offset];
     if (offset < 2 * MAILBOX_DWORDS) return state_.to_pf[offset - MAILBOX_DWORDS];
@@ -78,6 +79,7 @@ std::uint32_t Mailbox::pf_read(RegisterIndex index) const {
 }
 
 void Mailbox::pf_write(RegisterIndex index, std::uint32_t value) {
+    registers_.check_lock();
     const std::uint32_t offset = raw(index) - kFirst;
     if (offset < MAILBOX_DWORDS) state_.staged[offset] = value;
     if (index == kIntCntl) state_.pf_int_cntl = value;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Mailbox: the device's half of one VF's mailbox. It carries four dwords each way, the valid and
-// ack bits, and the interrupts. It never answers a request itself: without a PF driver, requests
-// stay unanswered. The VF uses the VF's MAILBOX_* registers. The PF sees the same mailbox mirrored
-// (the PF's TRN is the VF's RCV) in its own MAILBOX_* registers, after it has selected the VF with
-// MAILBOX_INDEX.
+// ack bits, and the interrupts. The device never answers a request itself: without a PF driver,
+// requests stay unanswered. The VF uses its own MAILBOX_* registers. After the PF has selected the
+// VF with MAILBOX_INDEX, the MAILBOX_* registers of the PF show the same mailbox mirrored: the PF's
+// TRN is the VF's RCV.
 //
 //   VF: TRN_VALID 0 -> 1    the device copies the VF's four dwords and interrupts the PF
 //   PF: RCV_ACK             the VF's TRN_ACK is set; interrupt 138 to the VF if enabled
@@ -31,16 +31,16 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Dword 0 is the request or event (hw/mailbox.def), the others its arguments. The device does not
-/// interpret them.
+/// Dword 0 is the request or event (hw/mailbox.def); dwords 1 to 3 are its arguments. The device
+/// does not interpret the dwords.
 using Message = std::array<std::uint32_t, MAILBOX_DWORDS>;
 
 class Mailbox {
 public:
-    /// Called with the VF lock held, so they may take only leaf locks.
+    /// Called with the VF lock held, so a hook may take only leaf locks.
     struct Hooks {
         std::function<void()> message_for_pf;      ///< sets the VF's HVVM_MBOX_VALID
-        std::function<void()> withdrawn_for_pf;    ///< clears that bit, no interrupt
+        std::function<void()> withdrawn_for_pf;    ///< clears the VF's HVVM_MBOX_VALID
         std::function<void()> acknowledged_by_vf;  ///< sets the VF's HVVM_MBOX_ACK
         /// Puts a vector of the BIF client into the VF's IH ring (Linux 6.12, amdgpu/mxgpu_ai.c).
         std::function<void(ih_source)> interrupt_vf;
@@ -49,7 +49,7 @@ public:
     struct State {
         Message to_pf{};            ///< copied when the VF set TRN_VALID
         Message staged{};           ///< written by the PF, not yet sent
-        std::uint32_t control = 0;  ///< MAILBOX_CONTROL as the VF reads it; its register has a copy
+        std::uint32_t control = 0;  ///< MAILBOX_CONTROL as the VF reads it; the register has a copy
         std::uint32_t pf_has_ack = 0;  ///< 1 if the VF acknowledged the PF's last message
         /// The PF's MAILBOX_INT_CNTL. It is only stored: the capability (Vsec) enables the PF's
         /// interrupts.
@@ -75,7 +75,7 @@ public:
     void reset();  ///< both directions empty, interrupts off
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// Call after the register bank's load(); makes its MAILBOX_CONTROL consistent again.
+    /// Call after load() of the register bank; writes the bank's MAILBOX_CONTROL again.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:

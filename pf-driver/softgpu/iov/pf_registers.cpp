@@ -17,7 +17,7 @@ constexpr RegisterIndex reg(hw_reg number) {
     return RegisterIndex{static_cast<std::uint32_t>(number)};
 }
 
-/// A register of one function's bank.
+/// The register of the VF's bank that corresponds to `first` in bank 0.
 constexpr RegisterIndex bank_reg(VfId vf, hw_reg first) {
     return RegisterIndex{static_cast<std::uint32_t>(first) + raw(vf) * HW_VGPU_BANK_STRIDE};
 }
@@ -90,9 +90,9 @@ void PfRegisters::write_constants() {
         HW_PREP(VGPU_SWITCH_MODE, TRUE_COPY, spec_.switch_mode == SwitchMode::TrueCopy ? 1 : 0));
 }
 
-void PfRegisters::on_write(hw_reg first, std::function<void(std::uint32_t)> write) {
+void PfRegisters::on_write(hw_reg number, std::function<void(std::uint32_t)> write) {
     registers_.claim(
-        reg(first), 1, {},
+        reg(number), 1, {},
         [call = std::move(write)](RegisterIndex, std::uint32_t value) { call(value); });
 }
 
@@ -177,7 +177,7 @@ VfId PfRegisters::selected_vf() const {
     return number <= vfs_.count() ? VfId{static_cast<std::uint8_t>(number)} : kPf;
 }
 
-/// Makes one closure per VF and register; an access then is one table look-up.
+/// Makes one closure per VF and register, so that an access costs one table look-up.
 void PfRegisters::claim_banks() {
     for (std::uint32_t number = 1; number <= vfs_.count(); ++number) {
         const VfId vf{static_cast<std::uint8_t>(number)};
@@ -197,7 +197,7 @@ void PfRegisters::claim_banks() {
     }
 }
 
-/// A refused table loses its VALID bit, which is how the PF learns about it.
+/// A refused table loses its VALID bit, which tells the PF that the table was refused.
 void PfRegisters::commit_table(VfId vf, std::uint32_t high) {
     const std::uint32_t low = bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
     const std::uint64_t root = join(low, high);

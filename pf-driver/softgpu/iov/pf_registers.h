@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
-// mailboxes. It turns register accesses into calls: accesses to VF banks go to VfControls,
-// operations to BulkOps, the run log to RunLog. Its only state is in the registers.
+// mailboxes. It turns register accesses into calls to VfControls (banks of the VFs), BulkOps
+// (operations) and RunLog. Its only state is in the registers.
 //
-// Built once over the PF's RegisterFile. Everything runs on the io thread, without a lock of the
-// PF; a VfControl takes its VF's lock.
+// Built once over the PF's RegisterFile. Everything runs on the io thread. There is no lock of the
+// PF; a VfControl takes the lock of its VF.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ private:
     void claim_log();
     void claim_mailbox();
     void claim_banks();
-    /// Claims one register whose reads are plain storage.
-    void on_write(hw_reg first, std::function<void(std::uint32_t)> write);
+    /// Claims the writes of one register; its reads give the stored value.
+    void on_write(hw_reg number, std::function<void(std::uint32_t)> write);
 
     void start_operation(std::uint32_t command);
     /// A read of VGPU_TIME_NS_LO latches the high half. So two accesses, low half first, read one
@@ -74,9 +74,10 @@ private:
     void write_reset(VfId vf, std::uint32_t value);
     template <auto Set> void write_setting(VfId vf, std::uint32_t value);
     template <auto Get> std::uint32_t read_live(VfId vf, std::uint32_t stored);
-    /// A 64-bit counter: a read of the low half latches the high half, as for the time.
+    /// A 64-bit counter: a read of the low half latches the high half, as latch_time() does.
     template <auto Member, hw_reg High> std::uint32_t read_wide(VfId vf, std::uint32_t stored);
-    /// A 32-bit counter: the low half of the count; a PF takes differences.
+    /// A 32-bit counter: the low half of the count. A PF computes differences, so wraps do not
+    /// matter.
     template <auto Member> std::uint32_t read_counter(VfId vf, std::uint32_t stored);
 
     [[nodiscard]] std::uint32_t bank(VfId vf, hw_reg first) const;

@@ -43,24 +43,24 @@ void RingLatch::latch(const DoorbellRing& ring) {
 }
 
 void RingLatch::deliver(std::size_t page, std::size_t dword,
-                        const std::function<void(const DoorbellRing&)>& ring) const {
+                        const std::function<void(const DoorbellRing&)>& sink) const {
     const Page& from = *pages_[page];
     const bool is_wide = from.is_wide[dword];
     DoorbellRing out{DoorbellIndex{static_cast<std::uint32_t>(page * kPageDwords + dword)},
                      get(from.largest, dword, is_wide),
                      is_wide ? DoorbellRing::Width::Qword : DoorbellRing::Width::Dword};
     const std::uint64_t latest = get(from.latest, dword, is_wide);
-    if (out.value != latest) ring(out);
+    if (out.value != latest) sink(out);
     out.value = latest;
-    ring(out);
+    sink(out);
 }
 
-void RingLatch::take(std::size_t max, const std::function<void(const DoorbellRing&)>& ring) {
+void RingLatch::take(std::size_t max, const std::function<void(const DoorbellRing&)>& sink) {
     while (count_ != 0 && max != 0) {
         auto& page = pages_[next_page_];
         for (std::size_t i = 0; page && i < kPageDwords && max != 0; ++i) {
             if (!page->is_kept[i]) continue;
-            deliver(next_page_, i, ring);
+            deliver(next_page_, i, sink);
             page->is_kept[i] = false;
             --count_;
             --max;
@@ -71,10 +71,10 @@ void RingLatch::take(std::size_t max, const std::function<void(const DoorbellRin
     if (count_ == 0) next_page_ = 0;
 }
 
-void RingLatch::for_each(const std::function<void(const DoorbellRing&)>& ring) const {
+void RingLatch::for_each(const std::function<void(const DoorbellRing&)>& sink) const {
     for (std::size_t page = 0; page < pages_.size(); ++page)
         for (std::size_t i = 0; pages_[page] && i < kPageDwords; ++i)
-            if (pages_[page]->is_kept[i]) deliver(page, i, ring);
+            if (pages_[page]->is_kept[i]) deliver(page, i, sink);
 }
 
 void RingLatch::read(std::uint64_t offset, std::span<std::byte> out) const {

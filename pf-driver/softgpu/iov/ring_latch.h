@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RingLatch: keeps doorbell rings until they are taken. Write pointers are absolute, so the latest
-// ring of a doorbell suffices (Linux 6.12, amdgpu/gfx_v9_0.c: WDOORBELL64 of the ring's wptr), with
-// one exception: several producers of an AQL queue ring in any order, and a smaller index may come
-// last. So the latch keeps the largest value of a doorbell as well and returns it first.
+// RingLatch: keeps the rings of doorbells until the owner takes them. In this file a ring is one
+// write of a doorbell, not a ring buffer. Write pointers are absolute, so the latest ring of a
+// doorbell suffices (Linux 6.12, amdgpu/gfx_v9_0.c, WDOORBELL64). There is one exception: several
+// producers of an AQL queue ring in any order, and a smaller index may come last. So the latch also
+// keeps the largest value of a doorbell, and hands it out first.
 //
 // The size of the BAR bounds the latch, however often doorbells ring. Not thread safe: the owner
 // has a lock.
@@ -38,10 +39,11 @@ public:
 
     void latch(const DoorbellRing& ring);
     [[nodiscard]] bool is_empty() const { return count_ == 0; }
-    /// Hands out the rings of at most `max` doorbells and forgets them, lowest doorbell first. If
-    /// rings are left, the next call begins at the page after the last one that this call visited.
-    void take(std::size_t max, const std::function<void(const DoorbellRing&)>& ring);
-    void for_each(const std::function<void(const DoorbellRing&)>& ring) const;
+    /// Hands the rings of at most `max` doorbells to `sink`, in ascending order of doorbells, and
+    /// forgets these rings. If rings are left, the next call begins at the page after the last page
+    /// that this call visited.
+    void take(std::size_t max, const std::function<void(const DoorbellRing&)>& sink);
+    void for_each(const std::function<void(const DoorbellRing&)>& sink) const;
     /// The latest values as bytes of the BAR; 0 on a page where no ring waits.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
     void clear();
@@ -57,7 +59,7 @@ private:
     };
 
     void deliver(std::size_t page, std::size_t dword,
-                 const std::function<void(const DoorbellRing&)>& ring) const;
+                 const std::function<void(const DoorbellRing&)>& sink) const;
 
     std::uint64_t count_ = 0;  ///< doorbells with a ring
     std::size_t next_page_ = 0;

@@ -20,8 +20,8 @@ void RunLog::configure(Iova base, std::uint32_t entries) {
     written_ = 0;
 }
 
-/// Writes in three steps, because a reader on another CPU may look at any time: the entry with seq
-/// 0, a fence, then only the number. The number counts up even when the write fails, so that the
+/// Writes the entry with seq 0, then a fence, then only the sequence number, because a reader on
+/// another CPU may look at any time. The number counts up even when a write fails, so that the
 /// reader sees the gap.
 void RunLog::append(vgpu_hw_run_log_entry entry) {
     const std::scoped_lock lock(mutex_);

@@ -4,8 +4,8 @@
 // PF's memory. An entry's sequence number is written last, so the PF never reads half an entry. If
 // the ring's memory is missing, entries are lost and counted, with no other effect.
 //
-// append(): a thread with the action lock of the world switch. configure(), write_pointer(): io
-// thread. lost(): any thread.
+// A thread that holds the action lock of the world switch calls append(). The io thread calls
+// configure() and write_pointer(). Any thread may call lost().
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,14 @@ class RunLog {
 public:
     /// A PF that asks for more entries gets no log. An entry has 64 bytes.
     static constexpr std::uint32_t kMaxEntries = 1u << 20;
-    /// False if the PF has no such memory. Must not block: the threads that switch worlds call it.
+    /// Writes to the PF's memory; false if the PF has no memory at the address. Must not block,
+    /// because the threads that switch worlds call it.
     using WriteMemory = std::function<bool(Iova, std::span<const std::byte>)>;
 
     explicit RunLog(WriteMemory write) : write_(std::move(write)) {}
 
-    /// `entries` is a power of two, or 0 for no log; `base` is 4 KiB aligned. Anything else
-    /// switches the log off. The write pointer starts at 0 again.
+    /// `entries` is a power of two up to kMaxEntries, or 0 for no log; `base` is 4 KiB aligned.
+    /// Other values switch the log off. The write pointer starts at 0 again.
     void configure(Iova base, std::uint32_t entries);
     /// Fills in `seq`: 1 for the first entry since configure(), so that 0 means "never written".
     /// The ring overwrites its oldest entry; a gap in `seq` shows a reader that entries were lost.

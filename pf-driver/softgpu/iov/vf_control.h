@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfControl: the operations of the PF on one VF, and the values of the VF that the PF reads. The
-// PF's registers and bulk operations call it. GpuVf implements it over the VF's blocks; tests fake
-// it.
+// VfControl: the operations of the PF on one VF, and the values of the VF that the PF reads.
+// PfRegisters and BulkOps call a VfControl. GpuVf implements it over the VF's blocks; tests have a
+// fake.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ struct VfStatistics {
 };
 
 /// Pointer: SAVE and LOAD leave the VF's blocks in place. TrueCopy: SAVE turns the blocks into a
-/// stream and poisons them. So tests find state that a block does not save (docs/world-switch.md).
+/// stream and poisons the blocks, so that tests find state that a block does not save
+/// (docs/world-switch.md).
 enum class SwitchMode : std::uint8_t { Pointer, TrueCopy };
 
 /// Called without the VF lock: by the io thread, or by the op thread for bulk operations.
@@ -52,11 +53,12 @@ public:
     /// Replaces the VF's VRAM; after an error the VF has no VRAM. Waits until no engine holds an
     /// old translation.
     [[nodiscard]] virtual Result<> commit_vram(DeviceOffset root, Bytes size) = 0;
-    /// Takes the VF's VRAM away and, if the VF had any, disconnects its client.
+    /// Takes the VF's VRAM away and, if the VF had VRAM, disconnects its client.
     virtual void release_vram() = 0;
 
     // registers of the VF's bank; io thread
-    /// Enables `count` pages of 4 KiB; `first` counts them from the start of BAR2.
+    /// Enables `count` doorbell pages of 4 KiB. `first` is the number of the first page; page 0
+    /// begins at the start of BAR2.
     virtual void set_doorbell_pages(std::uint32_t first, std::uint32_t count) = 0;
     /// Bit per CU of the device. 0 leaves the VF one CU, because its kernels could never end
     /// without a CU.
@@ -67,10 +69,10 @@ public:
     /// FLR_PENDING, DOORBELL_EN and REGWR_EN stay shut.
     virtual void set_gates(std::uint32_t gates) = 0;
     [[nodiscard]] virtual std::uint32_t gates() const = 0;
-    /// Starts an FLR; reset_flags() shows FLR until it is done. An FLR that a planned fault loses
-    /// is never done.
+    /// Starts an FLR; reset_flags() shows FLR until the reset is done. An FLR that a planned fault
+    /// loses is never done.
     virtual void request_flr() = 0;
-    /// The PF has seen that a client reset the VF: clears FLR_PENDING.
+    /// Clears FLR_PENDING: the PF has seen that a client reset the VF.
     virtual void acknowledge_flr() = 0;
     [[nodiscard]] virtual std::uint32_t reset_flags() const = 0;  ///< VGPU_RESET
     [[nodiscard]] virtual std::uint32_t status() = 0;             ///< VGPU_STATUS
@@ -80,7 +82,8 @@ public:
     virtual void mailbox_write(RegisterIndex index, std::uint32_t value) = 0;
 
     // bulk operations; op thread
-    /// False if a byte is beyond the VF's VRAM; such bytes read all ones.
+    /// read_vram() and write_vram() return false if a byte is beyond the VF's VRAM. Such bytes read
+    /// all ones, and writes to them are dropped.
     [[nodiscard]] virtual bool read_vram(VfOffset offset, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_vram(VfOffset offset, std::span<const std::byte> data) = 0;
     /// Takes the VF off the engine and returns it to the state after power-on, for a new owner.

@@ -68,8 +68,7 @@ void Vsec::write(std::uint32_t offset, std::span<const std::byte> data) {
     }
 }
 
-/// Takes one view of the world switch for the whole dword, so that function and status belong
-/// together.
+/// Takes one view of the world switch for the whole dword, so that function and state fit together.
 std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
     if (offset >= GPUIOV_VSEC_LENGTH) return 0;
     const std::uint32_t stored = storage_[offset / kDwordBytes];
@@ -160,7 +159,7 @@ void Vsec::mailbox_valid(VfId vf) {
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
 }
 
-/// INTR_STATUS keeps its bit; the PF then finds an empty mask, which is harmless.
+/// INTR_STATUS keeps HVVM_MBOX_VALID. A PF that then finds no bit in HVVM_MBOX1 has nothing to do.
 void Vsec::mailbox_withdrawn(VfId vf) {
     mailbox_.fetch_and(~valid_bit(vf));
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Vsec: the GPU-IOV capability of the PF (hw/gpuiov.h) behind its 8-byte header: interrupt enable
-// and status, the HVVM mailbox bits, framebuffer slices, and the GFX scheduler block, whose command
-// dword goes to the WorldSwitch. Bytes that only software uses are plain storage.
+// Vsec: the registers of the PF's GPU-IOV capability (hw/gpuiov.h) after its 8-byte header. They
+// are interrupt enable and status, the HVVM mailbox bits, framebuffer slices, and the GFX scheduler
+// block, whose command dword goes to the WorldSwitch. Bytes that only software uses are plain
+// storage.
 //
-// An interrupt sets a bit in INTR_STATUS, which stays until the PF writes 1. If INTR_ENABLE has the
-// bit, the bit's MSI-X vector is raised; the same happens when the PF enables a pending bit.
-// HVVM_MBOX1 holds two bits per VF: VALID (the VF's message waits; cleared when the PF acknowledges
-// it or the VF withdraws it) and ACK (the VF has taken the PF's message; the PF writes 1 to clear).
+// An interrupt sets a bit in INTR_STATUS, which stays set until the PF writes 1 to it. If
+// INTR_ENABLE has the bit, the bit's MSI-X vector is raised; the same happens when the PF enables a
+// bit that is set already.
+// HVVM_MBOX1 holds two bits per VF. VALID is set while a message of the VF waits: until the PF
+// acknowledges or the VF withdraws the message. ACK is set when the VF has taken the PF's message;
+// the PF writes 1 to clear it.
 //
 // Masks with one bit per VF start with VF1 = bit 0, like GPUIOV_FCN_VF.
 //
-// interrupt() and the mailbox calls: any thread, any lock held (leaf). All else: io thread.
+// Any thread may call interrupt() and the mailbox functions, with any lock held. The io thread
+// makes all other calls.
 #pragma once
 
 #include <array>
@@ -33,7 +37,7 @@ constexpr std::uint32_t vf_bit(VfId vf) {
 }
 
 /// Offsets and commands are those of AMD's host driver (amd/MxGPU-Virtualization, libgv
-/// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks as "ours".
+/// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks "vgpu only".
 class Vsec {
 public:
     /// Called on the io thread without any lock, except raise.
@@ -43,7 +47,7 @@ public:
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
         std::function<void()> reset_device;       ///< GPUIOV_RESET_DEVICE was written
-        std::function<bool()> is_resetting;       ///< RESET_CONTROL shows it
+        std::function<bool()> is_resetting;       ///< the value that RESET_CONTROL shows
     };
 
     Vsec(Bytes vram, WorldSwitch& scheduler, Hooks hooks);
@@ -64,8 +68,8 @@ public:
     void mailbox_withdrawn(VfId vf);     ///< the PF acknowledged the message, or the VF withdrew it
     void mailbox_acknowledged(VfId vf);  ///< also raises HVVM_MBOX_ACK
 
-    /// Called when the PF's client leaves or resets the PF: no driver listens any more. Pending
-    /// bits stay pending.
+    /// Called when the PF's client leaves or resets the PF, because no driver listens any more.
+    /// Bits of INTR_STATUS stay set.
     void disable_interrupts() { enable_ = 0; }
 
 private:
@@ -79,7 +83,7 @@ private:
     const Bytes vram_;
     WorldSwitch& scheduler_;
     Hooks hooks_;
-    /// Bytes without behaviour; the others are computed at each read.
+    /// Values of the bytes without behaviour; read_dword() computes all other bytes.
     std::array<std::uint32_t, kDwords> storage_{};  // io thread
     std::atomic<std::uint32_t> status_{0};
     std::atomic<std::uint32_t> enable_{0};

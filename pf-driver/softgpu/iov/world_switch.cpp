@@ -106,7 +106,7 @@ const WorldSwitch::Cell& WorldSwitch::cell(SwitchState state, SwitchEvent event)
             for (const E command : {E::Load, E::Init, E::Run, E::Idle, E::Save, E::Clear})
                 table[s][at(command)] = {from, nullptr, true};
             table[s][at(E::QuantumEnd)] = {from, nullptr};
-            table[s][at(E::Reset)] = {S::Empty, &W::drop};
+            table[s][at(E::Reset)] = {S::Empty, &W::abort_for_reset};
         }
         for (const Row& row : kRows) table[at(row.from)][at(row.event)] = row.cell;
         return table;
@@ -153,7 +153,7 @@ void WorldSwitch::enter_loading() {
 }
 
 void WorldSwitch::exit_loading() {
-    timed([this] {
+    measure_switching([this] {
         if (current().event == E::Init) port_.clear(function_);
         port_.load(function_);
     });
@@ -161,24 +161,24 @@ void WorldSwitch::exit_loading() {
 
 /// RUN of the function that already runs ends its time slice and begins a new quantum.
 void WorldSwitch::exit_starting() {
-    end_run(VGPU_RUN_END_COMMAND);
-    timed([this] { open_run_ = port_.run(function_); });
+    park_and_record(VGPU_RUN_END_COMMAND);
+    measure_switching([this] { open_run_ = port_.run(function_); });
 }
 
 void WorldSwitch::exit_idling() {
-    end_run(command_reason());
+    park_and_record(idle_reason());
 }
 
 void WorldSwitch::exit_saving() {
-    timed([this] { port_.save(function_); });
+    measure_switching([this] { port_.save(function_); });
 }
 
 void WorldSwitch::clear_function() {
     port_.clear(current().function);
 }
 
-void WorldSwitch::drop() {
-    if (const auto run = port_.park()) close_run(*run, VGPU_RUN_END_RESET);
+void WorldSwitch::abort_for_reset() {
+    if (const auto run = port_.park()) record_run(*run, VGPU_RUN_END_RESET);
     is_step_open_ = false;
     due_.reset();
     if (is_executing_) finish(GPUIOV_STATUS_ABORTED);
@@ -186,26 +186,28 @@ void WorldSwitch::drop() {
 
 // --- records -------------------------------------------------------------------------------------
 
-template <typename Work> void WorldSwitch::timed(Work work) {
+template <typename Work> void WorldSwitch::measure_switching(Work work) {
     const Nanoseconds before = clock_.now();
     work();
     switching_ += clock_.now() - before;
 }
 
-/// Call before the park: afterwards a VF whose last wave ended during the park would look idle.
-vgpu_hw_run_end WorldSwitch::command_reason() {
+/// The reason why IDLE ends the time slice. Call before the park. After the park, a VF whose final
+/// wave ended during the park would look idle.
+vgpu_hw_run_end WorldSwitch::idle_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
 }
 
-/// Also records a time slice that has ended by itself since the command began: its report would be
-/// dropped once the next time slice begins.
-void WorldSwitch::end_run(vgpu_hw_run_end reason) {
-    if (const auto run = port_.park()) close_run(*run, reason);
+/// Parks the VF and records its time slice. Also records a time slice that has ended by itself
+/// since the command began, because record_run() ignores the report of that time slice once the
+/// next time slice has begun.
+void WorldSwitch::park_and_record(vgpu_hw_run_end reason) {
+    if (const auto run = port_.park()) record_run(*run, reason);
     process_quantum_ends();
 }
 
 /// Quantum end and command may both report a time slice; the first report records it.
-void WorldSwitch::close_run(const cp::RunReport& run, vgpu_hw_run_end reason) {
+void WorldSwitch::record_run(const cp::RunReport& run, vgpu_hw_run_end reason) {
     if (open_run_ != run.time_slice) return;  // recorded already
     open_run_.reset();
     vgpu_hw_run_log_entry entry{};
@@ -237,8 +239,8 @@ SwitchState WorldSwitch::state() const {
 
 // --- commands ------------------------------------------------------------------------------------
 
-/// How a command becomes steps: the one step `event` of the function that it names or, in a switch,
-/// IDLE and SAVE of that function, then LOAD and RUN of the next function.
+/// How a command becomes steps. A command has one step, `event`, of the function that it names. If
+/// `is_switch` is true, the steps are IDLE and SAVE of that function, LOAD and RUN of the next one.
 struct WorldSwitch::CommandRow {
     bool is_known = false;
     SwitchEvent event = SwitchEvent::Idle;
@@ -321,7 +323,8 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
     return seen_due_;
 }
 
-/// Handles quantum ends first: a RUN that the PF sends in answer to one must find the VF Loaded.
+/// Handles quantum ends first: a RUN with which the PF answers a quantum end must find the VF
+/// Loaded.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
     process_quantum_ends();
@@ -340,7 +343,7 @@ void WorldSwitch::process_quantum_ends() {
     for (const cp::RunReport& run : ends) {
         const bool is_current = open_run_ == run.time_slice;
         const bool was_running = state_ == S::Running;
-        close_run(run, VGPU_RUN_END_QUANTUM);
+        record_run(run, VGPU_RUN_END_QUANTUM);
         if (!is_current) continue;
         step(E::QuantumEnd);
         if (was_running) port_.interrupt(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
@@ -363,15 +366,15 @@ void WorldSwitch::begin_command() {
     const VfId function = function_of(byte_of(dword, 1));
     if (!row.is_known) return finish(GPUIOV_STATUS_UNSUPPORTED);
     if (!row.is_switch) return script_.push_back({row.event, function});
-    // The PF as outgoing function means that no VF is in the engine; as next function, that no VF
-    // follows.
+    // If the PF is the outgoing function, no VF is in the engine. If the PF is the next function,
+    // no VF follows.
     if (function != kPf) script_ = {{E::Idle, function}, {E::Save, function}};
     const VfId next = function_of(byte_of(dword, 2));
     if (next != kPf) script_.insert(script_.end(), {{E::Load, next}, {E::Run, next}});
 }
 
-/// Returns with the command still executing if a step is late or lost; process() calls it again
-/// when the step is due.
+/// Returns while the command still executes if a step is late or lost; process() calls run_script()
+/// again when the late step is due.
 void WorldSwitch::run_script() {
     while (is_executing_ && position_ < script_.size()) {
         if (!is_step_open_ && !begin_step()) return;
@@ -382,18 +385,18 @@ void WorldSwitch::run_script() {
     if (is_executing_) finish(GPUIOV_STATUS_DONE);
 }
 
-bool WorldSwitch::is_for_loaded(const Step& step) const {
+bool WorldSwitch::names_right_vf(const Step& step) const {
     if (step.function == kPf || raw(step.function) > total_vfs_) return false;
     const bool is_for_any =
         step.event == E::Load || step.event == E::Init || step.event == E::Clear;
     return is_for_any || step.function == function_;
 }
 
-/// False if the command ended here (refused, or a wrong status) or its step is lost. A late step
-/// sets due_.
+/// True if end_step() may end the step, at the time due_ if the step is late. False if the step was
+/// refused, lost or went wrong; a step that was refused or went wrong has ended the command.
 bool WorldSwitch::begin_step() {
     const auto [event, function] = current();
-    if (!is_for_loaded(current()) || cell(state_, event).is_refused) {
+    if (!names_right_vf(current()) || cell(state_, event).is_refused) {
         log::warn("VF{}: world switch: {} refused in {} of VF{}", raw(function), name(event),
                   name(state_), raw(function_));
         finish(GPUIOV_STATUS_ABORTED);
@@ -401,8 +404,8 @@ bool WorldSwitch::begin_step() {
     }
     is_step_open_ = true;
     step(event);
-    // IDLE of a VF that parked itself at the end of its quantum is a step, too: a planned fault of
-    // IDLE hits it there.
+    // IDLE of a VF that parked itself at the end of its quantum is a step, too, and a planned fault
+    // of IDLE applies to it, although the state Loaded does not change.
     if (!is_transient(state_) && event != E::Idle) return true;
 
     std::optional<PlannedFault> fault = faults_.take(function, kFaultPoints[at(event)]);

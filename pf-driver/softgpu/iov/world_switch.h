@@ -5,15 +5,15 @@
 // and the VF's blocks through SwitchPort, reports status, and records each time slice of a VF on
 // the engine (run log, service time). Diagram and table are in world_switch.cpp.
 //
-// A command that is out of order or names the wrong function ends with status ABORTED and changes
-// nothing further. A command that a planned fault loses never ends: its function is stalled until
-// the function is reset.
+// A command that is out of order or names the wrong function ends with status ABORTED; its earlier
+// steps stay done. A command that a planned fault loses does not end until its function, which is
+// stalled, is reset.
 //
-// Threads: any thread may call command(), view(), quantum_expired(), state() and next_due(). These
-// never wait for a park: command() and quantum_expired() act at once if they can, and otherwise
-// leave the work to process() on the device thread. A caller of reset() or with_parked() may have
-// to wait for a park. The action lock is held while the machine acts, and during reset() and
-// with_parked(). It comes before every VF lock.
+// Any thread may call command(), view(), quantum_expired(), state() and next_due(). These never
+// wait for a park: command() and quantum_expired() act at once if they can, and otherwise leave the
+// work to process() on the device thread. A caller of reset() or with_parked() may have to wait for
+// a park. The action lock is held while the machine acts, and during reset() and with_parked(). A
+// thread takes the action lock before a VF lock.
 #pragma once
 
 #include <array>
@@ -47,7 +47,7 @@ public:
     virtual std::uint64_t run(VfId vf) = 0;
     /// Saves a parked VF; its blocks may be unusable until load().
     virtual void save(VfId vf) = 0;
-    /// On return the VF's blocks are in place.
+    /// Loads the saved state of the VF. On return the VF's blocks are in place.
     virtual void load(VfId vf) = 0;
     /// Resets the device state of a parked VF, as an FLR does.
     virtual void clear(VfId vf) = 0;
@@ -62,21 +62,21 @@ public:
     virtual void record(const vgpu_hw_run_log_entry& entry) = 0;
 };
 
-/// States of the diagram in world_switch.cpp; the order of the enum is that of its tables.
+/// The states of the diagram in world_switch.cpp. The tables in that file have the same order.
 enum class SwitchState : std::uint8_t {
     Empty,     ///< no function is in the engine
     Loading,   ///< the function's state is being loaded
     Loaded,    ///< in the engine, stopped
     Starting,  ///< about to run
     Running,
-    Idling,   ///< its work is being stopped
-    Saving,   ///< its state is being saved
-    Stalled,  ///< a step never ended; only a reset helps
+    Idling,   ///< the function's work is being stopped
+    Saving,   ///< the function's state is being saved
+    Stalled,  ///< a planned fault stopped a step; only a reset helps
     Mismatch  ///< an event came in a state where the event is impossible
 };
 inline constexpr std::size_t kSwitchStates = 9;
 
-/// Load to Clear are commands of the PF; the others come from the device.
+/// Load to Clear are commands of the PF; the other events come from the device.
 enum class SwitchEvent : std::uint8_t {
     Load,
     Init,
@@ -98,7 +98,7 @@ public:
     struct View {
         std::uint32_t command = 0;  ///< dword at +4; has EXECUTE until done
         std::uint8_t status = GPUIOV_STATUS_DONE;
-        std::optional<VfId> function;  ///< in the engine
+        std::optional<VfId> function;  ///< the VF in the engine
         gpuiov_function_state state = GPUIOV_FUNCTION_IDLE;
     };
     /// The effect of an event in a state. A cell with `is_refused` answers ABORTED and keeps the
@@ -117,8 +117,8 @@ public:
 
     /// The PF wrote the command dword (GPUIOV_SCH_CMD_CONTROL): command and EXECUTE in byte 0,
     /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored. With
-    /// EXECUTE, the command is executing on return or has already ended. Ignored while a command
-    /// executes, as on hardware.
+    /// EXECUTE, the command is executing on return or has already ended. A write while a command
+    /// executes is ignored, as on hardware.
     void command(std::uint32_t dword);
     /// A consistent view; status DONE means that everything that the command asked for is in force.
     [[nodiscard]] View view() const;
@@ -132,12 +132,12 @@ public:
     /// clock. nullopt if no step waits for time.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
-    /// Takes `vf` out of the engine if it is there, in whatever state, then runs `reset_blocks`
-    /// before any other command can touch the VF. A command that executes for `vf` ends ABORTED. If
-    /// `vf` is not in the engine, no command can load it during the reset.
+    /// If `vf` is in the engine, takes the VF out, from any state; a command that executes then
+    /// ends ABORTED. After that, runs `reset_blocks`. No command can touch the VF until
+    /// `reset_blocks` has returned.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
-    /// Runs `work` under the action lock, so that no command acts meanwhile; false if `vf` is in
-    /// the engine and not in state Loaded.
+    /// Runs `work` under the action lock, so that no command acts meanwhile. If `vf` is in the
+    /// engine and the state is not Loaded, returns false and does not run `work`.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
     /// Every pair of state and event has a cell. Where the event is impossible, the cell leads to
@@ -161,16 +161,19 @@ private:
     /// Action lock held. True if the new command needs neither a park nor a long copy, so that the
     /// thread of a client may execute it.
     [[nodiscard]] bool may_execute_at_once();
-    /// Action lock held. Records the time slices that no command has closed before.
+    /// Action lock held. Records the time slices that quantum_expired() has reported, unless a
+    /// command has recorded them already.
     void process_quantum_ends();
     void begin_command();
     void run_script();
     [[nodiscard]] const Step& current() const { return script_[position_]; }
-    [[nodiscard]] bool is_for_loaded(const Step& step) const;
+    /// True if the step names a VF of the device. A step other than LOAD, INIT and CLEAR must name
+    /// the VF in the engine.
+    [[nodiscard]] bool names_right_vf(const Step& step) const;
     [[nodiscard]] bool begin_step();
     void end_step();
-    /// Clears EXECUTE, then raises GFX_CMD_COMPLETE: to the PF a command is complete when EXECUTE
-    /// is clear and the status is 0 (libgv, amdgv_gpuiov.c).
+    /// Clears EXECUTE before it raises GFX_CMD_COMPLETE, because to the PF a command is complete
+    /// when EXECUTE is clear and the status is 0 (libgv, amdgv_gpuiov.c).
     void finish(gpuiov_status status);
 
     // machine
@@ -181,13 +184,14 @@ private:
     void exit_saving();
     void clear_function();
     void enter_loading();
-    void drop();
+    /// The action of Reset: parks the VF and aborts the command that executes.
+    void abort_for_reset();
 
-    void end_run(vgpu_hw_run_end reason);
-    void close_run(const cp::RunReport& run, vgpu_hw_run_end reason);
+    void park_and_record(vgpu_hw_run_end reason);
+    void record_run(const cp::RunReport& run, vgpu_hw_run_end reason);
     /// Adds the time of `work` to switching_, which the next run log entry reports.
-    template <typename Work> void timed(Work work);
-    [[nodiscard]] vgpu_hw_run_end command_reason();
+    template <typename Work> void measure_switching(Work work);
+    [[nodiscard]] vgpu_hw_run_end idle_reason();
     /// Copies the state for other threads, so that view() never waits for a park.
     void publish();
 
@@ -197,15 +201,15 @@ private:
     const Clock& clock_;
     std::function<void()> notify_;
 
-    std::mutex action_;  // held while the machine acts; guards the next block
+    std::mutex action_;  // held while the machine acts; guards the members down to switching_
     SwitchState state_ = SwitchState::Empty;
     VfId function_ = kPf;       // the function in the engine; kPf: none
     std::vector<Step> script_;  // steps of the command that executes; reused
     std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
-    bool is_lost_ = false;
+    bool is_lost_ = false;       // true if the current step is lost: only a reset ends the command
     bool is_step_open_ = false;  // true if the current step has begun and not ended
-    std::optional<Nanoseconds> due_;
+    std::optional<Nanoseconds> due_;         // time at which the current step, which is late, ends
     std::optional<std::uint64_t> open_run_;  // the time slice that is not recorded yet
     Nanoseconds switching_{};                // time in SAVE, LOAD, RUN since the last record
 
@@ -213,7 +217,7 @@ private:
     View view_;
     SwitchState seen_state_ = SwitchState::Empty;
     std::optional<Nanoseconds> seen_due_;
-    bool has_new_command_ = false;
+    bool has_new_command_ = false;  // true if the command in view_ has not begun
     std::deque<cp::RunReport> quantum_ends_;
 };
 

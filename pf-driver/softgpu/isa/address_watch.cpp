@@ -5,14 +5,14 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// TRAPSTS bits: EXCP[7], then EXCP_HI (Linux, amdkfd/cwsr_trap_handler_gfx9.asm).
+/// The TRAPSTS bit of each watch: EXCP[7], then EXCP_HI (Linux, amdkfd/cwsr_trap_handler_gfx9.asm).
 constexpr std::array<std::uint32_t, AddressWatches::kCount> kTrapSts = {1u << 7, 1u << 12, 1u << 13,
                                                                         1u << 14};
 
 /// Addresses have 48 bits, sign-extended or not.
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 48) - 1;
 
-bool counts(WatchMode mode, WatchedAccess access) {
+bool reports(WatchMode mode, WatchedAccess access) {
     switch (mode) {
         case WatchMode::Loads:
             return access == WatchedAccess::Load;
@@ -50,8 +50,8 @@ void AddressWatches::clear() {
     for (unsigned i = 0; i < kCount; ++i) set(i, {});
 }
 
-bool AddressWatches::Slot::is_for(Vmid wave, WatchedAccess access) const {
-    return is_valid && vmid.load() == wave && counts(mode, access);
+bool AddressWatches::Slot::is_for(Vmid wave_vmid, WatchedAccess access) const {
+    return is_valid && vmid.load() == wave_vmid && reports(mode, access);
 }
 
 /// An access has at most 16 bytes, so it overlaps at most two units.

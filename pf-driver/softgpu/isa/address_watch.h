@@ -4,11 +4,11 @@
 // accesses of the waves of one VMID with an address, in units of 64 bytes. A hit sets a bit of the
 // wave's TRAPSTS, and is an exception if MODE.EXCP_EN says so.
 //
-// Register writes set them with the VF's lock held. Waves read them without the lock, so a change
-// takes effect at a wave's next block of instructions or, in translated code, at its next slice at
-// the latest. A driver that clears VALID before it changes a watch's address, as Linux does, gets
-// no hit from a mixture of both addresses, except from an access that a wave compares at that
-// moment.
+// Register writes set the watches with the VF's lock held. Waves read them without the lock, so a
+// change takes effect at a wave's next block of instructions or, in translated code, at the wave's
+// next slice at the latest. A driver that clears VALID before it changes a watch's address, as
+// Linux does, gets no hit from a mixture of the old and the new address, except from an access that
+// a wave compares at that moment.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
 
 struct AddressWatch {
-    /// Units in which addresses are compared.
+    /// Addresses are compared in units of 1 << kUnitShift bytes.
     static constexpr unsigned kUnitShift = 6;
 
     bool is_valid = false;
@@ -59,7 +59,7 @@ private:
         std::atomic<std::uint64_t> unit{0};
         std::atomic<std::uint64_t> mask{0};
 
-        [[nodiscard]] bool is_for(Vmid wave, WatchedAccess access) const;
+        [[nodiscard]] bool is_for(Vmid wave_vmid, WatchedAccess access) const;
     };
     std::array<Slot, kCount> slots_;
     /// One bit per VMID that a valid watch compares.

@@ -33,7 +33,7 @@ uint8_t width(Type type) {
 }
 
 /// True for operations that round to nearest whatever MODE says.
-bool always_nearest(Op op) {
+bool rounds_to_nearest(Op op) {
     static constexpr std::array kOps{
         Op::v_rndne_f16,          Op::v_rndne_f32,          Op::v_rndne_f64,
         Op::v_cvt_norm_i16_f16,   Op::v_cvt_norm_u16_f16,   Op::v_cvt_pknorm_i16_f16,
@@ -41,13 +41,15 @@ bool always_nearest(Op op) {
     return std::ranges::find(kOps, op) != kOps.end();
 }
 
+/// The part of MODE that applies to an operation. The type of the result determines it, or the type
+/// of source 0 if the result is no float.
 FloatClass float_class(Op op) {
     const OpInfo& row = info(op);
-    if (always_nearest(op)) return FloatClass::None;
-    const Type shown =
+    if (rounds_to_nearest(op)) return FloatClass::None;
+    const Type type =
         row.dst == Type::f32 || row.dst == Type::f64 || row.dst == Type::f16 ? row.dst : row.src[0];
-    if (shown == Type::f32) return FloatClass::Single;
-    return shown == Type::f64 || shown == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
+    if (type == Type::f32) return FloatClass::Single;
+    return type == Type::f64 || type == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
 }
 
 /// True for operations that have neither an SDWA nor a DPP form.
@@ -82,8 +84,8 @@ private:
 
     template <void (Decoder::*Part)()> static void call(Decoder& decoder) { (decoder.*Part)(); }
     bool start(Encoding encoding, uint32_t code);
-    bool second_word();
-    void illegal() { out_.op = Op::Illegal; }
+    bool read_second_word();
+    void mark_illegal() { out_.op = Op::Illegal; }
     [[nodiscard]] bool is_illegal() const { return out_.op == Op::Illegal; }
 
     Operand source(uint32_t code, Type type);
@@ -91,13 +93,13 @@ private:
     Operand literal(Type type);
     Operand vgpr(uint32_t first, uint32_t count);
     Operand scalar(uint32_t first, uint32_t count);
-    void vector_result(uint32_t first, uint32_t count);
-    void scalar_result(uint32_t first, uint32_t count);
-    void short_sources(uint32_t src0, Type type0);
+    void set_vector_result(uint32_t first, uint32_t count);
+    void set_scalar_result(uint32_t first, uint32_t count);
+    void decode_short_sources(uint32_t src0, Type type0);
     void sdwa(const OpInfo& row);
     void dpp(const OpInfo& row);
-    void implied_sources(const OpInfo& row);
-    void op_select(const OpInfo& row, uint32_t selected);
+    void set_implied_sources(const OpInfo& row);
+    void apply_op_sel(const OpInfo& row, uint32_t selected);
     void finish();
 
     std::span<const uint32_t> words_;
@@ -107,7 +109,7 @@ private:
     bool has_literal_ = false;
 };
 
-/// False if there is no such operation; the result is then illegal.
+/// Sets the operation. False if there is no such operation; the result is then illegal.
 bool Decoder::start(Encoding encoding, uint32_t code) {
     out_.op = find_op(encoding, code);
     if (is_illegal()) return false;
@@ -115,10 +117,10 @@ bool Decoder::start(Encoding encoding, uint32_t code) {
     return true;
 }
 
-/// Adds the word after the first one to the instruction. False if there is none.
-bool Decoder::second_word() {
+/// Adds the second word to the instruction. False if there is none; the result is then illegal.
+bool Decoder::read_second_word() {
     if (words_.size() < 2) {
-        illegal();
+        mark_illegal();
         return false;
     }
     w1_ = words_[1];
@@ -128,7 +130,7 @@ bool Decoder::second_word() {
 }
 
 Operand Decoder::vgpr(uint32_t first, uint32_t count) {
-    if (first + count > enc::kVgprs) illegal();
+    if (first + count > enc::kVgprs) mark_illegal();
     const uint32_t place = count == 0 ? 0 : first;  // an operand that is not read names v0
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
@@ -142,27 +144,27 @@ uint32_t aligned(uint32_t first, uint32_t count) {
 /// A group of scalar registers must end inside the scalar file, whose last pair is EXEC.
 Operand Decoder::scalar(uint32_t first, uint32_t count) {
     first = aligned(first, count);
-    if (first + count > enc::kScalars) illegal();
+    if (first + count > enc::kScalars) mark_illegal();
     return {OperandKind::Scalar, static_cast<uint8_t>(count), false, false, first};
 }
 
-void Decoder::vector_result(uint32_t first, uint32_t count) {
-    if (first + count > enc::kVgprs) illegal();
+void Decoder::set_vector_result(uint32_t first, uint32_t count) {
+    if (first + count > enc::kVgprs) mark_illegal();
     out_.dst = static_cast<uint8_t>(first);
     out_.dst_regs = static_cast<uint8_t>(count);
 }
 
-void Decoder::scalar_result(uint32_t first, uint32_t count) {
+void Decoder::set_scalar_result(uint32_t first, uint32_t count) {
     first = aligned(first, count);
-    if (first + count > enc::kScalars) illegal();
+    if (first + count > enc::kScalars) mark_illegal();
     out_.dst = static_cast<uint8_t>(first);
 }
 
 /// An instruction has at most one literal: all operands that ask for a literal get the same one.
 Operand Decoder::literal(Type type) {
     // only a short encoding has room for a literal
-    if (!has_literal_ && (out_.size != 4 || !second_word())) {
-        illegal();
+    if (!has_literal_ && (out_.size != 4 || !read_second_word())) {
+        mark_illegal();
         return {};
     }
     has_literal_ = true;
@@ -190,25 +192,25 @@ Operand Decoder::inline_constant(uint32_t code, Type type) {
 Operand Decoder::source(uint32_t code, Type type) {
     if (type == Type::none) return {};
     if (code >= enc::kFirstVgpr) return vgpr(code - enc::kFirstVgpr, width(type));
-    if (type == Type::u128) illegal();  // only in vector registers
+    if (type == Type::u128) mark_illegal();  // 128 bits fit only in vector registers
     if (code < enc::kScalars) return scalar(code, width(type));
     if (code == enc::kLiteral) return literal(type);
     const bool is_number =
         code <= enc::kLastNegative || (code >= enc::kFirstFloat && code <= enc::kInverseTwoPi);
     if (is_number) return inline_constant(code, type);
-    if (!enc::is_special(code)) illegal();
+    if (!enc::is_special(code)) mark_illegal();
     const bool is_vector = info(out_.op).encoding >= Encoding::Vop2;
-    if (code == enc::kLdsDirect && !is_vector) illegal();
+    if (code == enc::kLdsDirect && !is_vector) mark_illegal();
     return {OperandKind::Special, 0, false, false, code};
 }
 
-/// SOP2, SOP1, SOPC. The row determines which operands the instruction has.
+/// SOP2, SOP1, SOPC. The operation's row determines which operands the instruction has.
 template <Encoding E, enc::Field Code> void Decoder::scalar_alu() {
     if (!start(E, field(w0_, Code))) return;
     const OpInfo& row = info(out_.op);
     out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
     out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
-    if (E != Encoding::Sopc) return scalar_result(field(w0_, enc::kSdst), width(row.dst));
+    if (E != Encoding::Sopc) return set_scalar_result(field(w0_, enc::kSdst), width(row.dst));
     // s_set_gpr_idx_on: which operands are indexed
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));
 }
@@ -217,7 +219,7 @@ void Decoder::sopk() {
     if (!start(Encoding::Sopk, field(w0_, enc::kSopkOp))) return;
     out_.imm = static_cast<std::int16_t>(field(w0_, enc::kSimm16));
     const bool is_pair = out_.op == Op::s_call_b64 || out_.op == Op::s_cbranch_i_fork;
-    scalar_result(field(w0_, enc::kSdst), is_pair ? 2 : 1);
+    set_scalar_result(field(w0_, enc::kSdst), is_pair ? 2 : 1);
     if (out_.op == Op::s_setreg_imm32_b32) out_.src[0] = literal(Type::u32);
 }
 
@@ -227,13 +229,13 @@ void Decoder::sopp() {
 }
 
 void Decoder::smem() {
-    if (!second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
+    if (!read_second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
     const OpInfo& row = info(out_.op);
     const bool is_buffer = row.trait == Trait::BufferBase;
     const bool has_address = row.trait != Trait::Constant;
     out_.returns = field(w0_, enc::kSmemGlc) != 0;
     const uint32_t data = field(w0_, enc::kSmemData);
-    scalar_result(data, std::max<uint32_t>(row.result_regs, row.data_regs * row.data_operands));
+    set_scalar_result(data, std::max<uint32_t>(row.result_regs, row.data_regs * row.data_operands));
     if (!has_address) return;
     out_.src[0] = scalar(field(w0_, enc::kSmemBase) * 2, is_buffer ? 4 : 2);
     const bool has_imm = field(w0_, enc::kSmemImm) != 0;
@@ -242,12 +244,12 @@ void Decoder::smem() {
     if (has_soffset || !has_imm)
         out_.src[1] =
             source(field(w1_, has_soffset ? enc::kSmemSoffset : enc::kSmemSgpr), Type::u32);
-    if (out_.size != 8 || (out_.src[1].kind == OperandKind::Constant)) illegal();
+    if (out_.size != 8 || (out_.src[1].kind == OperandKind::Constant)) mark_illegal();
 }
 
 /// Decodes source 0 of a short encoding. Its operand number may mean that a second word with SDWA
 /// or DPP fields follows.
-void Decoder::short_sources(uint32_t src0, Type type0) {
+void Decoder::decode_short_sources(uint32_t src0, Type type0) {
     const OpInfo& row = info(out_.op);
     if (src0 == enc::kSdwa)
         sdwa(row);
@@ -258,35 +260,35 @@ void Decoder::short_sources(uint32_t src0, Type type0) {
 }
 
 void Decoder::sdwa(const OpInfo& row) {
-    if (has_one_form(row) || row.trait == Trait::OldResult || !second_word()) {
-        illegal();
+    if (has_one_form(row) || row.trait == Trait::OldResult || !read_second_word()) {
+        mark_illegal();
         return;
     }
     out_.modifier = Modifier::Sdwa;
     const auto second_is_scalar = field(w1_, enc::kSdwaScalar1) != 0;
     const auto first_is_scalar = field(w1_, enc::kSdwaScalar0) != 0;
-    const uint32_t vector0 = field(w1_, enc::kSdwaSrc0) + (first_is_scalar ? 0 : enc::kFirstVgpr);
-    out_.src[0] = source(vector0, row.src[0]);
+    const uint32_t source0 = field(w1_, enc::kSdwaSrc0) + (first_is_scalar ? 0 : enc::kFirstVgpr);
+    out_.src[0] = source(source0, row.src[0]);
     if (row.src[1] != Type::none && second_is_scalar)
         out_.src[1] = source(field(w0_, enc::kVsrc1), row.src[1]);
     const std::array<uint32_t, 2> sel{field(w1_, enc::kSdwaSel0), field(w1_, enc::kSdwaSel1)};
     const std::array<uint32_t, 2> mod{field(w1_, enc::kSdwaMod0), field(w1_, enc::kSdwaMod1)};
     for (std::size_t i = 0; i < 2; ++i) {
-        if (sel[i] > static_cast<uint32_t>(Select::Dword)) illegal();
+        if (sel[i] > static_cast<uint32_t>(Select::Dword)) mark_illegal();
         out_.select[i] = static_cast<Select>(sel[i]);
         out_.sign_extend[i] = bit(mod[i], 0);
         out_.src[i].negate = bit(mod[i], 1);
         out_.src[i].absolute = bit(mod[i], 2);
     }
     if (row.encoding == Encoding::Vopc) {
-        const bool named = field(w1_, enc::kSdwaHasSdst) != 0;
+        const bool has_sdst = field(w1_, enc::kSdwaHasSdst) != 0;
         out_.sdst =
-            static_cast<uint8_t>(aligned(named ? field(w1_, enc::kSdwaSdst) : enc::kVcc, 2));
+            static_cast<uint8_t>(aligned(has_sdst ? field(w1_, enc::kSdwaSdst) : enc::kVcc, 2));
         return;
     }
     const uint32_t to = field(w1_, enc::kSdwaDstSel);
     const uint32_t unused = field(w1_, enc::kSdwaDstUnused);
-    if (to > static_cast<uint32_t>(Select::Dword) || unused > 2) illegal();
+    if (to > static_cast<uint32_t>(Select::Dword) || unused > 2) mark_illegal();
     out_.dst_select = static_cast<Select>(to);
     out_.dst_unused = static_cast<Unused>(unused);
     out_.clamp = field(w1_, enc::kSdwaClamp) != 0;
@@ -294,14 +296,14 @@ void Decoder::sdwa(const OpInfo& row) {
 }
 
 void Decoder::dpp(const OpInfo& row) {
-    if (has_one_form(row) || !second_word()) {
-        illegal();
+    if (has_one_form(row) || !read_second_word()) {
+        mark_illegal();
         return;
     }
     out_.modifier = Modifier::Dpp;
     out_.src[0] = source(field(w1_, enc::kSdwaSrc0) + enc::kFirstVgpr, row.src[0]);
     out_.dpp_control = static_cast<uint16_t>(field(w1_, enc::kDppControl));
-    if (!enc::is_dpp_control(out_.dpp_control)) illegal();
+    if (!enc::is_dpp_control(out_.dpp_control)) mark_illegal();
     out_.bound_zero = field(w1_, enc::kDppBound) != 0;
     const uint32_t mods = field(w1_, enc::kDppMods);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -312,8 +314,8 @@ void Decoder::dpp(const OpInfo& row) {
     out_.row_mask = static_cast<uint8_t>(field(w1_, enc::kDppRowMask));
 }
 
-/// Sources that a short encoding does not name.
-void Decoder::implied_sources(const OpInfo& row) {
+/// Sets the sources that no field of a short encoding names.
+void Decoder::set_implied_sources(const OpInfo& row) {
     if (row.trait == Trait::OldResult) out_.src[2] = vgpr(out_.dst, width(row.dst));
     if (row.src[2] == Type::mask) out_.src[2] = scalar(enc::kVcc, 2);
     if (row.trait == Trait::Constant && row.encoding == Encoding::Vop2)
@@ -323,24 +325,24 @@ void Decoder::implied_sources(const OpInfo& row) {
 void Decoder::vop2() {
     if (!start(Encoding::Vop2, field(w0_, enc::kVop2Op))) return;
     const OpInfo& row = info(out_.op);
-    vector_result(field(w0_, enc::kVdst), width(row.dst));
+    set_vector_result(field(w0_, enc::kVdst), width(row.dst));
     out_.sdst = enc::kVcc;
     out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
-    short_sources(field(w0_, enc::kSrc0), row.src[0]);
-    implied_sources(row);
+    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    set_implied_sources(row);
 }
 
 void Decoder::vop1() {
     if (!start(Encoding::Vop1, field(w0_, enc::kVop1Op))) return;
     const OpInfo& row = info(out_.op);
     if (row.dst == Type::sgpr)
-        scalar_result(field(w0_, enc::kVdst), 1);
+        set_scalar_result(field(w0_, enc::kVdst), 1);
     else
-        vector_result(field(w0_, enc::kVdst), width(row.dst));
-    short_sources(field(w0_, enc::kSrc0), row.src[0]);
+        set_vector_result(field(w0_, enc::kVdst), width(row.dst));
+    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
     if (out_.op == Op::v_swap_b32 &&
         (out_.src[0].kind != OperandKind::Vgpr || out_.modifier != Modifier::None))
-        illegal();
+        mark_illegal();
 }
 
 void Decoder::vopc() {
@@ -348,12 +350,13 @@ void Decoder::vopc() {
     const OpInfo& row = info(out_.op);
     out_.sdst = enc::kVcc;
     out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
-    short_sources(field(w0_, enc::kSrc0), row.src[0]);
-    if (out_.sdst + 2u > enc::kScalars) illegal();
+    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    if (out_.sdst + 2u > enc::kScalars) mark_illegal();
 }
 
-/// OP_SEL chooses the register halves that hold 16-bit operands. They are executed like SDWA parts.
-void Decoder::op_select(const OpInfo& row, uint32_t selected) {
+/// OP_SEL chooses the register halves that hold 16-bit operands. The SDWA wrapper selects these
+/// halves like SDWA parts.
+void Decoder::apply_op_sel(const OpInfo& row, uint32_t selected) {
     if (selected == 0) return;
     out_.modifier = Modifier::Sdwa;
     const auto part = [&](std::size_t i) { return bit(selected, static_cast<unsigned>(i)); };
@@ -369,18 +372,18 @@ void Decoder::op_select(const OpInfo& row, uint32_t selected) {
 void Decoder::vop3() {
     const uint32_t code = field(w0_, enc::kVop3Op);
     if (code >= enc::kFirstVop3p) return vop3p();
-    if (!second_word() || !start(Encoding::Vop3, code)) return;
+    if (!read_second_word() || !start(Encoding::Vop3, code)) return;
     const OpInfo& row = info(out_.op);
     const uint32_t vdst = field(w0_, enc::kVop3Vdst);
     out_.keep_high = row.trait == Trait::KeepsHigh;
     out_.clamp = field(w0_, enc::kVop3Clamp) != 0;
     out_.omod = static_cast<uint8_t>(field(w1_, enc::kVop3Omod));
     if (row.dst == Type::sgpr)
-        scalar_result(vdst, 1);
+        set_scalar_result(vdst, 1);
     else if (row.dst == Type::mask)
         out_.sdst = static_cast<uint8_t>(aligned(vdst, 2));
     else
-        vector_result(vdst, width(row.dst));
+        set_vector_result(vdst, width(row.dst));
     out_.src[0] = source(field(w1_, enc::kVop3Src0), row.src[0]);
     out_.src[1] = source(field(w1_, enc::kVop3Src1), row.src[1]);
     out_.src[2] = row.trait == Trait::OldResult ? vgpr(vdst, width(row.dst))
@@ -393,15 +396,15 @@ void Decoder::vop3() {
         out_.src[i].absolute = bit(absolute, i);
     }
     if (has_sdst) out_.sdst = static_cast<uint8_t>(aligned(field(w0_, enc::kVop3Sdst), 2));
-    if (out_.sdst + 2u > enc::kScalars) illegal();
-    if (!has_sdst) op_select(row, field(w0_, enc::kVop3OpSel));
+    if (out_.sdst + 2u > enc::kScalars) mark_illegal();
+    if (!has_sdst) apply_op_sel(row, field(w0_, enc::kVop3OpSel));
 }
 
 void Decoder::vop3p() {
     const uint32_t code = field(w0_, enc::kVop3pOp);
-    if (!second_word() || !start(Encoding::Vop3p, code)) return;
+    if (!read_second_word() || !start(Encoding::Vop3p, code)) return;
     const OpInfo& row = info(out_.op);
-    vector_result(field(w0_, enc::kVop3Vdst), 1);
+    set_vector_result(field(w0_, enc::kVop3Vdst), 1);
     out_.src[0] = source(field(w1_, enc::kVop3Src0), row.src[0]);
     out_.src[1] = source(field(w1_, enc::kVop3Src1), row.src[1]);
     out_.src[2] = source(field(w1_, enc::kVop3Src2), row.src[2]);
@@ -418,16 +421,16 @@ void Decoder::vop3p() {
 }
 
 void Decoder::ds() {
-    if (!second_word() || !start(Encoding::Ds, field(w0_, enc::kDsOp))) return;
+    if (!read_second_word() || !start(Encoding::Ds, field(w0_, enc::kDsOp))) return;
     const OpInfo& row = info(out_.op);
     const bool is_global = row.trait == Trait::GlobalSync;
-    if ((field(w0_, enc::kDsGds) != 0) != is_global) illegal();
+    if ((field(w0_, enc::kDsGds) != 0) != is_global) mark_illegal();
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kDsOffsets));
     out_.src[0] = vgpr(field(w1_, enc::kDsAddress), is_global ? row.data_regs : 1);
     if (is_global) return;
     out_.src[1] = vgpr(field(w1_, enc::kDsData0), row.data_operands > 0 ? row.data_regs : 0);
     out_.src[2] = vgpr(field(w1_, enc::kDsData1), row.data_operands > 1 ? row.data_regs : 0);
-    vector_result(field(w1_, enc::kDsVdst), row.result_regs);
+    set_vector_result(field(w1_, enc::kDsVdst), row.result_regs);
     out_.keep_high = row.trait == Trait::KeepsHigh;
 }
 
@@ -435,10 +438,10 @@ void Decoder::flat() {
     static constexpr std::array<Encoding, 4> kSegments{Encoding::Flat, Encoding::Scratch,
                                                        Encoding::Global, Encoding::Flat};
     const uint32_t segment = field(w0_, enc::kFlatSegment);
-    if (segment == 3 || !second_word()) return;
+    if (segment == 3 || !read_second_word()) return;
     if (!start(kSegments[segment], field(w0_, enc::kFlatOp))) return;
     const OpInfo& row = info(out_.op);
-    if (field(w0_, enc::kFlatLds) != 0) illegal();
+    if (field(w0_, enc::kFlatLds) != 0) mark_illegal();
     const uint32_t offset = field(w0_, enc::kFlatOffset);
     const Encoding kind = kSegments[segment];
     out_.imm = kind == Encoding::Flat ? static_cast<std::int32_t>(offset & enc::kFlatUnsignedMask)
@@ -454,32 +457,32 @@ void Decoder::flat() {
     const bool is_atomic = row.trait == Trait::OldResult;
     out_.src[1] =
         vgpr(field(w1_, enc::kFlatData), static_cast<uint32_t>(row.data_regs) * row.data_operands);
-    vector_result(field(w1_, enc::kFlatVdst), is_atomic && !out_.returns ? 0 : row.result_regs);
+    set_vector_result(field(w1_, enc::kFlatVdst), is_atomic && !out_.returns ? 0 : row.result_regs);
     out_.keep_high = row.trait == Trait::KeepsHigh;
 }
 
 void Decoder::mubuf() {
-    if (!second_word() || !start(Encoding::Mubuf, field(w0_, enc::kMubufOp))) return;
+    if (!read_second_word() || !start(Encoding::Mubuf, field(w0_, enc::kMubufOp))) return;
     const OpInfo& row = info(out_.op);
     if (row.trait == Trait::Constant) return;  // cache control: no operands
     out_.to_lds = field(w0_, enc::kMubufLds) != 0;
     const bool is_load = row.result_regs != 0 && row.data_regs == 0;
     const bool has_lds_form = out_.op == Op::buffer_store_lds_dword ||
                               (is_load && row.result_regs == 1 && row.trait == Trait::Plain);
-    if (out_.to_lds && !has_lds_form) illegal();
-    if (out_.op == Op::buffer_store_lds_dword && !out_.to_lds) illegal();
+    if (out_.to_lds && !has_lds_form) mark_illegal();
+    if (out_.op == Op::buffer_store_lds_dword && !out_.to_lds) mark_illegal();
     buffer(row);
 }
 
 void Decoder::mtbuf() {
-    if (!second_word() || !start(Encoding::Mtbuf, field(w0_, enc::kMtbufOp))) return;
+    if (!read_second_word() || !start(Encoding::Mtbuf, field(w0_, enc::kMtbufOp))) return;
     out_.format = static_cast<uint8_t>(field(w0_, enc::kMtbufFormat));
     buffer(info(out_.op));
 }
 
-/// The operands that MUBUF and MTBUF have in common.
+/// Decodes the operands that MUBUF and MTBUF have in common.
 void Decoder::buffer(const OpInfo& row) {
-    if (field(w1_, enc::kMubufTfe) != 0) illegal();
+    if (field(w1_, enc::kMubufTfe) != 0) mark_illegal();
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kMubufOffset));
     out_.offset_enable = field(w0_, enc::kMubufOffen) != 0;
     out_.index_enable = field(w0_, enc::kMubufIdxen) != 0;
@@ -490,15 +493,15 @@ void Decoder::buffer(const OpInfo& row) {
     out_.src[1] = vgpr(data, static_cast<uint32_t>(row.data_regs) * row.data_operands);
     out_.src[2] = scalar(field(w1_, enc::kMubufSrsrc) * 4, 4);
     const uint32_t soffset = field(w1_, enc::kMubufSoffset);
-    if (soffset == enc::kLiteral) illegal();
+    if (soffset == enc::kLiteral) mark_illegal();
     out_.src[3] = source(soffset, Type::u32);
     const bool is_atomic = row.trait == Trait::OldResult;
     const bool has_result = !out_.to_lds && (!is_atomic || out_.returns);
-    vector_result(data, has_result ? row.result_regs : 0);
+    set_vector_result(data, has_result ? row.result_regs : 0);
     out_.keep_high = row.trait == Trait::KeepsHigh;
 }
 
-bool is_branch(Op op) {
+bool op_ends_block(Op op) {
     const OpInfo& row = info(op);
     switch (row.encoding) {
         case Encoding::Sopp:
@@ -526,10 +529,11 @@ void Decoder::finish() {
         nothing.words = out_.words;
         out_ = nothing;
     }
-    out_.ends_block = is_illegal() || is_branch(out_.op);
+    out_.ends_block = is_illegal() || op_ends_block(out_.op);
 }
 
-/// Words that form no instruction have a size, too, so that a disassembly can continue after them.
+/// Decodes the words. Words that form no instruction have a size, too, so that a disassembly can
+/// continue after them.
 Instruction Decoder::run() {
     if (!words_.empty()) {
         w0_ = words_[0];
@@ -556,7 +560,7 @@ Instruction Decoder::run() {
             {enc::kFlatMask, enc::kFlat, &call<&Decoder::flat>},
             {enc::kMubufMask, enc::kMubuf, &call<&Decoder::mubuf>},
             {enc::kMtbufMask, enc::kMtbuf, &call<&Decoder::mtbuf>},
-            {0, 0, &call<&Decoder::illegal>},
+            {0, 0, &call<&Decoder::mark_illegal>},
         }};
         for (const Prefix& prefix : kPrefixes) {
             if ((w0_ & prefix.mask) != prefix.value) continue;

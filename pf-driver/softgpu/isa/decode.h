@@ -4,12 +4,12 @@
 //
 // decode() is pure: words in, Instruction out, `Op::Illegal` for everything that this GPU does not
 // have. DecodeCache keeps "blocks" by GPU address: up to 32 consecutive instructions, of which only
-// the last may branch. It behaves like an instruction cache: if code changes in memory, its old
-// form runs until invalidate() or until the watched epoch changes (ACQUIRE_MEM with the
-// instruction-cache bit, TLB invalidation). Its size is bounded; a full cache is emptied.
+// the last may branch. DecodeCache behaves like an instruction cache: if code changes in memory,
+// the old code runs until invalidate() or until the watched epoch changes (ACQUIRE_MEM with the
+// instruction-cache bit, TLB invalidation). The cache's size is bounded; a full cache is emptied.
 //
-// A DecodeCache belongs to one engine thread and to one address space: the command processor of a
-// VF owns one per worker and VMID.
+// A DecodeCache belongs to one thread and to one address space: the command processor of a VF owns
+// one for each worker and VMID.
 #pragma once
 
 #include <array>
@@ -30,11 +30,12 @@ namespace vgpu::softgpu::isa {
 class CodeShare;
 class Translator;
 
-/// Builds of the execute unit.
+/// The build of the execute unit. Each build uses other extensions of the host's processor.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
 /// Decodes the instruction at the start of `words`; reads at most two of them. If the words are too
-/// few or form no instruction of this GPU, op is Op::Illegal and size covers the words read.
+/// few or form no instruction of this GPU, `op` is Op::Illegal, and `size` is the size of the words
+/// read (4 if there are none).
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
@@ -46,7 +47,8 @@ struct Block {
     std::vector<Instruction> code;
     std::uint32_t runs = 0;      ///< calls of DecodeCache::heat(); 0 after a stopped translation
     const void* head = nullptr;  ///< translated code; nullptr: none
-    /// Addresses at which translated code continues: after the block; at the target of its branch.
+    /// Host addresses to which the translated code jumps at its end: [0] if the wave continues
+    /// after the block, [1] if the wave takes the block's branch.
     std::array<const void*, 2> links{};
 };
 
@@ -61,8 +63,8 @@ public:
     DecodeCache(const DecodeCache&) = delete;
     DecodeCache& operator=(const DecodeCache&) = delete;
 
-    /// The block that starts at `pc`; nullptr if the first word cannot be fetched (then
-    /// port.fault() says why). Valid until the next find() or invalidate().
+    /// The block that starts at `pc`, valid until the next find() or invalidate(). nullptr if the
+    /// first word cannot be fetched; if port.has_fault(), port.fault() says why.
     [[nodiscard]] Block* find(std::uint64_t pc, mem::Port& port) {
         if (epoch_.load(std::memory_order_acquire) != valid_epoch_) invalidate();
         Block* block = recent_[pc / 4 % kRecent];
@@ -70,24 +72,25 @@ public:
             return block;
         return find_slow(pc, port);
     }
-    /// Forgets all code.
+    /// Forgets all code at once.
     void invalidate();
-    /// Forgets all code before the next lookup; safe while a block is being executed.
+    /// Makes the next find() forget all code first; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
-    /// nullptr if the interpreter runs everything.
+    /// The translator of hot blocks; nullptr if the interpreter runs everything.
     [[nodiscard]] Translator* translator() { return translator_.get(); }
-    /// Counts a run of a block without translated code, and translates the block once it is hot. If
-    /// `stop` is set meanwhile, the translation is abandoned and the block must become hot again.
-    /// If code memory is full and this cache has a part of it, the cache forgets all blocks before
-    /// the next lookup. Call this before each run for which translated code would be allowed.
+    /// Counts a run of the block, and translates the block once it is hot. Call heat() before each
+    /// run of a block that has no translated code but is allowed to have some. If `stop` is set
+    /// during the translation, heat() abandons the translation and the block must become hot again.
+    /// If code memory is full, the block stays untranslated; a cache that has a part of code memory
+    /// then forgets all blocks before the next lookup.
     void heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop);
-    /// Records that translated code left through `link` and that the wave continues at `pc`;
-    /// nullptr: the code left at the head of a block or in a handler.
+    /// Records that translated code left through `link` and that the wave continues at `pc`. `link`
+    /// is nullptr if the code left at the head of a block or in a handler.
     void left_at(const void** link, std::uint64_t pc) {
         link_ = link;
         link_pc_ = pc;
     }
-    /// Makes the recorded link lead to `next`, if the wave continues there and `next` has
+    /// Makes the recorded link lead to `next`, if the wave continues at `next` and `next` has
     /// translated code.
     void link_to(const Block& next) {
         if (link_ != nullptr && next.head != nullptr && next.pc == link_pc_) *link_ = next.head;
@@ -97,16 +100,16 @@ public:
     /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
-    /// Also the largest number of instructions between two checks of the stop flag.
+    /// Largest number of instructions of a block, and between two checks of the stop flag.
     static constexpr std::size_t kBlockInstructions = 32;
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
     /// Size of the table in front of the map; the table is direct-mapped by pc.
     static constexpr std::size_t kRecent = 512;
-    /// Searches the map; decodes if the map has no block.
+    /// Searches the map; builds the block if the map does not have it.
     Block* find_slow(std::uint64_t pc, mem::Port& port);
-    /// The block has no code if the first word cannot be fetched.
+    /// Decodes a block. The block has no code if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;
 
     const std::atomic<std::uint64_t>& epoch_;
@@ -116,8 +119,8 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     std::size_t instructions_ = 0;
     std::unique_ptr<Translator> translator_;
-    const void** link_ = nullptr;  ///< recorded by left_at(); a link of a block of this cache
-    std::uint64_t link_pc_ = 0;
+    const void** link_ = nullptr;  ///< `link` of left_at(); a link of a block of this cache
+    std::uint64_t link_pc_ = 0;    ///< `pc` of left_at()
 };
 
 }  // namespace vgpu::softgpu::isa

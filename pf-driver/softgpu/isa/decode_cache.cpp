@@ -28,8 +28,8 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
-/// One past the highest VGPR that the instruction names. is_usual() in execute.cpp checks once per
-/// block that all of them exist.
+/// One past the highest VGPR that the instruction names. needs_no_checks() in execute.cpp checks
+/// once per block that the wave has all these VGPRs.
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)
@@ -59,8 +59,8 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant varian
 
 DecodeCache::~DecodeCache() = default;
 
-/// Reads the epoch last. Nothing is decoded before that, so every later entry is newer than the
-/// epoch.
+/// Reads the epoch last. The cache decodes nothing between emptying itself and that read, so every
+/// later block is newer than the epoch that was read.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -70,7 +70,7 @@ void DecodeCache::invalidate() {
     valid_epoch_ = epoch_.load(std::memory_order_acquire);
 }
 
-/// Empties a full cache: most kernels are much smaller than kMaxInstructions.
+/// Empties a full cache, which is rare: most kernels are much smaller than kMaxInstructions.
 Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {
@@ -84,8 +84,9 @@ Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     return known->second.get();
 }
 
-/// After a stopped translation, the block must run as often as before the first one. So
-/// translations cost at most a fixed share of the block's runs, however short the VF's quanta are.
+/// After a stopped translation, the block must run as often as before the first translation. So
+/// translations cost at most a fixed share of the time of the block's runs, however short the VF's
+/// quanta are.
 void DecodeCache::heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop) {
     if (block.runs++ != translator_->hot_runs()) return;
     const auto must_stop = [&stop] { return stop.load(std::memory_order_relaxed); };

@@ -5,9 +5,9 @@
 // partial groups, scratch offsets, float mode. Sources: LLVM AMDGPUUsage "Initial Kernel Execution
 // State" and the Vega ISA manual.
 //
-// Nothing here accesses memory: the command processor reads packet, descriptor and queue, fills a
-// DispatchSpec, and calls check() once per dispatch and start_workgroup() once per group. All
-// values come from a guest; check() refuses those that the other functions cannot handle.
+// This file accesses no guest memory: the command processor reads packet, descriptor and queue,
+// fills a DispatchSpec, and calls check() for each dispatch and start_workgroup() for each group.
+// All values come from a guest; check() refuses those that the other functions cannot handle.
 #pragma once
 
 #include <array>
@@ -17,14 +17,13 @@
 
 namespace vgpu::softgpu::isa {
 
-/// The inputs of a dispatch, from kernel descriptor, packet and queue. Trivially copyable, because
-/// it is a part of DispatchState and so of state streams.
+/// The inputs of a dispatch, from kernel descriptor, packet and queue. A DispatchSpec is trivially
+/// copyable, because it is a part of DispatchState and so of state streams.
 struct DispatchSpec {
     // kernel descriptor
-    std::uint64_t entry = 0;  ///< address of the first instruction
-    /// COMPUTE_PGM_RSRC1 and 2 as the registers have them (LLVM AMDGPUUsage, kernel descriptor).
-    std::uint32_t pgm_rsrc1 = 0;
-    std::uint32_t pgm_rsrc2 = 0;
+    std::uint64_t entry = 0;      ///< address of the first instruction
+    std::uint32_t pgm_rsrc1 = 0;  ///< COMPUTE_PGM_RSRC1 (LLVM AMDGPUUsage, kernel descriptor)
+    std::uint32_t pgm_rsrc2 = 0;  ///< COMPUTE_PGM_RSRC2
     std::uint16_t code_properties = 0;
     /// 1 for PM4: user SGPRs come from COMPUTE_USER_DATA, not from code_properties; else 0. Not a
     /// bool, because a saved state may be damaged.
@@ -33,7 +32,7 @@ struct DispatchSpec {
     // dispatch
     std::array<std::uint32_t, 3> group_size{1, 1, 1};  ///< work-items
     std::array<std::uint32_t, 3> grid_size{1, 1, 1};   ///< work-items, not groups
-    /// Bytes per work-group; rounded up to a multiple of 512.
+    /// Bytes per work-group; start_workgroup() rounds them up to a multiple of 512.
     std::uint32_t lds_bytes = 0;
     std::uint32_t private_bytes = 0;       ///< per work-item
     std::uint32_t scratch_wave_bytes = 0;  ///< scratch of one wave (WAVESIZE)
@@ -53,7 +52,7 @@ enum class DispatchError : std::uint8_t {
     Dimensions,    ///< a group or grid size is 0
     GroupTooBig,   ///< more than 1024 work-items
     LdsTooBig,     ///< more than 64 KiB
-    UserSgprs,     ///< more user SGPRs than there are, or fewer than the properties need
+    UserSgprs,     ///< more than 16 user SGPRs, or fewer than the properties need
     EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
 };
 
@@ -64,10 +63,10 @@ enum class DispatchError : std::uint8_t {
 /// require a spec that check() accepted.
 [[nodiscard]] std::array<std::uint32_t, 3> group_counts(const DispatchSpec& spec);
 
-/// Waves of a full group: the unit of scratch slots and occupancy.
+/// Waves of a full group. The command processor counts scratch slots and occupancy in waves.
 [[nodiscard]] std::uint32_t waves_per_group(const DispatchSpec& spec);
 
-/// VGPRs of each wave (4 to 256) in units of four (AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
+/// VGPRs of each wave: 4 to 256, a multiple of four (AMDGPUUsage, GRANULATED_WORKITEM_VGPR_COUNT).
 [[nodiscard]] std::uint32_t vgprs_per_wave(const DispatchSpec& spec);
 
 /// The MODE.EXCP_EN bits that a debugger requests.
@@ -81,13 +80,13 @@ struct Placement {
     std::array<std::uint32_t, 3> group_id{};
     /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
     std::uint32_t first_scratch_slot = 0;
-    std::uint32_t hw_id = 0;  ///< HW_ID register of wave 0; the wave number is added
+    std::uint32_t hw_id = 0;  ///< HW_ID register of wave 0; of wave i: hw_id + i
     LaunchExceptions debug{};
 };
 
 /// Fills `group` for a spec that check() accepted and a group id inside the grid. Reuses the memory
-/// of an earlier group. LDS and registers without an initial value are zero, so nothing leaks
-/// between kernels.
+/// of the earlier contents of `group`. LDS and registers without an initial value are zero, so
+/// nothing leaks between kernels.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement);
 
 }  // namespace vgpu::softgpu::isa

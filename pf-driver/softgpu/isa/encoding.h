@@ -63,7 +63,7 @@ inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1},
     kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
     kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
 inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
-/// The data format is in the low bits, the number format above, as in descriptor words.
+/// A format has the data format in the low bits and the number format above, as in kMtbufFormat.
 inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
 // operand numbers
@@ -75,7 +75,7 @@ inline constexpr std::uint32_t kFirstFloat = 240, kInverseTwoPi = 248;
 inline constexpr std::uint32_t kSdwa = 249, kDpp = 250, kVccZero = 251, kExecZero = 252, kScc = 253,
                                kLdsDirect = 254, kLiteral = 255;
 
-/// True for operand numbers that are neither a register nor a constant.
+/// True for the numbers of special operands (OperandKind::Special).
 constexpr bool is_special(std::uint32_t code) {
     return (code >= kSharedBase && code <= kPrivateLimit) ||
            (code >= kVccZero && code <= kLdsDirect);
@@ -101,7 +101,7 @@ inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
 }};
 inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
 
-// DPP controls: each selects the lane from which a lane reads
+// DPP controls: each determines from which lane a lane reads
 inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
                                kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
                                kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
@@ -122,7 +122,8 @@ constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
     return static_cast<std::int32_t>(value << shift) >> shift;
 }
 
-/// True for program control (SOPP) after which the next instruction may be elsewhere.
+/// True for program control (SOPP) that ends a block, because it may jump, end the slice, or change
+/// MODE or the register index in M0.
 constexpr bool ends_block_sopp(Op op) {
     return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
            op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&

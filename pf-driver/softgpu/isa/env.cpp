@@ -12,7 +12,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// One value of LDS for all lanes; M0 holds its LDS address in bytes and its type.
+/// LDS_DIRECT: one value of LDS for all lanes. M0 holds the value's type and address in bytes.
 u32 lds_direct(const Env& env) {
     constexpr u32 type_shift = 16, type_bits = 7, address_bits = 0xffff;
     enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };

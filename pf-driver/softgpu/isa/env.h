@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Env: the data that a handler works on: the running wave, its group, and the context of the run.
-// run() builds an Env for each slice of a wave. Scalar operands are read and written here, so that
-// every unit does it the same way.
+// Env is the data that a handler works on: the running wave, its group, and the context of the run.
+// run() builds an Env for each slice of a wave. Env also reads and writes scalar operands, so that
+// all units treat these operands alike.
 //
 // Internal to isa/, where the run loop, the execute units and the translator use it.
 #pragma once
@@ -31,19 +31,19 @@ using i64 = std::int64_t;
 using f32 = float;
 using f64 = double;
 
-/// Fields of the MODE register (Vega ISA manual, "Program State").
+/// Fields of the MODE register (Vega ISA manual, "Program State"). In the manual, kSkipVector is
+/// VSKIP, and the field at kForkShift is CSP (fork stack pointer).
 namespace mode {
-/// In the manual, kSkipVector is VSKIP, and the field at kForkShift is CSP (fork stack pointer).
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
                      kDx10Clamp = 1u << 8, kIeee = 1u << 9, kGprIndex = 1u << 27,
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
                      kAddressWatch = 1u << 19;  // EXCP_EN bit of all four watches
-/// kUnusual: bits for which handlers need checks if they differ from kFloatDefault. kTranslated:
-/// bits whose values translated code assumes.
-inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector,
-                     kTranslated = kUnusual | kIeee;
+/// The bits that make handlers need checks if they differ from kFloatDefault.
+inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector;
+/// The bits whose values translated code assumes.
+inline constexpr u32 kTranslated = kUnusual | kIeee;
 }  // namespace mode
 
 /// Fields of the TRAPSTS register; EXCP is in the low bits, in the order of the host's MXCSR flags.
@@ -53,8 +53,9 @@ inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
                      kXnackError = 1u << 28;
 }  // namespace trapsts
 
-/// `s` and `v` are copies of pointers into the wave, so that the hot loops load them once. A
-/// handler may change `wave` and registers freely; the run loop acts on its Outcome.
+/// The data that a handler works on. `s` and `v` are copies of pointers into the wave, so that the
+/// hot loops load these pointers once. A handler may change `wave` and registers freely; the run
+/// loop acts on the handler's Outcome.
 struct Env {
     WaveState& wave;
     u32* s;      ///< scalar file
@@ -66,13 +67,13 @@ struct Env {
     Workgroup& group;
     /// The objects outside the group that handlers use: memory, clock, messages, decode cache.
     const RunContext& context;
-    /// A handler puts the details of a Fault or Trap here.
+    /// Receives the details of a Fault or Trap from the handler.
     RunResult& result;
     /// True if the wave ended its slice only to wait, so that run() may return early.
     bool slept = false;
     bool changed_phase = false;  ///< true if the group must check its barrier
-    /// Address watches of the wave's VMID, as Runner::run_next() read them last; nullptr if none is
-    /// valid.
+    /// The VF's address watches, as Runner::run_next() read them last; nullptr if no valid watch
+    /// compares the wave's VMID.
     const AddressWatches* watches = nullptr;
 
     VGPU_INLINE u64 exec() const { return pair(static_cast<u32>(ScalarReg::Exec)); }
@@ -89,7 +90,8 @@ struct Env {
     /// The value of an operand that is neither a register nor a constant.
     u64 special(u32 code) const;
 
-    /// The 32-bit value of a constant is its `value`, whatever its 64-bit value would be.
+    /// The 32-bit value of a scalar register, constant or special operand. For a constant, that is
+    /// `value`, also for ConstantHigh.
     VGPU_INLINE u32 scalar32(const Operand& operand) const {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));

@@ -17,8 +17,8 @@ namespace {
 /// Instructions of one slice of a wave: enough to hide the cost of changing waves, few enough that
 /// a spinning wave costs its group little.
 constexpr u64 kSlice = 256;
-/// Rounds in which every wave only sleeps before run() returns: such a group waits for another
-/// group or for the host, and the thread can do other work meanwhile.
+/// run() returns after so many rounds in which every running wave only slept. Such a group waits
+/// for another group or for the host, so the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
 
 /// MXCSR after a reset: rounds to nearest, masks all exceptions.
@@ -26,7 +26,7 @@ constexpr u32 kHostDefault = 0x1f80;
 /// The windows of flat addresses have 4 GiB each (Apertures).
 constexpr u32 kWindowShift = 32;
 
-/// Sets the host's default float mode during run(), and restores the caller's afterwards.
+/// Sets the host's default float mode during run(); restores the caller's float mode afterwards.
 class DefaultFloatMode {
 public:
     DefaultFloatMode() : before_(_mm_getcsr()) { _mm_setcsr(kHostDefault); }
@@ -38,22 +38,23 @@ private:
     u32 before_;
 };
 
-/// The reason why a slice ended.
-enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, Event };
+/// The reason why a slice ended. RunEnded: run() ends, and its result is complete.
+enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, RunEnded };
 
 /// True if handlers need no checks: MODE has the default in every bit of mode::kUnusual, and the
-/// kernel has all registers of the block.
-bool is_usual(const WaveState& wave, const Block& block) {
+/// kernel has all vector registers that the block names.
+bool needs_no_checks(const WaveState& wave, const Block& block) {
     return (wave.mode & mode::kUnusual) == mode::kFloatDefault &&
            block.vgprs_needed <= wave.vgpr_count;
 }
 
-/// True if the instruction does not count as executed and the pc stays at it. It has changed no
-/// register, but a store or an atomic may have written some lanes.
+/// True if the instruction does not count as executed and the pc stays at it. Such an instruction
+/// has changed no register, but a store or an atomic may have written some lanes.
 bool has_failed(Outcome outcome) {
     return outcome == Outcome::Fault || outcome == Outcome::Illegal;
 }
 
+/// One call of run().
 class Runner {
 public:
     Runner(Workgroup& group, const RunContext& context) : group_(group), context_(context) {}
@@ -65,17 +66,17 @@ private:
     Outcome run_next(Env& env, Block& block, u64 slice_left, u64 limit);
     Outcome run_block(Env& env, const Block& block, u64 limit);
     Outcome run_translated(Env& env, const Block& block, u64 slice_left, u64 limit);
-    Outcome leave(Env& env, Outcome outcome) const;
+    Outcome advance_pc(Env& env, Outcome outcome) const;
     void add_retired(WaveState& wave, u64 instructions) {
         wave.retired += instructions;
         result_.retired += instructions;
     }
-    SliceEnd event(const Env& env, Outcome outcome);
-    SliceEnd fetch_fault(WaveState& wave);
+    SliceEnd end_run(const Env& env, Outcome outcome);
+    SliceEnd end_at_fetch_fault(WaveState& wave);
     bool enter_trap(WaveState& wave, u64 pc, u32 trap_id) const;
     void release_barrier();
     [[nodiscard]] bool pick_wave();
-    [[nodiscard]] u32 running() const;
+    [[nodiscard]] u32 running_waves() const;
     [[nodiscard]] bool stop_requested() const {
         return context_.stop.load(std::memory_order_relaxed);
     }
@@ -91,45 +92,47 @@ private:
     Workgroup& group_;
     const RunContext& context_;
     RunResult result_;
+    /// The instruction with which the last run_block() or run_translated() ended.
     const Instruction* last_ = nullptr;
 };
 
-/// Interprets at most `limit` instructions of a block; leave() then sets the pc.
+/// Interprets at most `limit` instructions of a block, then sets the pc.
 Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
     const std::size_t count = std::min<u64>(block.code.size(), limit);
     const Instruction* i = block.code.data();
     const Instruction* const end = i + count;
-    const bool usual = is_usual(env.wave, block);
+    const bool is_unchecked = needs_no_checks(env.wave, block);
     Outcome outcome = Outcome::Next;
     for (; i != end; ++i) {
-        outcome = usual ? i->handler(env, *i) : run_checked(env, *i);
+        outcome = is_unchecked ? i->handler(env, *i) : run_checked(env, *i);
         if (outcome != Outcome::Next) break;
     }
     last_ = outcome == Outcome::Next ? i - 1 : i;
     add_retired(env.wave,
                 static_cast<u64>(last_ - block.code.data()) + (has_failed(outcome) ? 0 : 1));
-    return leave(env, outcome);
+    return advance_pc(env, outcome);
 }
 
-/// Sets the pc to the instruction after `last_`, or to `last_` if it failed; `outcome` is the
-/// outcome of `last_`.
-Outcome Runner::leave(Env& env, Outcome outcome) const {
+/// Sets the pc after the instruction `last_` has had the given outcome. The pc stays at an
+/// instruction that has failed; a jump has set the pc already; otherwise the next instruction
+/// follows. Returns the outcome without the jump: Next for Jump, Yield for JumpAndYield.
+Outcome Runner::advance_pc(Env& env, Outcome outcome) const {
     if (outcome == Outcome::Jump) return Outcome::Next;
     if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
     env.wave.pc = has_failed(outcome) ? last_->pc : last_->pc + last_->size;
     return outcome;
 }
 
-/// Runs translated code, beginning with `block`, until the slice ends or the code needs the run
-/// loop. Blocks run as a whole, so the code stops early enough that the last one does not exceed
-/// `limit`.
+/// Runs translated code, beginning with `block`, until the slice ends, a handler has an outcome
+/// other than Next, or no translated block can follow. Blocks run as a whole, so the code stops
+/// early enough that its final block does not exceed `limit`.
 Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     const u64 available = std::min(slice_left, limit - (DecodeCache::kBlockInstructions - 1));
     Frame frame{.env = &env,
                 .wave = &env.wave,
                 .vgprs = env.v,
-                .left = static_cast<i64>(available),
+                .instructions_left = static_cast<i64>(available),
                 .stop = &context_.stop,
                 .epoch = &cache.epoch(),
                 .valid_epoch = &cache.valid_epoch(),
@@ -142,19 +145,19 @@ Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64
                 .lds_bytes = env.lds_bytes};
     const Outcome outcome = cache.translator()->run(frame, block.head);
     cache.left_at(frame.link, env.wave.pc);
-    u64 done = static_cast<u64>(static_cast<i64>(available) - frame.left);
+    u64 done = static_cast<u64>(static_cast<i64>(available) - frame.instructions_left);
     if (frame.last != nullptr) {
         last_ = frame.last;
         done += static_cast<u64>(frame.last - frame.first) + (has_failed(outcome) ? 0 : 1);
     }
     add_retired(env.wave, done);
-    return frame.last != nullptr ? leave(env, outcome) : Outcome::Next;
+    return frame.last != nullptr ? advance_pc(env, outcome) : Outcome::Next;
 }
 
-/// Puts the PC of the instruction and the trap id (0: a fault, an illegal instruction or an
-/// exception) into TTMP0 and TTMP1 for the trap handler. PC_REWIND and HT stay 0 because every
-/// event is precise and none comes from the host (Vega ISA manual, "Trap and Exception registers").
-/// False if there is no handler to enter.
+/// Makes the wave enter its trap handler. TTMP0 and TTMP1 receive `pc` and the trap id (0: a fault,
+/// an illegal instruction or an exception). PC_REWIND and HT stay 0 because every trap is precise
+/// and no trap comes from the host (Vega ISA manual, "Trap and Exception registers"). False if
+/// there is no handler, or if the wave must not enter the handler.
 bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     constexpr unsigned kTrapIdShift = 48;
     const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
@@ -165,15 +168,16 @@ bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     return true;
 }
 
-/// The TRAPSTS bits of an exception, by Outcome. An arithmetic exception has already set its bits.
+/// The TRAPSTS bits of a fault or an illegal instruction; 0 for any other outcome.
+/// (run_with_exceptions() sets the bits of Outcome::Exception.)
 u32 exception_bits(Outcome outcome) {
     if (outcome == Outcome::Illegal) return trapsts::kIllegalInstruction;
     return outcome == Outcome::Fault ? trapsts::kMemoryViolation | trapsts::kXnackError : 0;
 }
 
-/// Ends run(). A fault or an illegal instruction does so even if the wave enters its trap handler,
-/// so that the command processor can report it.
-SliceEnd Runner::event(const Env& env, Outcome outcome) {
+/// Fills the result and ends run(). A fault or an illegal instruction ends run() even if the wave
+/// enters its trap handler, so that the command processor can report the error.
+SliceEnd Runner::end_run(const Env& env, Outcome outcome) {
     static constexpr std::array<std::pair<Outcome, StopReason>, 3> kReasons{{
         {Outcome::Fault, StopReason::Fault},
         {Outcome::Illegal, StopReason::IllegalInstruction},
@@ -186,16 +190,17 @@ SliceEnd Runner::event(const Env& env, Outcome outcome) {
     result_.words = last_->words;
     if (outcome == Outcome::Trap) {
         env.wave.phase = WavePhase::Halted;
-        return SliceEnd::Event;
+        return SliceEnd::RunEnded;
     }
     env.wave.trapsts |= exception_bits(outcome);
     result_.is_handled = enter_trap(env.wave, last_->pc, 0);
-    return SliceEnd::Event;
+    return SliceEnd::RunEnded;
 }
 
-/// If the port has no fault, a read by message from the client has failed: the guest has no memory
-/// there.
-SliceEnd Runner::fetch_fault(WaveState& wave) {
+/// Ends run() because the code at the pc cannot be read. If the port has no fault, the page is
+/// mapped, but the client failed to read it (Port::read_indirect()); the result then says
+/// OutOfRange.
+SliceEnd Runner::end_at_fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
     result_.pc = wave.pc;
@@ -205,17 +210,18 @@ SliceEnd Runner::fetch_fault(WaveState& wave) {
     context_.port.clear_fault();
     wave.trapsts |= exception_bits(Outcome::Fault);
     result_.is_handled = enter_trap(wave, wave.pc, 0);
-    return SliceEnd::Event;
+    return SliceEnd::RunEnded;
 }
 
-/// Runs a block, as translated code if possible. If the code leaves at once, for example because
-/// MODE has changed, the interpreter runs the block. Reads the address watches again: before each
-/// block of the interpreter, and each time before translated code runs.
+/// Runs a block, as translated code if possible. If the translated code returns without having run
+/// an instruction, for example because MODE has changed, the interpreter runs the block. run_next()
+/// reads the address watches at each call. So a changed watch takes effect at the next block of the
+/// interpreter, or after translated code that runs at present has returned.
 Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     env.watches = watches();
     if (cache.translator() == nullptr || env.watches != nullptr ||
-        limit < DecodeCache::kBlockInstructions || !is_usual(env.wave, block))
+        limit < DecodeCache::kBlockInstructions || !needs_no_checks(env.wave, block))
         return run_block(env, block, limit);
     if (block.head == nullptr) cache.heat(block, env.wave.mode, context_.stop);
     cache.link_to(block);
@@ -227,8 +233,9 @@ Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     return run_block(env, block, limit);
 }
 
-/// Runs a wave until the end of the block in which it reaches kSlice instructions, at most `limit`.
-/// Reads the stop flag before each block, so at least every kBlockInstructions.
+/// Runs a wave for at most `limit` instructions. The slice ends with the block in which the wave
+/// reaches kSlice instructions. Reads the stop flag before each block that the interpreter runs;
+/// translated code reads the flag in the head of each block.
 SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -239,45 +246,47 @@ SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
             group_,
             context_,
             result_};
-    const u64 first = result_.retired;
-    const u64 last = first + std::min(limit, kSlice);
-    while (result_.retired < last) {
+    const u64 retired_before = result_.retired;
+    const u64 retired_limit = retired_before + std::min(limit, kSlice);
+    while (result_.retired < retired_limit) {
         if (stop_requested()) return SliceEnd::Stopped;
         Block* const block = context_.cache.find(wave.state.pc, context_.port);
-        if (block == nullptr) return fetch_fault(wave.state);
-        const Outcome outcome =
-            run_next(env, *block, last - result_.retired, first + limit - result_.retired);
+        if (block == nullptr) return end_at_fetch_fault(wave.state);
+        const Outcome outcome = run_next(env, *block, retired_limit - result_.retired,
+                                         retired_before + limit - result_.retired);
         if (outcome == Outcome::Next) continue;
         if (outcome == Outcome::Exception) {
-            (void)enter_trap(wave.state, wave.state.pc, 0);  // not reported: only TRAPSTS has it
+            // The wave continues with or without a trap handler; run() reports no exception.
+            (void)enter_trap(wave.state, wave.state.pc, 0);
             continue;
         }
         const bool is_trap = outcome == Outcome::Trap;
         if (is_trap && enter_trap(wave.state, last_->pc, result_.trap_id)) continue;
-        if (outcome != Outcome::Yield) return event(env, outcome);
+        if (outcome != Outcome::Yield) return end_run(env, outcome);
         if (env.changed_phase) return SliceEnd::PhaseChanged;
         return env.slept ? SliceEnd::Slept : SliceEnd::TimeUp;
     }
     return SliceEnd::TimeUp;
 }
 
-/// Releases the waves at the barrier if no wave still has to arrive. A halted wave has to arrive,
+/// Releases the waves at the barrier if no wave still has to arrive. A halted wave has to arrive;
 /// an ended wave does not (Vega ISA manual, S_BARRIER).
 void Runner::release_barrier() {
-    const auto is_before = [](const Wave& wave) {
+    const auto must_arrive = [](const Wave& wave) {
         return wave.state.phase == WavePhase::Running || wave.state.phase == WavePhase::Halted;
     };
-    if (std::ranges::any_of(group_.waves, is_before)) return;
+    if (std::ranges::any_of(group_.waves, must_arrive)) return;
     for (Wave& wave : group_.waves)
         if (wave.state.phase == WavePhase::AtBarrier) wave.state.phase = WavePhase::Running;
 }
 
-u32 Runner::running() const {
+u32 Runner::running_waves() const {
     const auto is_running = [](const Wave& w) { return w.state.phase == WavePhase::Running; };
     return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
 }
 
-/// Sets next_wave to the first wave from next_wave on that can run. False if no wave can.
+/// Searches for a running wave, beginning with next_wave, and sets next_wave to it. False if no
+/// wave is running.
 bool Runner::pick_wave() {
     const auto count = static_cast<u32>(group_.waves.size());
     for (u32 k = 0; k < count; ++k) {
@@ -289,8 +298,7 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// One loop over slices. Checks budget and stop before each slice, so that run() returns between
-/// two instructions, with next_wave set.
+/// Runs slice after slice. Checks the budget and the stop flag before each slice.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_slices = 0;
@@ -302,12 +310,12 @@ RunResult Runner::run() {
         const u64 left = context_.budget - result_.retired;
         const SliceEnd why = run_slice(group_.waves[group_.next_wave], left);
         if (why == SliceEnd::Stopped) return finish(StopReason::Stopped);
-        if (why == SliceEnd::Event) return result_;
+        if (why == SliceEnd::RunEnded) return result_;
         if (why == SliceEnd::PhaseChanged) release_barrier();
         group_.next_wave = (group_.next_wave + 1) % static_cast<u32>(group_.waves.size());
         sleepy_slices = why == SliceEnd::Slept ? sleepy_slices + 1 : 0;
-        result_.only_sleepers = sleepy_slices != 0 && sleepy_slices >= running();
-        if (sleepy_slices != 0 && sleepy_slices >= running() * kSleepyRounds)
+        result_.only_sleepers = sleepy_slices != 0 && sleepy_slices >= running_waves();
+        if (sleepy_slices != 0 && sleepy_slices >= running_waves() * kSleepyRounds)
             return finish(StopReason::Budget);
     }
 }

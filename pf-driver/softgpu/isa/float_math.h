@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// Floating-point functions for ops/*.def, used like those of lane_math.h: IEEE operations of the
+// The floating-point functions that the value expressions of ops/*.def call: IEEE operations of the
 // host, and the operations in which the GPU differs (min and max, saturating conversions, division
-// helpers, half precision). Unless a function says otherwise, it rounds as the host's MXCSR says,
-// which run_checked() sets from MODE.
+// helpers, half precision). Unless a function says otherwise, it rounds as the host's MXCSR says;
+// run_checked() sets MXCSR from MODE.
+//
+// Each execute unit includes this file into its own namespace, like lane_math.h.
 #pragma once
 
 #include "pf-driver/softgpu/isa/lane_math.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// IEEE 754 layout: bits of the mantissa, bias, the exponent of infinities and NaNs. The last line
-/// of each has the limits of exponents at which a division is scaled (by 2^kScale, V_DIV_SCALE_F32)
-/// or underflows (V_DIV_FIXUP_F32).
+/// The IEEE 754 layout of T (bits of the mantissa, bias, the exponent of infinities and NaNs), and
+/// the limits of the division helpers (Vega ISA manual, V_DIV_SCALE_F32, V_DIV_FIXUP_F32). In the
+/// limits, a distance is the numerator's exponent minus the denominator's exponent:
+///   kFar        from this distance on, the denominator is scaled up
+///   kScale      a scaled operand is multiplied by 2^kScale or 2^-kScale
+///   kTiny       largest biased exponent of a numerator for which both operands are scaled up
+///   kUnderflow  smallest distance at which the quotient does not underflow
 template <class T> struct FloatTraits;
 template <> struct FloatTraits<f32> {
     using Bits = u32;
@@ -39,7 +45,7 @@ template <class T> VGPU_INLINE int exponent_of(T a) {
     return static_cast<int>((bits_of(a) >> F::kMantissa) &
                             static_cast<typename F::Bits>(F::kMaxExponent));
 }
-/// Tests only the bits, because an arithmetic operation might make the NaN quiet.
+/// True for a NaN whose quiet bit is clear.
 template <class T> VGPU_INLINE bool is_signalling(T a) {
     return a != a && (bits_of(a) & FloatTraits<T>::kQuiet) == 0;
 }
@@ -49,7 +55,7 @@ template <class T> VGPU_INLINE T quieted(T a) {
 template <class T> VGPU_INLINE bool is_denormal(T a) {
     return exponent_of(a) == 0 && a != T{0};
 }
-/// A denormal becomes a zero of its sign.
+/// A denormal becomes a zero of the same sign.
 template <class T> VGPU_INLINE T flushed(T a) {
     return exponent_of(a) == 0 ? from_bits<T>(bits_of(a) & FloatTraits<T>::kSign) : a;
 }
@@ -57,7 +63,7 @@ template <class T> VGPU_INLINE T absolute(T a) {
     return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
 }
 
-/// Defines a function of the host on singles and doubles from the compiler's builtin.
+/// Defines `name` for singles and for doubles as a builtin function of the compiler.
 #define VGPU_HOST_FUNCTION(name, builtin) \
     VGPU_INLINE f32 name(f32 a) {         \
         return builtin##f(a);             \
@@ -69,9 +75,9 @@ VGPU_HOST_FUNCTION(floor_of, __builtin_floor)
 VGPU_HOST_FUNCTION(ceil_of, __builtin_ceil)
 VGPU_HOST_FUNCTION(trunc_of, __builtin_trunc)
 VGPU_HOST_FUNCTION(sqrt_of, __builtin_sqrt)
-/// Rounds as the host's MXCSR says: to nearest even, unless the operation follows MODE
-/// (v_cvt_pk_u8_f32).
-VGPU_HOST_FUNCTION(nearest_even, __builtin_rint)
+/// Rounds to a whole number as the host's MXCSR says: to nearest even, except for an operation that
+/// follows MODE (v_cvt_pk_u8_f32).
+VGPU_HOST_FUNCTION(rint_of, __builtin_rint)
 /// Computes in double precision, for the accuracy of the single result.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
@@ -103,8 +109,8 @@ VGPU_INLINE f32 exp2_approximate(f32 a) {
     return a < -126.0f ? 0.0f : std::exp2(a);
 }
 
-/// Sine of `a` turns. The reduction is exact however large `a` is, because it precedes the
-/// multiplication.
+/// Sine of `a` turns. Reduces `a` to one turn before the multiplication by 2 pi, so a large `a`
+/// loses no precision.
 VGPU_INLINE f32 sin_turns(f32 a) {
     const f64 turns = f64{a} - __builtin_floor(f64{a});
     return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
@@ -114,7 +120,8 @@ VGPU_INLINE f32 cos_turns(f32 a) {
     return static_cast<f32>(std::cos(turns * 6.283185307179586476925));
 }
 
-/// True beyond 256 turns in either direction, where v_sin_f32 and v_cos_f32 give the value at 0.
+/// True for finite numbers beyond 256 turns in either direction, for which v_sin_f32 and v_cos_f32
+/// give the value at 0.
 VGPU_INLINE bool is_beyond_turns(f32 a) {
     constexpr f32 turns = 256.0f;
     return absolute(a) > turns && absolute(a) <= std::numeric_limits<f32>::max();
@@ -126,7 +133,8 @@ VGPU_INLINE f32 cos_in_domain(f32 a) {
     return is_beyond_turns(a) ? 1.0f : cos_turns(a);
 }
 
-/// Always below 1, although the fraction of a tiny negative number would round up to 1.
+/// `a` minus its floor. The result is below 1 even for a tiny negative number, for which the
+/// difference rounds up to 1.
 template <class T> VGPU_INLINE T fraction(T a) {
     const T r = a - floor_of(a);
     constexpr T below_one = T{1} - std::numeric_limits<T>::epsilon() / 2;
@@ -190,7 +198,7 @@ template <class T> VGPU_INLINE T max_of(T a, T b, bool ieee) {
     const T quiet_b = ieee && is_signalling(b) ? quieted(b) : number;
     return ieee && is_signalling(a) ? quieted(a) : quiet_b;
 }
-/// If an operand is a NaN, the result is the smallest of the numbers (Vega ISA manual, V_MED3_F32).
+/// If an operand is a NaN, v_med3_f32 has the result of v_min3_f32 (Vega ISA manual, V_MED3_F32).
 template <class T> VGPU_INLINE T median_of(T a, T b, T c, bool ieee) {
     if (a != a || b != b || c != c) return min_of(min_of(a, b, ieee), c, ieee);
     const T low = min_of(a, b, false);
@@ -204,7 +212,7 @@ template <class T> VGPU_INLINE T atomic_max(T d, T a) {
     return max_of(d, a, false);
 }
 
-/// Saturates; a NaN becomes 0. C++ leaves both cases undefined.
+/// Saturates; a NaN becomes 0. C++ leaves the result for a NaN or a number out of range undefined.
 template <class T> VGPU_INLINE i32 to_i32(T a) {
     if (!(a > T{-2147483648.0})) return a != a ? 0 : std::numeric_limits<i32>::min();
     return a >= T{2147483648.0} ? std::numeric_limits<i32>::max() : static_cast<i32>(a);
@@ -214,16 +222,16 @@ template <class T> VGPU_INLINE u32 to_u32(T a) {
     return a >= T{4294967296.0} ? ~0u : static_cast<u32>(static_cast<i64>(a));
 }
 VGPU_INLINE u32 to_u8(f32 a) {
-    const f32 rounded = nearest_even(a);
+    const f32 rounded = rint_of(a);
     if (!(rounded > 0.0f)) return 0;
     return rounded >= 255.0f ? 255 : static_cast<u32>(static_cast<i32>(rounded));
 }
-/// [-1, 1] or [0, 1] as a normalised integer.
+/// Maps [-1, 1] or, for an unsigned T, [0, 1] to a normalised integer.
 template <class T> VGPU_INLINE T to_norm(f32 a) {
     constexpr f32 top = static_cast<f32>(std::numeric_limits<T>::max());
     constexpr f32 low = std::is_signed_v<T> ? -1.0f : 0.0f;
     const f32 bounded = a != a ? 0.0f : (a < low ? low : (a > 1.0f ? 1.0f : a));
-    return static_cast<T>(static_cast<i32>(nearest_even(bounded * top)));
+    return static_cast<T>(static_cast<i32>(rint_of(bounded * top)));
 }
 
 template <class T> VGPU_INLINE bool is_finite_nonzero(T a) {
@@ -240,7 +248,8 @@ template <class T> VGPU_INLINE T frexp_mantissa(T a) {
     int exponent = 0;
     return std::frexp(a, &exponent);
 }
-/// Multiplies by a power of two in double precision: one rounding, also into the denormals.
+/// `a` * 2^`exponent`. The product in double precision is exact, so only the conversion to single
+/// rounds, also to a denormal.
 VGPU_INLINE f32 scale_by(f32 a, i32 exponent) {
     const i32 bounded = exponent < -300 ? -300 : (exponent > 300 ? 300 : exponent);
     const f64 power = std::bit_cast<f64>(static_cast<u64>(i64{bounded} + 1023) << 52);
@@ -267,13 +276,14 @@ template <class T> VGPU_INLINE bool is_class(T a, u32 classes) {
     return ((classes >> bit_number) & 1) != 0;
 }
 
-// ---- division helpers: quotient estimate a, denominator b, numerator c
+// ---- division helpers: b is the denominator, c the numerator
 
 template <class T> VGPU_INLINE bool same_bits(T a, T b) {
     return bits_of(a) == bits_of(b);
 }
 
-/// `a` is the operand to be scaled, numerator or denominator: its bits show which one.
+/// Returns `a`, scaled if the division needs it; a NaN if `b` or `c` is 0. `a` is a copy of `b` or
+/// of `c`; equal bits show of which one.
 template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     using F = FloatTraits<T>;
     if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();
@@ -294,8 +304,8 @@ template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (exponent_of(c) - exponent_of(b) >= FloatTraits<T>::kFar) return true;
     return !is_denormal(b) && is_denormal(c / b);
 }
-/// The quotient sum of v_div_fmas, with the scaling of v_div_scale undone: v_div_scale made a big
-/// quotient smaller and a small one bigger.
+/// The quotient `sum` that v_div_fmas has computed, with the scaling of v_div_scale undone:
+/// v_div_scale made a big quotient smaller and a small quotient bigger.
 template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
     constexpr int scale = FloatTraits<T>::kScale;
     return scale_by(sum, exponent_of(estimate) > FloatTraits<T>::kBias ? scale : -scale);
@@ -304,7 +314,8 @@ template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
     const T plain = absolute(magnitude);
     return negative ? -plain : plain;
 }
-/// Corrects the special cases that the iteration gets wrong: zeros, infinities, NaNs, underflow.
+/// The quotient: `a`, which the iteration has computed, except in the cases that the iteration gets
+/// wrong (zeros, infinities, NaNs, underflow).
 template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     using F = FloatTraits<T>;
     const bool negative = ((bits_of(b) ^ bits_of(c)) & F::kSign) != 0;
@@ -322,7 +333,7 @@ template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     return with_sign(a != a ? infinity : a, negative);
 }
 
-/// 53 bits of 2 / pi that matter for the argument reduction of `a`, segment `b`.
+/// Segment `b` of 2 / pi, for the argument reduction of `a`. A segment has 53 bits.
 f64 trig_preop(f64 a, u32 b);
 
 // ---- half precision: each step is computed in single (or double) and rounded in the host's mode
@@ -337,7 +348,8 @@ VGPU_INLINE f32 to_f32(f16 a) {
     return std::bit_cast<f32>((magnitude >= 0x7c00 ? special : number) | sign);
 }
 
-/// Infinity or the largest number: the host's overflow in its rounding mode decides.
+/// Infinity or the largest half. Makes `too_big` overflow on the host, whose rounding mode decides
+/// between the two.
 template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
     constexpr T to_overflow = sizeof(T) == 4 ? static_cast<T>(0x1p112) : static_cast<T>(0x1p1008);
     const bool infinite = absolute(too_big * to_overflow) > std::numeric_limits<T>::max();
@@ -375,7 +387,8 @@ template <class T> VGPU_INLINE f16 round_to_half(T a) {
 VGPU_INLINE f16 to_f16(f32 a) {
     return round_to_half(a);
 }
-/// Cuts bits off, whatever the rounding mode; overflow stays at the largest number.
+/// Cuts bits off, whatever the rounding mode. A finite number that is too big becomes the largest
+/// half.
 VGPU_INLINE f16 to_f16_toward_zero(f32 a) {
     const u32 bits = std::bit_cast<u32>(a);
     const u16 sign = static_cast<u16>((bits >> 16) & 0x8000);

@@ -12,17 +12,20 @@ namespace vgpu::softgpu::isa {
 
 // ---- counters
 
+/// The ticket of a wave that waits in acquire().
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Hardware frees waiting waves when a barrier is complete. Here a wave checks later, when other
-/// waves may have completed the next barrier as well, so each barrier has a number. The ticket of a
-/// waiting wave is never 0.
+/// Number of different barrier numbers. Hardware frees waiting waves when a barrier is complete. In
+/// softgpu a wave checks later, when other waves may have completed the next barrier as well, so
+/// each barrier has a number. The ticket of a waiting wave is never 0.
+constexpr u16 kBarriers = std::numeric_limits<u16>::max();
+
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
-    constexpr u16 in_use = std::numeric_limits<u16>::max();
-    return static_cast<GlobalWaveSync::Ticket>(barrier % in_use + 1);
+    return static_cast<GlobalWaveSync::Ticket>(barrier % kBarriers + 1);
 }
 
-/// Compare-and-swap loop: changes a copy and stores it if no other thread changed the resource.
+/// Changes a resource atomically: changes a copy, and stores the copy if no other thread has
+/// changed the resource meanwhile.
 template <class Change> void GlobalWaveSync::update(u32 resource, Change change) {
     const std::atomic_ref<Resource> cell(resources_[resource % kResources]);
     Resource old = cell.load();
@@ -44,7 +47,7 @@ bool GlobalWaveSync::arrive(u32 resource, u32 next_minus_1, Ticket& ticket) {
         if (before != 0) {
             ticket = before == waiting ? before : Ticket{0};
         } else if (r.counter == 0) {
-            ++r.barrier;
+            r.barrier = static_cast<u16>((r.barrier + 1) % kBarriers);
             r.counter = next_minus_1;
             ticket = 0;
         } else {
@@ -89,7 +92,7 @@ u32 resource_of(const Env& env, const Instruction& i) {
     return ((env.m0() >> m0_shift) + static_cast<u32>(i.imm)) % GlobalWaveSync::kResources;
 }
 
-/// The value of the first lane that is on.
+/// The value of the first lane that is on; of lane 0 if no lane is on.
 u32 first_value(const Env& env, const Instruction& i) {
     const u64 exec = env.exec();
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Global wave sync (GWS): counters that synchronise waves of different work-groups. They act as
-// barriers (ds_gws_init, ds_gws_barrier: HIP synchronises the grid of a cooperative launch with
-// them) or as semaphores (ds_gws_sema_*). Source: Vega ISA manual, "DS instructions", DS_GWS_*.
+// Global wave sync (GWS): counters that synchronise waves of different work-groups. A counter acts
+// as a barrier (ds_gws_init, ds_gws_barrier) or as a semaphore (ds_gws_sema_*). HIP synchronises
+// the grid of a cooperative launch by such a barrier. Source: Vega ISA manual, "DS instructions",
+// DS_GWS_*.
 //
-// Hardware queues a wave that must wait. Here the wave repeats the instruction until it may
-// continue: its ticket holds its progress and is part of the wave, so waves can be saved and moved
-// while they wait. Waves may continue in another order than they arrived.
+// Hardware queues a wave that must wait. In softgpu the wave repeats the instruction until the wave
+// may continue. A ticket holds the wave's progress and is part of the wave's state, so waves can be
+// saved and moved while they wait. Waves may continue in another order than they arrived.
 //
 // One object belongs to one process and is state of its VF (cp/scheduler_state.h), so it is
 // trivially copyable. The ds_gws_* handlers call the members from any number of threads at the same
@@ -26,10 +27,11 @@ public:
     /// instruction.
     using Ticket = std::uint16_t;
 
-    /// Sets the next barrier to `waves_minus_1` + 1 waves.
+    /// Resets the resource; its next barrier waits for `waves_minus_1` + 1 waves.
     void init(std::uint32_t resource, std::uint32_t waves_minus_1);
     /// True if every wave has arrived, so that this wave may continue; else the wave calls again
-    /// with the same ticket. The last wave sets the number of waves of the next barrier.
+    /// with the same ticket. The last wave sets the number of waves of the next barrier to
+    /// `next_minus_1` + 1.
     [[nodiscard]] bool arrive(std::uint32_t resource, std::uint32_t next_minus_1, Ticket& ticket);
 
     /// Lets `count` waves pass acquire(): waves that wait already, or waves that call later.
@@ -41,9 +43,11 @@ public:
 
 private:
     struct alignas(8) Resource {
+        /// Of a barrier: waves that must arrive before the last one. Of a semaphore: waves that may
+        /// pass acquire().
         std::uint32_t counter = 0;
         std::uint16_t queued = 0;   ///< waves that wait in acquire()
-        std::uint16_t barrier = 0;  ///< number of the barrier; the manual's flag is its lowest bit
+        std::uint16_t barrier = 0;  ///< number of the present barrier (the manual has one flag)
     };
     template <class Change> void update(std::uint32_t resource, Change change);
 

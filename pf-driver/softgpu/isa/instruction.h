@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // One decoded instruction: its operation, its operands, and the function that executes it. The
-// operations are the rows of ops/*.def; Op is expanded from them, in their order.
+// operations are the rows of ops/*.def; Op lists them in the same order.
 //
 // An Instruction depends only on the machine words, the address they were found at and the variant
 // of the execute unit, so all waves that execute it can share it. Made by isa/decode, executed by
@@ -47,11 +47,11 @@ enum class OperandKind : std::uint8_t {
     None,
     Vgpr,
     Scalar,          ///< register in the scalar file
-    Constant,        ///< zero-extended if 64 bits are read
-    ConstantSigned,  ///< sign-extended if 64 bits are read
-    ConstantHigh,    ///< the high half if 64 bits are read; the low one is 0
+    Constant,        ///< `value` is zero-extended if 64 bits are read
+    ConstantSigned,  ///< `value` is sign-extended if 64 bits are read
+    ConstantHigh,    ///< `value` is the high half if 64 bits are read; the low half is 0
     InverseTwoPi,    ///< the 64-bit constant 1 / (2 * pi)
-    Special,         ///< apertures, VCCZ, EXECZ, SCC, LDS_DIRECT: `value` is the operand number
+    Special,         ///< aperture, VCCZ, EXECZ, SCC, LDS_DIRECT: `value` is the operand number
 };
 
 /// Part of a 32-bit register, in the numbers of the SDWA encoding.
@@ -77,19 +77,19 @@ enum class Modifier : std::uint8_t {
     Dpp,   ///< source 0 from other lanes
 };
 
-/// The rounding and denormal mode that applies.
+/// The part of MODE (rounding, denormals) that applies to an operation.
 enum class FloatClass : std::uint8_t { None, Single, DoubleOrHalf };
 
-/// The next action of the engine after an instruction.
+/// How the run loop continues after an instruction.
 enum class Outcome : std::uint8_t {
     Next,
     Jump,          ///< the wave's pc has been set
     Yield,         ///< continue after the instruction in the wave's next slice
-    JumpAndYield,  ///< the wave's pc has been set; continue there in its next slice
-    Fault,         ///< of a memory access; the pc stays at the instruction
-    Illegal,
-    Trap,
-    Exception,  ///< arithmetic, enabled in MODE; the result has been written
+    JumpAndYield,  ///< the wave's pc has been set; continue at that pc in the wave's next slice
+    Fault,         ///< a memory access failed; the pc stays at the instruction
+    Illegal,       ///< the pc stays at the instruction
+    Trap,          ///< s_trap
+    Exception,     ///< MODE enables an exception that occurred; the result has been written
 };
 
 struct Env;
@@ -99,12 +99,14 @@ using Handler = Outcome (*)(Env&, const Instruction&);
 /// decode() sets all fields except `handler`, `inner` and `pc`, which DecodeCache sets.
 struct Instruction {
     Handler handler = nullptr;
-    Handler inner = nullptr;  ///< the operation itself, if `handler` is a modifier around it
+    Handler inner = nullptr;  ///< the operation itself, also if `handler` is a modifier around it
     /// Address of the instruction. Branches and s_getpc use the address after it, pc + size.
     std::uint64_t pc = 0;
     Op op = Op::Illegal;
-    std::uint8_t size = 4;      ///< bytes
-    std::uint8_t dst = 0;       ///< vector register, or register in the scalar file
+    std::uint8_t size = 4;  ///< bytes
+    /// First register of the result, in the vector or the scalar file. In SOPK the register is also
+    /// a source; in an SMEM store it holds the data.
+    std::uint8_t dst = 0;
     std::uint8_t dst_regs = 0;  ///< vector registers written
     std::uint8_t sdst = 0;      ///< scalar pair that receives a mask
     /// True if float results are clamped to [0, 1], and integer results saturate if the operation
@@ -113,12 +115,13 @@ struct Instruction {
     std::uint8_t omod = 0;   ///< 1: * 2, 2: * 4, 3: / 2
     bool keep_high = false;  ///< true if a 16-bit result leaves the other half unchanged
     FloatClass float_class = FloatClass::None;
-    /// True if the block ends here: control may continue elsewhere, or MODE may change.
+    /// True if this instruction is the last of its block: it is illegal, or it may jump, end the
+    /// slice, or change MODE or the register index in M0.
     bool ends_block = false;
     Modifier modifier = Modifier::None;
-    bool returns = false;  ///< true if an atomic returns the old value (GLC)
+    bool returns = false;  ///< GLC; true: an atomic returns the old value
     std::array<Operand, 4> src{};
-    std::int32_t imm = 0;  ///< offset, branch distance, constant
+    std::int32_t imm = 0;  ///< offset, branch distance or another constant
 
     // SDWA (and halves chosen by OP_SEL)
     std::array<Select, 2> select{Select::Dword, Select::Dword};
@@ -138,7 +141,7 @@ struct Instruction {
     // MUBUF, MTBUF
     bool offset_enable = false;
     bool index_enable = false;
-    bool to_lds = false;      ///< true if the result goes to LDS, not to registers
+    bool to_lds = false;      ///< LDS bit; true: the data goes to or comes from LDS
     std::uint8_t format = 0;  ///< MTBUF: data and number format (enc::kMtbufFormat)
 
     /// The machine words, for error reports; the second is 0 for a short instruction.
@@ -170,14 +173,14 @@ enum class Encoding : std::uint8_t {
 enum class Trait : std::uint8_t {
     Plain,
     CarryOut,   ///< writes a mask in addition to the result
-    OldResult,  ///< source 2 is the old destination; of a memory operation: it is an atomic
-    Constant,   ///< source 2 is the literal constant; of a memory operation: it has no address
+    OldResult,  ///< ALU: source 2 is the old destination. Memory: the operation is an atomic
+    Constant,   ///< ALU: source 2 is the literal constant. Memory: there is no address
     WritesExec,
     KeepsHigh,   ///< a 16-bit result leaves the other half of the register unchanged
     Packed,      ///< 16-bit components, two in a register
-    BufferBase,  ///< SMEM: the base is a buffer descriptor
-    GlobalSync,  ///< DS: acts on the counters of global wave sync; its data is in the register
-                 ///< in which other DS operations have their address
+    BufferBase,  ///< the base of an SMEM operation is a buffer descriptor
+    GlobalSync,  ///< a DS operation on the counters of global wave sync; its data is in the
+                 ///< register in which other DS operations have their address
 };
 
 /// One row of ops/*.def as data.
@@ -189,14 +192,16 @@ struct OpInfo {
     Type dst;
     std::array<Type, 3> src;
     Trait trait = Trait::Plain;
-    std::uint8_t result_regs = 0;  ///< memory operations: registers of the result
-    std::uint8_t data_regs = 0;    ///< memory operations: registers of each data operand
+    // only used for memory operations
+    std::uint8_t result_regs = 0;
+    std::uint8_t data_regs = 0;  ///< registers of each data operand
     std::uint8_t data_operands = 0;
 };
 
-/// Op::Illegal has its own row, named "illegal".
+/// The row of an operation; Op::Illegal has a row named "illegal".
 [[nodiscard]] const OpInfo& info(Op op);
-/// Op::Illegal if the encoding has no such number; `code` has at most 10 bits.
+/// The operation with the opcode number `code`, which has at most 10 bits; Op::Illegal if the
+/// encoding has no such number.
 [[nodiscard]] Op find_op(Encoding encoding, std::uint32_t code);
 
 }  // namespace vgpu::softgpu::isa

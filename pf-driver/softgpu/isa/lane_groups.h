@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of eight lanes at a time, if all eight are in one page or in LDS: one range
-// check, and for a page one TLB lookup, for the eight. If their addresses are adjacent or equal,
-// one move follows, else a gather or one move for each lane. Other groups are accessed lane by
-// lane.
+// Memory accesses of groups of eight lanes. If the addresses of a group are in one page, or all in
+// LDS, one range check and at most one TLB lookup cover the group. Then one move loads words at
+// adjacent or equal addresses, and stores a whole group of adjacent words; all other accesses take
+// a gather or one move for each lane. The callers access all other groups lane by lane.
 //
-// Included into the namespace of one execute unit, like memory_access.h.
+// Each execute unit includes this file into its own namespace, like memory_access.h.
 #pragma once
 
 #include "pf-driver/softgpu/isa/memory_access.h"
@@ -17,8 +17,8 @@ namespace {
 constexpr unsigned kGroup = 8;
 constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
-/// Offsets of eight lanes in a page or in LDS. Lanes that are off have the offset of the first lane
-/// that is on.
+/// Offsets of eight lanes in a page or in LDS. In a page, lanes that are off have the offset of the
+/// first lane that is on.
 struct GroupOffsets {
     alignas(32) u32 at[kGroup];
     bool is_consecutive = false;  ///< true if each offset is 4 bytes after the previous one
@@ -38,7 +38,8 @@ VGPU_INLINE bool is_zero(__m256i value) {
     return _mm256_testz_si256(value, value) != 0;
 }
 
-VGPU_INLINE void compare(GroupOffsets& offsets) {
+/// Sets is_consecutive and is_uniform.
+VGPU_INLINE void find_pattern(GroupOffsets& offsets) {
     const __m256i at = load_vector(offsets.at);
     const __m256i distance =
         _mm256_sub_epi32(at, _mm256_broadcastd_epi32(_mm256_castsi256_si128(at)));
@@ -47,8 +48,8 @@ VGPU_INLINE void compare(GroupOffsets& offsets) {
     offsets.is_uniform = is_zero(distance);
 }
 
-/// Offsets in `page` of the four lanes from `first` on. A lane whose bit in `on` is clear gets the
-/// offset of `lead`.
+/// Offsets from `page` of the four lanes from `first` on. A lane whose bit in `on` is clear gets
+/// the offset of `lead`.
 VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
     const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
@@ -58,7 +59,7 @@ VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u
     return _mm256_sub_epi64(where, _mm256_set1_epi64x(static_cast<i64>(page)));
 }
 
-/// False if a lane that is on has bytes outside the page.
+/// Sets offsets.at. False if a lane that is on has bytes outside the page.
 VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
                               GroupOffsets& offsets) {
     constexpr int kEvenWords = 0x88, kLowHalvesFirst = 0xd8;
@@ -74,18 +75,19 @@ VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 siz
     return _mm256_testz_si256(reach, _mm256_set1_epi64x(kOutside)) != 0;
 }
 #else
-VGPU_INLINE void compare(GroupOffsets& offsets) {
-    u32 run = 0, same = 0;
+/// Sets is_consecutive and is_uniform.
+VGPU_INLINE void find_pattern(GroupOffsets& offsets) {
+    u32 wrong_words = 0, distances = 0;
     for (u32 l = 0; l < kGroup; ++l) {
         const u32 distance = offsets.at[l] - offsets.at[0];
-        run |= distance ^ (l * 4);
-        same |= distance;
+        wrong_words |= distance ^ (l * 4);
+        distances |= distance;
     }
-    offsets.is_consecutive = run == 0;
-    offsets.is_uniform = same == 0;
+    offsets.is_consecutive = wrong_words == 0;
+    offsets.is_uniform = distances == 0;
 }
 
-/// False if a lane that is on has bytes outside the page.
+/// Sets offsets.at. False if a lane that is on has bytes outside the page.
 VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
                               GroupOffsets& offsets) {
     u64 reach = 0;
@@ -135,7 +137,8 @@ public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
 
     /// Host address of the page that holds `size` bytes at each of the eight addresses whose bit in
-    /// `on` (never 0) is set; nullptr if they are not in one page, or it has no host address.
+    /// `on` (never 0) is set. nullptr if these bytes are not in one page, or if the page has no
+    /// host address. Sets offsets.at.
     VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupOffsets& offsets) {
         const u64 lead = at[std::countr_zero(on)];
         const u64 page = lead & ~(mem::Port::kPageBytes - 1);
@@ -143,7 +146,7 @@ public:
         if (page != page_) {
             page_ = page;
             host_ = port_.at(GpuVa{page}, access_);
-            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane path reports the lane
+            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane path faults
         }
         return host_;
     }
@@ -155,15 +158,15 @@ private:
     std::byte* host_ = nullptr;
 };
 
-/// Loads `Count` words, or one smaller T, for each lane of a group; false if they are not in one
-/// page.
+/// Loads `Count` words, or one smaller T, for each lane of a group; false if PageCursor::find()
+/// finds no page.
 template <class T, unsigned Count>
 VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned first, Row* rows) {
     GroupOffsets offsets;
     const std::byte* const host = pages.find(at + first, on, Count * sizeof(T), offsets);
     if (host == nullptr) return false;
     if constexpr (sizeof(T) == 4) {
-        compare(offsets);
+        find_pattern(offsets);
         for (unsigned k = 0; k < Count; ++k)
             gather_words(host + k * sizeof(T), offsets, rows[k].lane + first);
     } else {
@@ -173,7 +176,7 @@ VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned f
 }
 
 /// Stores `Count` registers from `source` on, or one smaller T that begins at bit `shift`, for each
-/// lane of a group; false if they are not in one page.
+/// lane of a group; false if PageCursor::find() finds no page.
 template <class T, unsigned Count>
 VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned first,
                              const VgprRow* source, unsigned shift) {
@@ -181,7 +184,7 @@ VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned 
     std::byte* const host = pages.find(at + first, on, Count * sizeof(T), offsets);
     if (host == nullptr) return false;
     if constexpr (sizeof(T) == 4 && Count == 1) {
-        compare(offsets);
+        find_pattern(offsets);
         if (offsets.is_consecutive && on == kWholeGroup) {
             std::memcpy(host + offsets.at[0], source->lane.data() + first, kGroup * sizeof(u32));
             return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The integer functions that the value expressions of ops/*.def call, one lane at a time, written
+// The integer functions that the value expressions of ops/*.def call for one lane. They are written
 // so that a loop over lanes vectorises. Each execute unit includes this file into its own namespace
 // (VGPU_ISA_VARIANT), so that code for different processors never mixes.
 #pragma once
@@ -64,15 +64,15 @@ VGPU_INLINE u32 popcount(u32 a) {
 VGPU_INLINE u32 popcount(u64 a) {
     return static_cast<u32>(std::popcount(a));
 }
-/// Number of the lowest bit that is set; all ones if none.
+/// Number of the lowest bit that is set; ~0 if no bit is set.
 template <class T> VGPU_INLINE u32 first_one(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countr_zero(a));
 }
-/// Number of zeros above the highest one bit; all ones if none.
+/// Number of zeros above the highest bit that is set; ~0 if no bit is set.
 template <class T> VGPU_INLINE u32 leading_zeros(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countl_zero(a));
 }
-/// Bits that equal the sign bit, counted from the top; all ones if all do.
+/// Number of bits from the top on that equal the sign bit; ~0 if all bits equal the sign bit.
 template <class T> VGPU_INLINE u32 leading_signs(T a) {
     const T folded = (a >> (sizeof(T) * 8 - 1)) != 0 ? static_cast<T>(~a) : a;
     return leading_zeros(folded);
@@ -105,7 +105,7 @@ VGPU_INLINE u64 replicate_bits(u32 a) {
     for (unsigned i = 0; i < 32; ++i) out |= (u64{(a >> i) & 1} * 3) << (2 * i);
     return out;
 }
-/// Operands are the low 24 bits, sign-extended; the product has 48.
+/// The operands are the low 24 bits, sign-extended; the product has 48 bits.
 VGPU_INLINE i64 mul_i24(u32 a, u32 b) {
     return i64{static_cast<i32>(a << 8) >> 8} * i64{static_cast<i32>(b << 8) >> 8};
 }
@@ -125,14 +125,14 @@ template <class T> VGPU_INLINE T med3(T a, T b, T c) {
     const T high = a < b ? b : a;
     return c < low ? low : (c > high ? high : c);
 }
-/// CLAMP of integer operations.
+/// The effect of CLAMP on an integer result.
 template <class T, class Wide> VGPU_INLINE T saturate(Wide value) {
     constexpr auto low = std::numeric_limits<T>::min();
     constexpr auto high = std::numeric_limits<T>::max();
     if (std::cmp_less(value, low)) return low;
     return std::cmp_greater(value, high) ? high : static_cast<T>(value);
 }
-/// V_MBCNT_LO: a mask of the lanes below this one, among the lower 32 lanes.
+/// V_MBCNT_LO: a mask of the lanes below `lane`, among the lower 32 lanes.
 VGPU_INLINE u32 lanes_below_lo(u32 lane) {
     return lane >= 32 ? ~0u : (1u << lane) - 1;
 }
@@ -162,7 +162,8 @@ VGPU_INLINE u32 sad_u16(u32 a, u32 b) {
     const u32 a0 = a & 0xffff, b0 = b & 0xffff, a1 = a >> 16, b1 = b >> 16;
     return (a0 > b0 ? a0 - b0 : b0 - a0) + (a1 > b1 ? a1 - b1 : b1 - a1);
 }
-/// Four sums of absolute differences; each adds 16 bits of `c` and saturates.
+/// Four sums of absolute differences. Sum i is for the four bytes of `a` from byte i on, adds 16
+/// bits of `c` and saturates.
 template <u32 (*Sad)(u32, u32)> VGPU_INLINE u64 sums_pk(u64 a, u32 b, u64 c) {
     u64 out = 0;
     for (u32 i = 0; i < 4; ++i) {
@@ -180,7 +181,8 @@ VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
 VGPU_INLINE u32 insert_byte(u32 into, u32 index, u32 byte) {
     return (into & ~(0xffu << (8 * index))) | ((byte & 0xff) << (8 * index));
 }
-/// Selectors 8 to 11: the signs of bytes 1, 3, 5, 7; 12: 0; more: 0xff (manual, V_PERM_B32).
+/// Selectors 0 to 7 select a byte, 8 to 11 eight copies of the sign of byte 1, 3, 5 or 7; 12 gives
+/// 0, and 13 or more gives 0xff (Vega ISA manual, V_PERM_B32).
 VGPU_INLINE u32 permuted_byte(u64 bytes, u32 selector) {
     if (selector < 8) return static_cast<u32>(bytes >> (8 * selector)) & 0xff;
     if (selector >= 13) return 0xff;
@@ -206,14 +208,14 @@ VGPU_INLINE u32 pack16(i16 a, i16 b) {
 VGPU_INLINE u32 pack16(f16 a, f16 b) {
     return pack16(a.bits, b.bits);
 }
+/// Bit 64 of the sum of the product and `c`, both sign-extended.
 VGPU_INLINE bool mad_i64_carry(i32 a, i32 b, u64 c) {
-    // Bit 64 of the sum of both sign-extended terms.
     const i64 product = i64{a} * b;
     const u64 sum = static_cast<u64>(product) + c;
     const bool carry = sum < c;
-    const bool sign_a = product < 0;
-    const bool sign_c = static_cast<i64>(c) < 0;
-    return (sign_a != sign_c) != carry;
+    const bool product_sign = product < 0;
+    const bool c_sign = static_cast<i64>(c) < 0;
+    return (product_sign != c_sign) != carry;
 }
 VGPU_INLINE u64 mad_i64_saturated(i32 a, i32 b, u64 c) {
     const i64 product = i64{a} * b;
@@ -222,6 +224,8 @@ VGPU_INLINE u64 mad_i64_saturated(i32 a, i32 b, u64 c) {
     return static_cast<u64>(product < 0 ? std::numeric_limits<i64>::min()
                                         : std::numeric_limits<i64>::max());
 }
+/// DS_CONDXCHG32_RTN_B64: a half of `a` whose top bit is set replaces that half of `d`, without the
+/// top bit.
 VGPU_INLINE u64 conditional_exchange(u64 d, u64 a) {
     const u32 low = static_cast<u32>(a), high = static_cast<u32>(a >> 32);
     const u32 new_low = (low >> 31) != 0 ? low & 0x7fffffff : static_cast<u32>(d);

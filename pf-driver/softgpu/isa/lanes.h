@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// One operation on 64 lanes: fetch the operands as rows of 64 words, compute lane by lane in a loop
-// that the compiler vectorises, and write back under EXEC. With all lanes on and no output
-// modifier, results go straight to the register; otherwise they are blended in (a masked store
-// would be several times slower).
+// Handlers of operations on 64 lanes. They fetch the operands as rows of 64 words, compute lane by
+// lane in a loop that the compiler vectorises, and write back under EXEC. If all lanes are on and
+// the whole result is written unmodified, the result goes straight to the register. Otherwise the
+// handler blends the result in (a masked store would be several times slower).
 //
-// Included into the namespace of one execute unit, like float_math.h.
+// Each execute unit includes this file into its own namespace, like float_math.h.
 #pragma once
 
 #include <utility>
@@ -31,8 +31,8 @@ struct alignas(64) Row {
     u32 lane[kLanes];
 };
 
-/// An operand: low words, and high words if it has 64 bits. The pointers lead into the register
-/// file or to a row on the stack; this struct owns neither.
+/// An operand: low words, and high words if the operand has 64 bits. The pointers lead into the
+/// register file or to rows on the stack; this struct owns neither.
 struct Rows {
     const u32* low = nullptr;
     const u32* high = nullptr;
@@ -48,7 +48,7 @@ inline void fill(Row& row, u32 value) {
     for (unsigned l = 0; l < kLanes; ++l) row.lane[l] = value;
 }
 
-/// Writes all ones to the lanes whose bit is set in `bits`, and 0 to the others.
+/// Writes all ones to the lanes whose bit is set in `bits`, and 0 to all other lanes.
 inline void expand(u64 bits, u32* out) {
 #if defined(__AVX2__)
     const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -88,14 +88,14 @@ VGPU_INLINE u64 pack(const u32* row) {
     return out;
 }
 
-/// Copies the lanes in which `where` is all ones; it is 0 in the others. Has no branches, so that
-/// the loop vectorises.
+/// Copies the lanes in which `where` is all ones; `where` is 0 in all other lanes. Has no branches,
+/// so that the loop vectorises.
 VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     VGPU_LANES
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
-/// Blends the lanes of a mask, usually EXEC.
+/// Copies the lanes of a mask, usually EXEC.
 VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #if defined(__AVX2__)
     const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -149,7 +149,7 @@ template <class T> constexpr u32 sign_bit() {
     if (sign != 0) modify(high.lane, operand, sign);
 }
 
-/// The operand as rows; uses `low` and `high` unless the operand is a plain register.
+/// The operand as rows; fills `low` and `high` unless the operand is a plain register.
 template <class T>
 VGPU_INLINE Rows fetch(const Env& env, const Operand& operand, Row& low, Row& high) {
     if constexpr (std::is_same_v<T, none>) return {};
@@ -187,7 +187,8 @@ template <class T> VGPU_INLINE auto lane_of(const Rows& rows, unsigned l) {
         return static_cast<T>(rows.low[l]);
 }
 
-/// 16-bit results are zero-extended; those of KeepsHigh rows are merged with the old half later.
+/// Writes one lane. A 16-bit result is zero-extended; commit() later merges the result of a
+/// KeepsHigh row with the old half.
 template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T value) {
     if constexpr (kIsWide<T>) {
         const u64 bits = std::bit_cast<u64>(value);
@@ -202,7 +203,7 @@ template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T 
     }
 }
 
-/// Converts the value of an expression to the result type: truncated or unchanged.
+/// Converts the value of an expression to the result type. Integers are truncated.
 template <class T, class V> VGPU_INLINE T result_of(V value) {
     if constexpr (std::is_same_v<T, V>)
         return value;
@@ -210,7 +211,7 @@ template <class T, class V> VGPU_INLINE T result_of(V value) {
         return static_cast<T>(value);
 }
 
-/// Applies OMOD and CLAMP to one float.
+/// Applies OMOD and CLAMP to one float. CLAMP makes a NaN 0 if `dx10` (MODE.DX10_CLAMP) is set.
 template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, bool dx10) {
     constexpr std::array<f32, 4> kFactors{1.0f, 2.0f, 4.0f, 0.5f};
     if (omod != 0) value = value * static_cast<T>(kFactors[omod]) + T{0};
@@ -219,7 +220,8 @@ template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, 
     return value < T{0} ? T{0} : (value > T{1} ? T{1} : value);
 }
 
-/// OMOD applies only with denormals off and outside IEEE mode (manual, "Output Modifiers").
+/// The OMOD to apply: 0 if MODE allows denormal results or sets IEEE (Vega ISA manual, "Output
+/// Modifiers").
 inline u32 effective_omod(const Env& env, const Instruction& i) {
     const u32 shift =
         i.float_class == FloatClass::Single ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
@@ -243,8 +245,9 @@ template <class T>
 }
 
 /// The rows in which a result is computed: the destination itself if all lanes are on and the
-/// result is not modified, else spare rows until commit(). The destination may be a source, because
-/// each lane is read before it is written. Lanes that are off keep their contents.
+/// whole result is written unmodified, else spare rows, which commit() writes to the destination.
+/// The destination may be a source, because each lane is read before it is written. Lanes that are
+/// off keep their contents.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;
@@ -271,8 +274,8 @@ template <class D> struct Result {
     }
 };
 
-/// Operation of up to three sources; M gives the types and the value of one lane. The loop computes
-/// all 64 lanes, so that it vectorises; commit() writes only the lanes of EXEC.
+/// An operation with up to three sources; M gives the types and the value of one lane. The loop
+/// computes all 64 lanes, so that it vectorises; commit() writes only the lanes of EXEC.
 template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -303,7 +306,7 @@ template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Like vector_op(), with a mask in addition to the result.
+/// Like vector_op(), but also writes a mask of carries. With CLAMP the result is M::clamped().
 template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -331,7 +334,8 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes the mask of the lanes for which the comparison holds; to EXEC as well if kWritesExec.
+/// Writes the mask of the lanes for which the comparison holds; writes it to EXEC as well if
+/// kWritesExec.
 template <class M> Outcome compare_op(Env& env, const Instruction& i) {
     Row t[4];
     Row held;

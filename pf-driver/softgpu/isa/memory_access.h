@@ -5,7 +5,7 @@
 // writes no register until every lane has been read, so a faulting instruction can be inspected,
 // and repeated, as a whole.
 //
-// Included into the namespace of one execute unit, like lanes.h.
+// Each execute unit includes this file into its own namespace, like lanes.h.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ template <class T> T* typed(std::byte* at) {
 }
 
 /// Records fault and lane in env.result. If the port has no fault, an access by message to the
-/// client has failed.
+/// client has failed; `va` and `access` then describe the fault.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
     mem::Fault what = port.fault();
@@ -42,7 +42,7 @@ template <class T> T* typed(std::byte* at) {
 // ---- bytes of one lane
 
 /// Reads `size` bytes at a global address: one copy inside a page with a host address. False if the
-/// access fails; fault() then records why.
+/// access fails; the caller then calls fault().
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
     mem::Port& port = env.context.port;
     if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
@@ -67,7 +67,8 @@ template <class T> T* typed(std::byte* at) {
     return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
 }
 
-/// LDS outside the group's allocation reads 0 and drops stores (Vega ISA manual, "LDS Access").
+/// A load that is not wholly inside the group's LDS gives 0; such a store does nothing (Vega ISA
+/// manual, "LDS Access").
 [[maybe_unused]] void read_lds(const Env& env, u64 offset, void* to, u32 size) {
     if (offset + size <= env.lds_bytes)
         std::memcpy(to, env.lds + offset, size);
@@ -79,6 +80,7 @@ template <class T> T* typed(std::byte* at) {
     if (offset + size <= env.lds_bytes) std::memcpy(env.lds + offset, from, size);
 }
 
+/// Bytes of one lane that are adjacent in scratch.
 constexpr u64 kScratchCell = 4;
 
 /// Fields of a buffer descriptor (V#), which is four SGPRs (Vega ISA manual, "Buffer Resource
@@ -89,9 +91,9 @@ struct BufferDescriptor {
     u32 records;
     u32 index_stride;
     bool swizzles;
-    bool adds_lane;
-    u32 format;  ///< data format and number format (enc::kDataFormat)
-    u32 select;  ///< DST_SEL_X to W, three bits each
+    bool adds_lane;  ///< ADD_TID_ENABLE: the lane number is added to the index
+    u32 format;      ///< data format and number format (enc::kDataFormat)
+    u32 select;      ///< DST_SEL_X to W, three bits each
 
     BufferDescriptor(const Env& env, u32 first) {
         const u32* w = env.s + first;
@@ -108,9 +110,9 @@ struct BufferDescriptor {
         constexpr unsigned stride_bits = 14;  // the data format's bits extend the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
-    /// Mask of the bits of an offset that count. In private memory the sum wraps at 32 bits,
-    /// because compilers add an immediate to a negative register; elsewhere a register of ~0 is
-    /// outside the buffer.
+    /// Mask of the bits of an offset that count. In private memory (`swizzles` and `adds_lane`) the
+    /// sum of register and immediate wraps at 32 bits, because compilers use negative values in the
+    /// register. In other buffers the sum does not wrap, so a register of ~0 is out of range.
     [[nodiscard]] u64 offset_mask() const {
         return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
     }
@@ -123,7 +125,7 @@ struct BufferDescriptor {
     }
 };
 
-/// Addresses of all lanes, and whether they are in LDS (only flat addresses can be).
+/// Addresses of all lanes, which may also be offsets into LDS or scratch.
 struct Addresses {
     alignas(64) u64 at[kLanes];
     u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
@@ -154,8 +156,8 @@ struct Addresses {
     }
 }
 
-/// LDS address of a lane's dword for an instruction without an address: M0 holds the address for
-/// lane 0.
+/// LDS address of a lane's dword for an instruction without an address: M0 plus the offset is the
+/// address for lane 0.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }
@@ -177,6 +179,7 @@ struct Addresses {
 }
 
 /// Calls move(address, bytes before, size) for every piece that lies in one interleaved dword.
+/// Stops and returns false if move() returns false.
 template <class Move>
 bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move) {
     for (u32 done = 0; done < size;) {
@@ -191,7 +194,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- address watches
 
-/// Never inlined: watches are rare.
+/// Does the work of watch_hits(). Never inlined, because watches are rare.
 [[maybe_unused, gnu::noinline]] u32 find_watch_hits(const Env& env, const Addresses& a, u64 lanes,
                                                     u32 size, WatchedAccess access) {
     u32 hits = 0;
@@ -212,7 +215,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return hits;
 }
 
-/// The TRAPSTS bits for accesses of `size` bytes by each of `lanes`; LDS is not watched.
+/// The TRAPSTS bits of the watches that accesses of `size` bytes by each of `lanes` hit; LDS is not
+/// watched.
 [[maybe_unused]] VGPU_INLINE u32 watch_hits(const Env& env, const Addresses& a, u64 lanes, u32 size,
                                             WatchedAccess access) {
     if (env.watches == nullptr) [[likely]]
@@ -220,8 +224,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return find_watch_hits(env, a, lanes, size, access);
 }
 
-/// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS; an
-/// exception if MODE enables it.
+/// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS; a hit is
+/// an Outcome::Exception if MODE enables address watches.
 [[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
     if (watch_hits == 0) [[likely]]
         return Outcome::Next;
@@ -231,7 +235,7 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- rows
 
-/// Transposes words: in memory all words of a lane are adjacent, in a register all lanes.
+/// Transposes words: in memory the words of one lane are adjacent; a row has one word of each lane.
 template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
@@ -252,7 +256,7 @@ template <unsigned Count> void to_memory(const Env& env, u32 first, std::byte* h
             std::memcpy(host + (l * Count + k) * 4, &env.v[first + k].lane[l], 4);
 }
 
-/// Writes loaded words under EXEC; a 16-bit part leaves the other half unchanged.
+/// Writes loaded words to the registers of `lanes`; a 16-bit part leaves the other half unchanged.
 template <Part P>
 void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 lanes) {
     if (P == Part::Whole && lanes == ~u64{0}) {
@@ -306,8 +310,8 @@ template <class T> void store_old(Row* rows, u32 lane, T old) {
     }
 }
 
-/// Uses the host's atomics, because other threads and the guest may access the memory, too.
-/// M::value() computes the new value; returns the old one. `host` is aligned to T.
+/// Writes the value that M::value() computes; returns the old value. Uses the host's atomics,
+/// because other threads and the guest may access the memory, too. `host` is aligned to T.
 template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
     std::atomic_ref<Bits> cell(*typed<Bits>(host));
@@ -318,7 +322,8 @@ template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     }
 }
 
-/// One lane of an atomic in global memory; false on a fault.
+/// One lane of an atomic in global memory; false if the access fails. If the page does not support
+/// atomics, memory does not change and `old` is all ones.
 template <class M, class T> bool atomic_global(Env& env, u64 va, T a, T b, T& old) {
     mem::Port& port = env.context.port;
     if (va % sizeof(T) == 0) {

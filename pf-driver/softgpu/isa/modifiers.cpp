@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Wrappers around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP), and
-// unusual circumstances (float modes, register indexing, registers that do not exist). Each runs
-// the operation on a changed copy of the instruction, for example with scratch rows as sources, and
-// adjusts the result. Instructions without a modifier in usual blocks (is_usual() in execute.cpp)
-// do not use these wrappers.
+// the checks of run_checked() (float modes, register indexing, missing registers). Each wrapper
+// runs the operation on a changed copy of the instruction, for example with scratch rows as
+// sources, and adjusts the result. Instructions without a modifier do not use these wrappers in
+// blocks that need no checks (needs_no_checks() in execute.cpp).
 #include <immintrin.h>
 
 #include "pf-driver/softgpu/isa/env.h"
@@ -20,7 +20,7 @@ VgprRow& scratch_row(Env& env, u32 which) {
     return env.v[env.vgprs + which];
 }
 
-u32 sign_of(Type type) {
+u32 sign_bit_of(Type type) {
     if (type == Type::f16) return 0x8000;
     return type == Type::f32 ? 0x80000000u : 0u;
 }
@@ -50,10 +50,11 @@ void use_row(const Env& env, Operand& operand, u32 row) {
     operand = {OperandKind::Vgpr, 1, false, false, env.vgprs + row};
 }
 
+/// The part of a register that is a source.
 struct PartOf {
     Select select;
     bool sign_extend;
-    u32 sign;
+    u32 sign;  ///< the sign bit, for ABS and NEG; 0 for an integer
 };
 
 /// Selects and extends the part first, then applies ABS and NEG (Vega ISA manual, SDWA).
@@ -68,6 +69,7 @@ void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     use_row(env, operand, row);
 }
 
+/// The register's new word: `value` in `part`; `unused` says what the other bits become.
 u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     if (part == Select::Dword) return value;
     const BitField field = field_of(part);
@@ -79,7 +81,7 @@ u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     return above << field.shift;
 }
 
-/// Lane that a lane reads under a DPP control; 64 or more if none.
+/// The lane from which `lane` reads if DPP_CTRL is `control`; 64 or more if there is none.
 u32 dpp_source(u32 control, u32 lane) {
     constexpr u32 none = kLanes, row = 16;
     const u32 row_base = lane & ~(row - 1);
@@ -101,8 +103,8 @@ u32 dpp_source(u32 control, u32 lane) {
 
 /// True if the row and bank masks enable the lane.
 bool is_enabled(const Instruction& i, u32 lane) {
-    const bool row = ((i.row_mask >> (lane / 16)) & 1) != 0;
-    return row && ((i.bank_mask >> (lane % 16 / 4)) & 1) != 0;
+    const bool row_is_on = ((i.row_mask >> (lane / 16)) & 1) != 0;
+    return row_is_on && ((i.bank_mask >> (lane % 16 / 4)) & 1) != 0;
 }
 
 // ---- denormals and infinities that MODE does not allow
@@ -112,7 +114,7 @@ bool is_vector_alu(const OpInfo& row) {
 }
 
 /// True for operations that keep denormals under every MODE: they move bits, test bits, or convert
-/// between two formats, only one of which has a mode (Vega ISA manual, V_CVT_F16_F32).
+/// between half and single (Vega ISA manual, V_CVT_F16_F32).
 bool keeps_denormals(Op op) {
     switch (op) {
         case Op::v_cndmask_b32:
@@ -132,9 +134,9 @@ bool keeps_denormals(Op op) {
     }
 }
 
-/// True for operations that may rightly return infinity: the reciprocal or logarithm of zero, or
-/// the end of a division.
-bool divides(Op op) {
+/// True for operations that return infinity even under MODE.FP16_OVFL: the reciprocal or logarithm
+/// of zero, or the end of a division.
+bool may_return_infinity(Op op) {
     return op == Op::v_rcp_f16 || op == Op::v_rsq_f16 || op == Op::v_log_f16 ||
            op == Op::v_div_fixup_f16 || op == Op::v_div_fixup_legacy_f16;
 }
@@ -166,7 +168,7 @@ u32 flushed_single(u32 word) {
     return (word & kSingleExponent) == 0 ? word & kSingleSign : word;
 }
 
-/// Zeroes denormals in the lanes of `lanes`; `high` is the second word of f64.
+/// Zeroes denormals in the lanes of `lanes`; `high` has the upper words of f64.
 void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     for (u32 l = 0; l < kLanes; ++l) {
         if (((lanes >> l) & 1) == 0) continue;
@@ -178,10 +180,11 @@ void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     }
 }
 
-/// Copies a source to a scratch row, which may be changed: `row` and, for f64, the next row.
-void make_own(Env& env, Operand& operand, Type type, u32 row) {
-    const bool is_own = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
-    if (is_own) return;
+/// Copies a source to scratch row `row` (an f64 also to the next row), so that its values may be
+/// changed. Does nothing if the source is in a scratch row already.
+void copy_to_scratch(Env& env, Operand& operand, Type type, u32 row) {
+    const bool is_in_scratch = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
+    if (is_in_scratch) return;
     VgprRow& low = scratch_row(env, row);
     VgprRow& high = scratch_row(env, row + 1);
     const bool wide = type == Type::f64;
@@ -203,10 +206,10 @@ bool is_mixed(const OpInfo& row) {
 
 void flush_sources(Env& env, Instruction& i) {
     const OpInfo& row = info(i.op);
-    if (is_mixed(row)) return;  // flushes denormals itself
+    if (is_mixed(row)) return;  // mad_flushed() flushes them
     for (u32 k = 0; k < row.src.size(); ++k) {
         if (!flushes(env.wave.mode, row.src[k], Direction::In)) continue;
-        make_own(env, i.src[k], row.src[k], 2 * k);
+        copy_to_scratch(env, i.src[k], row.src[k], 2 * k);
         flush_row(row.src[k], ~u64{0}, env.v[i.src[k].value], &env.v[i.src[k].value + 1]);
     }
 }
@@ -218,10 +221,10 @@ bool is_infinite_single(u32 word) {
     return (word & ~kSingleSign) == kSingleExponent;
 }
 
-/// Lanes in which a source of the low, or high, half of a result is infinite.
+/// Masks of lanes in which a source is infinite.
 struct InfiniteSources {
-    u64 low = 0;
-    u64 high = 0;
+    u64 low = 0;   ///< a source of the low half of the result
+    u64 high = 0;  ///< a source of the high half of the result
 };
 
 InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
@@ -230,13 +233,13 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
     InfiniteSources out;
     for (u32 k = 0; k < row.src.size(); ++k) {
         if (!is_float(row.src[k])) continue;
-        const bool low_half = ((i.op_sel >> k) & 1) != 0;
-        const bool second = ((i.op_sel_hi >> k) & 1) != 0;
-        const bool is_half = row.src[k] == Type::f16 || (is_mixed(row) && second);
+        const bool op_sel = ((i.op_sel >> k) & 1) != 0;
+        const bool op_sel_hi = ((i.op_sel_hi >> k) & 1) != 0;
+        const bool is_half = row.src[k] == Type::f16 || (is_mixed(row) && op_sel_hi);
         for (u32 l = 0; l < kLanes; ++l) {
             const u32 word = env.lane32(i.src[k], l);
-            const bool low = is_half ? is_infinite_half(word, low_half) : is_infinite_single(word);
-            const bool high = is_packed ? is_infinite_half(word, second) : low;
+            const bool low = is_half ? is_infinite_half(word, op_sel) : is_infinite_single(word);
+            const bool high = is_packed ? is_infinite_half(word, op_sel_hi) : low;
             out.low |= u64{low} << l;
             out.high |= u64{high} << l;
         }
@@ -244,7 +247,7 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
     return out;
 }
 
-/// MODE.FP16_OVFL: a value that is only too big becomes the largest number, not infinity.
+/// MODE.FP16_OVFL: makes an infinite result the largest half, unless `may_be_infinite`.
 u32 bounded_half(u32 half, bool may_be_infinite) {
     const bool infinite = (half & ~kHalfSign) == kHalfExponent;
     return infinite && !may_be_infinite ? (half & kHalfSign) | kHalfLargest : half;
@@ -259,8 +262,8 @@ void bound_halves(VgprRow& result, u64 exec, const InfiniteSources& sources) {
     }
 }
 
-/// The type whose MODE bits apply to the result: the rows of operations with packed or mixed halves
-/// say u32.
+/// The type whose MODE bits apply to the result. The rows of operations with packed or mixed halves
+/// say u32 instead.
 Type result_type(Op op) {
     const OpInfo& row = info(op);
     const bool is_packed = row.encoding == Encoding::Vop3p && row.src[0] == Type::f16;
@@ -286,7 +289,7 @@ Outcome run_operation(Env& env, const Instruction& instruction) {
     const bool keeps = keeps_denormals(i.op);
     if (!keeps) flush_sources(env, i);
     const bool bounds =
-        (wave_mode & mode::kHalfOverflow) != 0 && type == Type::f16 && !divides(i.op);
+        (wave_mode & mode::kHalfOverflow) != 0 && type == Type::f16 && !may_return_infinity(i.op);
     const InfiniteSources infinite = bounds ? infinite_sources(env, i) : InfiniteSources{};
     const u64 exec = env.exec();
     const VgprRow before = i.dst_regs != 0 ? env.v[i.dst] : VgprRow{};
@@ -302,13 +305,14 @@ Outcome run_operation(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-// ---- unusual circumstances
+// ---- float modes, register indexing, missing registers
 
 constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15;
 constexpr unsigned kMxcsrRounding = 13;
 /// Rounding modes 0 to 3 are nearest, up, down, zero in MODE, but nearest, down, up, zero in MXCSR.
 constexpr std::array<u32, 4> kHostRounding{0, 2, 1, 3};
 
+/// The MXCSR with which an operation must run.
 u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
     if (which == FloatClass::None) return kMxcsrDefault;
     const bool single = which == FloatClass::Single;
@@ -318,8 +322,8 @@ u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
     return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) | (flush ? kMxcsrFlush : 0);
 }
 
-/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds the index and the operands that it applies to.
-/// Adds the index to their registers; false if the result would be beyond the last register.
+/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds an index and says which operands are indexed.
+/// Adds the index to the registers of these operands; false if the result would be beyond v255.
 bool apply_index(const Env& env, Instruction& i) {
     const u32 index = env.m0() & 0xff;
     const u32 which = env.m0() >> 12;
@@ -334,7 +338,7 @@ bool apply_index(const Env& env, Instruction& i) {
 
 /// Handles registers that the kernel does not have: sources read v0 instead. False if the kernel
 /// does not have the result's registers, so that the result must be dropped.
-bool keep_inside(const Env& env, Instruction& i) {
+bool replace_missing_registers(const Env& env, Instruction& i) {
     for (Operand& source : i.src)
         if (source.kind == OperandKind::Vgpr && source.value + source.regs > env.vgprs)
             source.value = 0;
@@ -345,15 +349,33 @@ bool keep_inside(const Env& env, Instruction& i) {
 
 constexpr u32 kMxcsrFlags = 0x3f;
 
-/// Word `word` (0 is the low one) of 1.0 in the type, on which no operation raises an exception.
+bool is_integer(Type type) {
+    switch (type) {
+        case Type::u8:
+        case Type::i8:
+        case Type::u16:
+        case Type::i16:
+        case Type::u32:
+        case Type::i32:
+        case Type::u64:
+        case Type::i64:
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// Word `word` (0 is the low word) of a number on which operations raise no exception: 1.0, or the
+/// integer 0, which is also the exponent of ldexp.
 u32 harmless_word(Type type, u32 word) {
     constexpr u32 one = 0x3f800000, one_high = 0x3ff00000, two_halves = 0x3c003c00;
+    if (is_integer(type)) return 0;
     if (type == Type::f64) return word == 0 ? 0 : one_high;
     return type == Type::f16 ? two_halves : one;
 }
 
-/// The operation works on all lanes, and host flags do not show which lane raised them. So lanes
-/// that EXEC turns off hold harmless numbers while the operation runs.
+/// Puts harmless numbers into the lanes that EXEC turns off, until the operation has run. The
+/// operation works on all lanes, and the host's flags do not show which lane raised them.
 class QuietLanes {
 public:
     QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {
@@ -393,15 +415,15 @@ private:
     u32 count_ = 0;
 };
 
-/// The host's flags are in the order of TRAPSTS.EXCP, so bits need no translation.
+/// The TRAPSTS.EXCP bits of the host's flags, which are in the same order.
 u32 exceptions(const Instruction& i, u32 host_flags) {
     const u32 flags = host_flags & kMxcsrFlags;
     if (i.op != Op::v_rcp_iflag_f32 || (flags & trapsts::kDivideByZero) == 0) return flags;
     return (flags & ~trapsts::kDivideByZero) | trapsts::kIntegerDivideByZero;
 }
 
-/// Runs an operation and records the exceptions that it raises in TRAPSTS. Outcome::Exception if
-/// the wave has enabled one of them.
+/// Runs an operation and sets the TRAPSTS bits of the exceptions that the operation raises.
+/// Returns the operation's outcome, or Outcome::Exception if MODE enables one of these exceptions.
 Outcome run_with_exceptions(Env& env, const Instruction& i) {
     Outcome outcome = Outcome::Next;
     {
@@ -426,9 +448,9 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
     Instruction i = instruction;
     for (u32 k = 0; k < 2; ++k)
         select_operand(env, i.src[k], kRow0 + k,
-                       {i.select[k], i.sign_extend[k], sign_of(row.src[k])});
+                       {i.select[k], i.sign_extend[k], sign_bit_of(row.src[k])});
     if (i.select2 != Select::Dword)
-        select_operand(env, i.src[2], kRow2, {i.select2, false, sign_of(row.src[2])});
+        select_operand(env, i.src[2], kRow2, {i.select2, false, sign_bit_of(row.src[2])});
     if (i.dst_regs != 1) return run_operation(env, i);
     const VgprRow before = env.v[i.dst];
     const u64 exec = env.exec();
@@ -463,8 +485,8 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// The slow path of run_block(): makes, for each instruction, the checks that usual blocks do not
-/// need.
+/// The slow path of run_block(): makes the checks that needs_no_checks() found necessary, for each
+/// instruction.
 Outcome run_checked(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)
@@ -475,14 +497,14 @@ Outcome run_checked(Env& env, const Instruction& instruction) {
     bool is_inside = true;
     if ((env.wave.mode & mode::kGprIndex) != 0 && is_vector_alu(info(i.op)))
         is_inside = apply_index(env, i);
-    if (!is_inside || !keep_inside(env, i)) return Outcome::Next;
+    if (!is_inside || !replace_missing_registers(env, i)) return Outcome::Next;
     if (writes_source(i.op) && i.src[0].value != instruction.src[0].value) return Outcome::Next;
     const u32 before = _mm_getcsr();
     _mm_setcsr(host_float_mode(env.wave.mode, i.op, i.float_class));
-    const bool is_watched =
+    const bool may_raise =
         (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
     if (i.modifier == Modifier::None) i.handler = &run_operation;
-    const Outcome outcome = is_watched ? run_with_exceptions(env, i) : i.handler(env, i);
+    const Outcome outcome = may_raise ? run_with_exceptions(env, i) : i.handler(env, i);
     _mm_setcsr(before);
     return outcome;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of ops/*.def as tables: properties of operations, and the operation of each number.
+// The rows of ops/*.def as tables: properties of operations, and the operation of each opcode
+// number.
 #include <string_view>
 
 #include "pf-driver/softgpu/isa/encoding.h"
@@ -17,6 +18,7 @@ constexpr std::uint8_t registers_of(unsigned element_bytes, unsigned count) {
     return static_cast<std::uint8_t>(element_bytes < 4 ? 1 : element_bytes / 4 * count);
 }
 
+/// What an atomic of LDS returns.
 enum class Returns : bool { Nothing, Old };
 constexpr Returns Nothing = Returns::Nothing;
 constexpr Returns Old = Returns::Old;
@@ -60,14 +62,15 @@ constexpr OpInfo memory(const char* name, Encoding encoding, std::uint16_t code,
             trait, result,   data, operands};
 }
 
-/// The `part` column of memory rows: Whole, Packed, Low or High half.
+/// The trait of a memory row whose `part` column is Whole, Packed, Low or High.
 constexpr Trait part_trait(const char* part) {
     const bool is_half = part[0] == 'L' || part[0] == 'H';
     if (is_half) return Trait::KeepsHigh;
     return part[0] == 'P' ? Trait::Packed : Trait::Plain;
 }
 
-/// Registers of `count` components with format conversion: two in one register if packed.
+/// Registers of `count` components with format conversion. If `part` is not Whole, two components
+/// share a register.
 constexpr std::uint8_t format_regs(unsigned count, const char* part) {
     return static_cast<std::uint8_t>(part[0] == 'W' ? count : (count + 1) / 2);
 }
@@ -161,8 +164,8 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 #undef ROW
 #undef T
 
-/// True if no two rows of one encoding have the same number. Makes one pass over the rows, because
-/// compilers limit the steps of a constant expression.
+/// True if every row's number is below kCodes and no two rows of one encoding have the same number.
+/// Makes one pass over the rows, because compilers limit the steps of a constant expression.
 constexpr bool numbers_are_unique() {
     std::array<bool, kEncodings * kCodes> is_taken{};
     for (const OpInfo& op : kInfo) {
@@ -178,8 +181,8 @@ static_assert(numbers_are_unique());
 constexpr OpInfo kIllegal =
     alu("illegal", Encoding::Sopp, 0xffff, Type::none, Type::none, Type::none, Type::none);
 
-/// Maps opcode number to operation, for every encoding. VOP3 also has nearly all operations of
-/// VOPC, VOP2 and VOP1. Built once, by the first find_op().
+/// Maps an opcode number to its operation, for every encoding. VOP3 also has nearly all operations
+/// of VOPC, VOP2 and VOP1. The first find_op() builds the tables.
 struct OpTables {
     std::array<std::array<Op, kCodes>, kEncodings> by_code;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: buffers with format conversion (MUBUF "format" and MTBUF). An element is up to four
-// components of 2 to 32 bits; a register holds one component, or two of 16 bits. Sources: Vega ISA
-// manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md ("Formats") for cases that the
-// manual does not define.
+// Execute unit: loads and stores of buffers with format conversion (MUBUF "format" and MTBUF). An
+// element is up to four components of 2 to 32 bits; a register holds one component, or two of 16
+// bits. Sources: Vega ISA manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md ("Formats")
+// for cases that the manual does not define. All variants share one build of this file.
 #define VGPU_ISA_VARIANT format_unit
 #include "pf-driver/softgpu/isa/memory_access.h"
 
@@ -46,11 +46,11 @@ constexpr std::array<Widths, 16> kDataFormats{{
     {},
 }};
 
-/// A data format and a number format together. If `bytes` is 0, every access is dropped.
+/// A data format and a number format together.
 struct Format {
     Widths widths;
     u32 number;
-    u32 bytes;  ///< length of an element; 0: not a format
+    u32 bytes;  ///< length of an element; 0: the data format is invalid, accesses are dropped
 
     explicit Format(u32 code)
         : widths(kDataFormats[bits_at(code, enc::kDataFormat)]),
@@ -88,13 +88,13 @@ u32 f32_to_small_float(f32 value, u32 width) {
     return u32{to_f16(value).bits} >> (half_magnitude_bits - width);
 }
 
-u32 float_from(u32 value, u32 width) {
+u32 decode_float(u32 value, u32 width) {
     if (width == 32) return value;
     if (width == 16) return std::bit_cast<u32>(to_f32(f16{static_cast<u16>(value)}));
     return width == 11 || width == 10 ? small_float_to_f32(value, width) : 0;
 }
 
-u32 float_to(u32 value, u32 width) {
+u32 encode_float(u32 value, u32 width) {
     const f32 number = std::bit_cast<f32>(value);
     if (width == 32) return value;
     if (width == 16) return to_f16(number).bits;
@@ -106,7 +106,7 @@ f64 norm_top(u32 width, bool is_signed) {
     return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
 }
 
-/// The register's value: integers for kUint and kSint, else a float.
+/// The register's value of a component: an integer for kUint and kSint, else a float.
 u32 decode_component(u32 value, u32 width, u32 number) {
     const i32 with_sign = enc::sign_extend(value, width);
     switch (number) {
@@ -125,7 +125,7 @@ u32 decode_component(u32 value, u32 width, u32 number) {
         case kSint:
             return static_cast<u32>(with_sign);
         case kFloat:
-            return float_from(value, width);
+            return decode_float(value, width);
         default:
             return 0;
     }
@@ -134,11 +134,11 @@ u32 decode_component(u32 value, u32 width, u32 number) {
 /// Nearest whole number in [low, high]; 0 for NaN.
 i64 rounded(f64 value, f64 low, f64 high) {
     if (value != value) return 0;
-    return static_cast<i64>(nearest_even(value < low ? low : (value > high ? high : value)));
+    return static_cast<i64>(rint_of(value < low ? low : (value > high ? high : value)));
 }
 
-/// The inverse of decode_component(): rounds to nearest within the format's range; integers lose
-/// their upper bits.
+/// The inverse of decode_component(). Rounds to nearest within the format's range. For kUint and
+/// kSint, returns the integer unchanged; pack_element() drops its bits above `width`.
 u32 encode_component(u32 value, u32 width, u32 number) {
     const f64 real = static_cast<f64>(std::bit_cast<f32>(value));
     const f64 top = norm_top(width, false);
@@ -156,7 +156,7 @@ u32 encode_component(u32 value, u32 width, u32 number) {
         case kSint:
             return value;
         case kFloat:
-            return float_to(value, width);
+            return encode_float(value, width);
         default:
             return 0;
     }
@@ -227,7 +227,7 @@ Values unswizzled(const Values& values, u32 select) {
 
 // ---- registers
 
-/// The format of a buffer's elements, and the element's component for each register component.
+/// The format of a buffer's elements, and the order of their components in registers.
 struct Shape {
     Format format;
     u32 select;  ///< DST_SEL_X to W, three bits each
@@ -254,7 +254,12 @@ u32 widened(u16 value, u32 number) {
 }
 
 /// The layout of components in registers.
-enum class Layout { Whole, Packed, Low, High };
+enum class Layout {
+    Whole,   ///< a component of 32 bits in each register
+    Packed,  ///< two components of 16 bits in each register
+    Low,     ///< one component, in the low half of its register
+    High     ///< one component, in the high half of its register
+};
 
 template <Layout L> void put_values(const Values& values, u32 count, u32 number, u32* out) {
     if constexpr (L == Layout::Whole) {
@@ -279,13 +284,13 @@ template <Layout L> Values get_values(const u32* in, u32 count, u32 number) {
     return out;
 }
 
-/// Number of words of an element; 0 if it has no format. Each word has its own address, because a
-/// swizzled buffer interleaves the words of its elements.
+/// Number of words of an element; 0 if the data format is invalid. Each word has its own address,
+/// because a swizzled buffer interleaves the words of its elements.
 u32 words_of(const Format& format) {
     return (format.bytes + 3) / 4;
 }
 
-/// The addresses of an element's words, of all lanes.
+/// The addresses of all words of the lanes' elements.
 struct WordAddresses {
     std::array<Addresses, kComponents> of_word;
     u32 words;
@@ -299,6 +304,7 @@ void find_word_addresses(const Env& env, const Instruction& i, const Format& for
     for (u32 k = 0; k < out.words; ++k) buffer_addresses(env, i, k, out.word_bytes, out.of_word[k]);
 }
 
+/// True if a word of the lane's element is outside the buffer, or if the data format is invalid.
 bool is_dropped(const WordAddresses& addresses, u32 lane) {
     u64 dropped = 0;
     for (u32 k = 0; k < addresses.words; ++k) dropped |= addresses.of_word[k].dropped;

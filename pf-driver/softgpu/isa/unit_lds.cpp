@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: local data share (LDS). Compiled once for every variant. Outside the LDS of the
-// work-group, loads give 0 and stores do nothing.
+// Execute unit: local data share (LDS). Each variant has its own build of this file. Outside the
+// LDS of the work-group, loads give 0 and stores do nothing.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -40,7 +40,7 @@ bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
 VGPU_INLINE GroupOffsets lds_offsets(const u32* address, u32 offset) {
     GroupOffsets offsets;
     for (unsigned l = 0; l < kGroup; ++l) offsets.at[l] = address[l] + offset;
-    compare(offsets);
+    find_pattern(offsets);
     return offsets;
 }
 
@@ -122,7 +122,8 @@ u32 second_offset(const Instruction& i) {
     return (static_cast<u32>(i.imm) >> 8) & 0xff;
 }
 
-/// Offsets of 8 bits each, in units of Stride bytes (DS_READ2, DS_READ2ST64).
+/// Reads two values per lane. Their offsets have 8 bits each, in units of Stride bytes (DS_READ2,
+/// DS_READ2ST64).
 template <class T, u32 Stride> Outcome lds_read2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -159,7 +160,7 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
 }
 
 /// The value that an atomic writes to LDS. Floats follow MODE's denormal modes, but round to
-/// nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store moves the stored bits unchanged.
+/// nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store stores its operand unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
     if constexpr (!std::is_floating_point_v<T>) {
@@ -178,8 +179,8 @@ T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
 
 enum class Returns { Nothing, Old };
 
-/// Waves of a group take turns in one thread, so a read and a write are atomic among them. Lanes
-/// are processed in order: each reads the results of the lanes before it.
+/// Waves of a group take turns in one thread, so a read and a write need no host atomic. Lanes are
+/// processed in order: each lane reads the results of the lanes before it.
 template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -199,8 +200,9 @@ template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i)
     return Outcome::Next;
 }
 
-/// The two addresses of a DS_*_SRC2 operation. The distance from first to second, in dwords, is the
-/// offset or the upper bits of the address (Vega ISA manual, DS_ADD_SRC2_U32).
+/// The two addresses of a DS_*_SRC2 operation. If bit 15 of the instruction's offset is clear, the
+/// other bits of the offset hold the distance from first to second, in dwords. If bit 15 is set,
+/// the upper 15 bits of the lane's address hold the distance (Vega ISA manual, DS_ADD_SRC2_U32).
 struct TwoAddresses {
     u64 first;
     u64 second;
@@ -234,6 +236,7 @@ template <class M> Outcome lds_two_addresses(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
+/// Writes a value to each of two addresses and returns both old values, which it reads first.
 template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -256,7 +259,8 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
     return Outcome::Next;
 }
 
-/// Each active lane sends its value to a lane; of several senders the highest lane wins.
+/// Each active lane sends its value to the lane that its address selects. If several lanes send to
+/// one lane, the value of the highest sender stays. A lane to which none sends gets 0.
 Outcome do_ds_permute(Env& env, const Instruction& i) {
     Row out;
     fill(out, 0);
@@ -269,7 +273,7 @@ Outcome do_ds_permute(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Each lane fetches the value of the lane source(lane); lanes that are off give 0.
+/// Each active lane gets the value of the lane source(lane), or 0 if that lane is off.
 template <class Source>
 Outcome fetch_from_lanes(const Env& env, const Instruction& i, const Operand& data, Source source) {
     Row out;
@@ -298,8 +302,9 @@ u32 reversed_outside(u32 mask, u32 lane) {
     return (reversed >> std::popcount(mask)) | (lane & 31 & mask);
 }
 
-/// Four modes: reverse bits or rotate within 32 lanes, permute within quads, and/or/xor masks of
-/// the lane number (Vega ISA manual, DS_SWIZZLE_B32).
+/// The lane whose value `lane` gets. `pattern` has four modes: reverse bits or rotate within 32
+/// lanes, permute within quads, and/or/xor masks of the lane number (Vega ISA manual,
+/// DS_SWIZZLE_B32).
 u32 swizzle_source(u32 pattern, u32 lane) {
     if (pattern >= kSwizzleFourier) return (lane & 32) | reversed_outside(pattern & 0x1f, lane);
     if ((pattern & 0xe000) == kSwizzleRotate) {  // rotate within 32 lanes
@@ -338,7 +343,7 @@ Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
 }
 
 /// Adds `change` to the counter at M0 + offset; all active lanes receive the old value.
-Outcome count_lanes(Env& env, const Instruction& i, u32 change) {
+Outcome add_to_counter(Env& env, const Instruction& i, u32 change) {
     const u64 offset = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
     u32 old = 0;
     read_lds(env, offset, &old, 4);
@@ -351,10 +356,10 @@ Outcome count_lanes(Env& env, const Instruction& i, u32 change) {
 }
 
 Outcome do_ds_append(Env& env, const Instruction& i) {
-    return count_lanes(env, i, popcount(env.exec()));
+    return add_to_counter(env, i, popcount(env.exec()));
 }
 Outcome do_ds_consume(Env& env, const Instruction& i) {
-    return count_lanes(env, i, 0u - popcount(env.exec()));
+    return add_to_counter(env, i, 0u - popcount(env.exec()));
 }
 
 // ---- the rows

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector memory (flat, global, scratch, buffers). Compiled once for every variant.
+// Execute unit: vector memory (flat, global, scratch, buffers). Each variant has its own build of
+// this file.
 //
-// Each of these segments computes addresses differently. If the addresses of all 64 lanes follow
-// each other, a whole row moves at once; otherwise groups of eight lanes move, and single lanes if
-// a group is not in one page.
+// Flat, global, scratch and buffer instructions compute addresses differently. If the addresses of
+// all 64 lanes follow each other, a whole row moves at once. Otherwise groups of eight lanes move,
+// and single lanes if a group is not in one page.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -38,7 +39,8 @@ bool write_lane(Env& env, const Addresses& a, u32 lane, u64 extra, const void* f
 
 // ---- addresses
 
-/// A 64-bit vector address, or a scalar base and a 32-bit vector offset; plus the constant offset.
+/// Each address is a 64-bit vector address, or a scalar base plus a 32-bit vector offset; in both
+/// cases plus the constant offset.
 void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
     const u64 offset = static_cast<u64>(i64{i.imm});
     const u32* low = env.v[i.src[0].value].lane.data();
@@ -53,7 +55,7 @@ void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
 
 /// Turns flat addresses in the windows of LDS and scratch into offsets. Compares only the upper 32
 /// bits, because each window has 4 GiB and is aligned to 4 GiB (SH_MEM_BASES).
-void find_apertures(const Env& env, Addresses& out) {
+void resolve_apertures(const Env& env, Addresses& out) {
     const u64 shared = env.context.apertures.shared_base >> 32;
     const u64 priv = env.context.apertures.private_base >> 32;
     for (unsigned l = 0; l < kLanes; ++l) {
@@ -77,13 +79,13 @@ template <Encoding E> void addresses(const Env& env, const Instruction& i, Addre
     if constexpr (E == Encoding::Scratch) return scratch_addresses(env, i, out);
     if constexpr (E == Encoding::Mubuf) return buffer_addresses(env, i, 0, 4, out);
     vector_addresses(env, i, out);
-    if constexpr (E == Encoding::Flat) find_apertures(env, out);
+    if constexpr (E == Encoding::Flat) resolve_apertures(env, out);
 }
 
 // ---- whole rows
 
-/// True if `lanes` is all lanes and lane l is at the first address + l * `step`. Without an early
-/// exit the loop vectorises, and most accesses are contiguous anyway.
+/// True if `lanes` is all lanes, no lane is in LDS or scratch, and lane l is at the first address +
+/// l * `step`. Without an early exit the loop vectorises, and most accesses are contiguous anyway.
 bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     if (lanes != ~u64{0} || (a.in_lds | a.in_scratch) != 0) return false;
     const u64 first = a.at[0];
@@ -92,7 +94,8 @@ bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     return wrong == 0;
 }
 
-/// Host memory of a range inside one page. nullptr if none: the lane-by-lane path finds out why.
+/// Host memory of a range inside one page. nullptr if the range crosses a page border or has no
+/// host memory; the lane-by-lane path finds the fault, if any.
 std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     if (va % mem::Port::kPageBytes + size > mem::Port::kPageBytes) return nullptr;
     std::byte* host = env.context.port.at(GpuVa{va}, access);
@@ -120,7 +123,7 @@ Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
 
 // ---- loads and stores
 
-/// The result if no lane faulted.
+/// What load_rows() and store_rows() return if no lane faulted.
 constexpr u32 kNoLane = kLanes;
 
 template <class T, unsigned Count>
@@ -137,7 +140,7 @@ bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
     return true;
 }
 
-/// Loads into `rows` from the addresses of `lanes`; other lanes of `rows` lose their contents.
+/// Loads into `rows` from the addresses of `lanes`; other lanes of `rows` may lose their contents.
 /// Returns the first lane that faults, or kNoLane.
 template <class T, unsigned Count>
 u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
@@ -217,7 +220,7 @@ bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
 }
 
 /// Stores the registers from `source` on; returns the first lane that faults, or kNoLane. Stores in
-/// lane order: if several lanes write one address, the last one's value stays.
+/// lane order: if several lanes write one address, the last lane's value stays.
 template <class T, unsigned Count, Part P>
 u32 store_rows(Env& env, const Addresses& a, u64 lanes, u32 source) {
     constexpr u64 step = Count * 4;
@@ -299,8 +302,8 @@ bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     return write_lane(env, at, lane, 0, &value, sizeof value);
 }
 
-/// M::value(d, a, b): memory, data, comparand. A compare-and-swap has data and comparand in its
-/// data registers.
+/// The arguments of M::value() are memory, data and comparand. A compare-and-swap has data and
+/// comparand in its data registers.
 template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit, compiled once: scalar arithmetic, branches, program control. No operation here
-// works on lanes.
+// Execute unit: scalar arithmetic, branches, program control. All variants share one build of this
+// file, because none of its operations works on lanes.
 #define VGPU_ISA_VARIANT scalar_unit
 #include "pf-driver/softgpu/isa/lane_math.h"
 
@@ -105,8 +105,9 @@ template <class M> Outcome branch(Env& env, const Instruction& i) {
     return jump(env, taken ? next_pc(i) + static_cast<u64>(i64{i.imm} * 4) : next_pc(i));
 }
 
-// A fork saves the address and the lanes of the path that runs later in four scalar registers, an
-// entry. MODE.CSP is the number of entries. The path with fewer lanes runs first.
+// A fork splits the active lanes into two paths, of which the path with fewer lanes runs first. The
+// fork saves the lanes and the address of the other path in four scalar registers. These registers
+// are an entry of the fork stack; MODE.CSP is the number of entries.
 
 constexpr u32 kForkRegisters = 4, kForkBits = 7;
 
@@ -115,8 +116,8 @@ u32 fork_depth(const Env& env) {
 }
 
 void set_fork_depth(Env& env, u32 depth) {
-    constexpr u32 others = (1u << mode::kForkShift) - 1;
-    env.wave.mode = (env.wave.mode & others) | ((depth & kForkBits) << mode::kForkShift);
+    constexpr u32 other_bits = (1u << mode::kForkShift) - 1;
+    env.wave.mode = (env.wave.mode & other_bits) | ((depth & kForkBits) << mode::kForkShift);
 }
 
 /// If only one path has lanes, jumps to that path and saves no entry.
@@ -142,7 +143,8 @@ Outcome do_i_fork(Env& env, const Instruction& i) {
     return fork(env, i, env.pair(i.dst), next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// At the first arrival at the join, continues with the saved path; at the second, after the join.
+/// At the first arrival at the join, continues with the saved path; at the second arrival, after
+/// the join. Source 0 holds the number of entries before the fork.
 Outcome do_join(Env& env, const Instruction& i) {
     if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, next_pc(i));
     set_fork_depth(env, fork_depth(env) - 1);
@@ -151,7 +153,8 @@ Outcome do_join(Env& env, const Instruction& i) {
     return jump(env, env.pair(entry + 2));
 }
 
-/// Returns from the trap handler; the STATUS.HALT that the handler set takes effect now.
+/// Returns from the trap handler; the STATUS.HALT that the handler set takes effect now. Illegal
+/// outside a trap handler.
 Outcome do_rfe(Env& env, const Instruction& i) {
     if (env.wave.is_privileged == 0) return Outcome::Illegal;
     const Outcome jumped = jump(env, env.scalar64(i.src[0]) & ~u64{3});
@@ -183,7 +186,7 @@ Outcome do_call(Env& env, const Instruction& i) {
     return jump(env, next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// The group checks its barrier when a wave's phase changes.
+/// Ends the wave's slice in another phase. The run loop then checks the group's barrier.
 Outcome change_phase(Env& env, WavePhase phase) {
     env.wave.phase = phase;
     env.changed_phase = true;
@@ -200,8 +203,8 @@ Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
 }
 
-/// In the trap handler this only sets or clears STATUS.HALT, which takes effect when the handler
-/// returns.
+/// In the trap handler, s_sethalt only sets or clears STATUS.HALT, which takes effect when the
+/// handler returns.
 Outcome do_sethalt(Env& env, const Instruction& i) {
     if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
     if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
@@ -224,7 +227,8 @@ constexpr u32 kDoorbellMask = 0x3ff;
 Outcome do_sendmsg(Env& env, const Instruction& i) {
     const i32 message = i.imm & kMessageMask;
     if (message == kMessageInterrupt) env.context.messages.interrupt_from(env.wave, env.m0());
-    // The answer goes to EXEC_LO. The wave has set bit 31 there and polls until it is clear.
+    // The doorbell id goes to EXEC_LO. The wave has set bit 31 of EXEC_LO and polls until that bit
+    // is clear.
     if (message == kMessageGetDoorbell)
         env.s[static_cast<u32>(ScalarReg::Exec)] = env.context.trap.doorbell_id & kDoorbellMask;
     return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
@@ -298,7 +302,7 @@ Outcome do_set_gpr_idx_idx(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Sets or clears VSKIP; while it is set, vector instructions do nothing.
+/// Sets or clears VSKIP; while VSKIP is set, vector instructions do nothing.
 Outcome do_setvskip(Env& env, const Instruction& i) {
     const u32 bits = env.scalar32(i.src[0]);
     const bool skips = ((bits >> (env.scalar32(i.src[1]) & 31)) & 1) != 0;
@@ -333,7 +337,7 @@ constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and
 constexpr u32 kTrapEnableOfTba = 1u << 31;
 constexpr unsigned kTrapAddressShift = 8;
 
-/// Computed on each read, so that EXECZ and VCCZ can never be wrong.
+/// The STATUS register, computed on each read, so that EXECZ and VCCZ are never wrong.
 u32 status_of(const Env& env) {
     const WaveState& wave = env.wave;
     u32 value = status::kValid | wave.scc | (u32{wave.priority} << status::kPriorityShift);
@@ -346,7 +350,7 @@ u32 status_of(const Env& env) {
     return value;
 }
 
-/// The part of STATUS that a trap handler may change; EXECZ and VCCZ follow EXEC and VCC.
+/// Writes the fields of STATUS that a trap handler may change.
 void set_status(WaveState& wave, u32 value) {
     wave.scc = static_cast<u8>(value & 1);
     wave.priority = static_cast<u8>((value & status::kPriority) >> status::kPriorityShift);
@@ -354,7 +358,7 @@ void set_status(WaveState& wave, u32 value) {
     wave.is_halting = (value & status::kHalt) != 0 ? 1 : 0;
 }
 
-/// TBA and TMA as the registers hold them; visible only to a trap handler.
+/// One word of TBA or TMA, which hold addresses in units of 256 bytes. 0 outside a trap handler.
 u32 trap_register(const Env& env, HwReg which) {
     if (env.wave.is_privileged == 0) return 0;
     const TrapHandler& trap = env.context.trap;
@@ -372,6 +376,7 @@ u32 trap_register(const Env& env, HwReg which) {
     }
 }
 
+/// Registers that softgpu does not have read 0.
 u32 read_register(const Env& env, HwReg which) {
     switch (which) {
         case HwReg::Mode:
@@ -421,7 +426,8 @@ Outcome do_getreg(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Programs may write MODE and TRAPSTS, trap handlers also STATUS and IB_STS.
+/// Programs may write MODE and TRAPSTS; trap handlers may also write some fields of STATUS
+/// (set_status()) and of IB_STS (FIRST_REPLAY, RCNT). All other writes do nothing.
 Outcome write_register(Env& env, const Instruction& i, u32 value) {
     const RegisterField f = register_field(i);
     const u32 mask = f.mask << f.first;

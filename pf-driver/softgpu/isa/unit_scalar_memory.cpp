@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: scalar memory and clocks. Compiled once for every variant.
+// Execute unit: scalar memory and clocks. Each variant has its own build of this file.
 #include <chrono>
 
 #include "pf-driver/softgpu/isa/memory_access.h"
@@ -17,7 +17,8 @@ u64 scalar_offset(const Env& env, const Instruction& i, u64 unit = 1) {
     return static_cast<u64>(i64{i.imm}) + extra * unit;
 }
 
-/// Scalar scratch has units of 64 bytes, other memory of one byte.
+/// The address of an access, rounded down to a multiple of 4. `Unit` is the unit of the offset
+/// register in bytes: 64 for scalar scratch, else 1.
 template <u64 Unit = 1> u64 scalar_address(const Env& env, const Instruction& i) {
     return (env.scalar64(i.src[0]) + scalar_offset(env, i, Unit)) & ~u64{3};
 }
@@ -32,8 +33,8 @@ template <u32 Count, u64 Unit = 1> Outcome scalar_load(Env& env, const Instructi
     return Outcome::Next;
 }
 
-/// Bytes from `offset` to the end of the buffer.
-u64 inside_buffer(const BufferDescriptor& buffer, u64 offset) {
+/// Bytes from `offset` to the end of the buffer; 0 if `offset` is outside.
+u64 bytes_inside(const BufferDescriptor& buffer, u64 offset) {
     const u64 size = buffer.stride == 0 ? buffer.records : u64{buffer.records} * buffer.stride;
     return offset >= size ? 0 : size - offset;
 }
@@ -42,7 +43,7 @@ u64 inside_buffer(const BufferDescriptor& buffer, u64 offset) {
 template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) {
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
-    const u64 inside = inside_buffer(buffer, offset);
+    const u64 inside = bytes_inside(buffer, offset);
     u32 words[Count] = {};
     const u32 size = static_cast<u32>(std::min<u64>(sizeof words, inside & ~u64{3}));
     if (size != 0 && !read_global(env, buffer.base + offset, words, size))
@@ -61,7 +62,7 @@ template <u32 Count> Outcome scalar_buffer_store(Env& env, const Instruction& i)
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
     const u32 size =
-        static_cast<u32>(std::min<u64>(Count * 4, inside_buffer(buffer, offset) & ~u64{3}));
+        static_cast<u32>(std::min<u64>(Count * 4, bytes_inside(buffer, offset) & ~u64{3}));
     if (size != 0 && !write_global(env, buffer.base + offset, env.s + i.dst, size))
         return fault(env, 0, buffer.base + offset, Access::Write);
     return Outcome::Next;
@@ -84,25 +85,26 @@ template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
     return scalar_atomic_at<M>(env, i, scalar_address<>(env, i));
 }
 
-/// Outside the buffer memory does not change, and the old value is 0.
+/// Outside the buffer, memory does not change and the old value is 0.
 template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
-    if (inside_buffer(buffer, offset) >= sizeof(T))
+    if (bytes_inside(buffer, offset) >= sizeof(T))
         return scalar_atomic_at<M>(env, i, buffer.base + offset);
     if (i.returns) std::memset(env.s + i.dst, 0, sizeof(T));
     return Outcome::Next;
 }
 
-/// The clock in ticks of `hz`; integer arithmetic throughout.
+/// The time of the context's clock in ticks, of which a second has `hz`. Uses integers only.
 u64 ticks(const Env& env, u64 hz) {
     const auto now = static_cast<u64>(env.context.clock.now().count());
     constexpr u64 kPerSecond = 1'000'000'000;
     return now / kPerSecond * hz + now % kPerSecond * hz / kPerSecond;
 }
 
-/// Both clocks belong to the device and run while the wave is off the engine, as on hardware.
+// The clocks of s_memtime and s_memrealtime belong to the device and run while the wave is off the
+// engine, as on hardware.
 Outcome do_memtime(Env& env, const Instruction& i) {
     env.set_pair(i.dst, ticks(env, env.context.core_hz));
     return Outcome::Next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector arithmetic, and operations that read the whole wave. Compiled once for every
-// variant.
+// Execute unit: vector arithmetic, and operations that read or write single lanes. Each variant has
+// its own build of this file.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -35,9 +35,9 @@ f64 trig_preop(f64 a, u32 b) {
 
 namespace {
 
-// ---- operations that read other lanes
+// ---- operations that have a function of their own
 
-/// Lane 0 if none is on, as the manual specifies for V_READFIRSTLANE_B32.
+/// The first lane that is on; lane 0 if none is (Vega ISA manual, V_READFIRSTLANE_B32).
 u32 first_lane(u64 exec) {
     return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
 }
@@ -47,8 +47,8 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The hardware requires a scalar here: of an index in a vector register, the value of the first
-/// active lane counts.
+/// The hardware requires a scalar as lane index. If the operand is a vector register, the value of
+/// its first active lane counts.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return env.lane32(operand, first_lane(env.exec())) % kLanes;
 }
@@ -93,8 +93,8 @@ template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Four masked sums of absolute differences; the bytes of each sum begin one byte after those of
-/// the previous sum.
+/// Four masked sums of absolute differences, each plus a word of source 2, saturated. The bytes of
+/// each sum begin one byte after the bytes of the previous sum.
 Outcome do_mqsad_u32(Env& env, const Instruction& i) {
     constexpr unsigned sums = 4;
     Row t[3];
@@ -126,6 +126,7 @@ template <class T> VGPU_INLINE T packed_half(const Rows& rows, unsigned l, bool 
         return static_cast<T>(bits);
 }
 
+/// The upper half (if `high`) or the lower half of the result in one lane.
 template <class M>
 VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&rows)[3],
                              unsigned l, bool high) {
@@ -148,7 +149,7 @@ VGPU_INLINE u32 packed_value(const Env& env, const Instruction& i, const Rows (&
     }
 }
 
-/// Computes into a separate row: the destination may be a source, whose halves are read twice.
+/// Computes all lanes into a separate row; only the lanes of EXEC go to the destination.
 template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];
@@ -161,7 +162,8 @@ template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Source of a mixed-precision operation: f32, or a half of the register.
+/// A source of a mixed-precision operation: an f32, or a half of the register. The bits of
+/// `negate_hi` mean ABS.
 VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k, unsigned l) {
     const bool is_half = ((i.op_sel_hi >> k) & 1) != 0;
     const bool high = ((i.op_sel >> k) & 1) != 0;

@@ -7,8 +7,8 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// True if the values that handlers use without a check are valid. All other values are ones that a
-/// guest may set itself.
+/// True if the members that handlers use without a check are valid. Handlers work with any value of
+/// the other members.
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
     const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&

@@ -26,8 +26,8 @@ namespace vgpu::softgpu::isa {
 
 inline constexpr unsigned kLanes = 64;
 inline constexpr unsigned kMaxVgprs = 256;
-/// Limit of one work-group; each wave has 64 lanes.
-inline constexpr unsigned kMaxWaves = 16;  ///< 1024 work-items
+/// Limit of one work-group, which has at most 1024 work-items.
+inline constexpr unsigned kMaxWaves = 16;
 /// Limit of one work-group and of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;
 
@@ -70,14 +70,14 @@ struct WaveState {
     std::uint16_t sync_ticket = 0;
     WavePhase phase = WavePhase::Running;
     std::uint8_t scc = 0;
-    /// s_setprio; kept for s_getreg only: waves take turns whatever their priority.
+    /// Set by s_setprio and read by s_getreg; waves take turns whatever their priority.
     std::uint8_t priority = 0;
     std::uint8_t wave_in_group = 0;
-    // 0 or 1; not bool, because a saved state may be damaged
+    // The next three are 0 or 1; not bool, because a saved state may be damaged.
     std::uint8_t is_privileged = 0;    ///< STATUS.PRIV: in the trap handler
     std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged; takes effect at s_rfe
     std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
-    std::uint8_t replay = 0;           ///< IB_STS.RCNT, FIRST_REPLAY: kept for the trap handler
+    std::uint8_t replay = 0;           ///< IB_STS.RCNT and FIRST_REPLAY, kept for the trap handler
     std::uint8_t sgpr_blocks = 0;      ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
     std::array<std::uint8_t, 7> reserved{};
 
@@ -117,7 +117,7 @@ struct Workgroup {
     std::vector<std::byte> lds;
     std::array<std::uint32_t, 3> group_id{};
     std::uint32_t next_wave = 0;  ///< index of the wave that runs next
-    std::uint64_t tag = 0;        ///< a value of the group's owner; isa/ only saves and loads it
+    std::uint64_t tag = 0;        ///< unused, but part of the saved state
 
     /// True if every wave has ended, or there is none.
     [[nodiscard]] bool ended() const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Atomic operations of packets on guest memory (SDMA ATOMIC, PM4 ATOMIC_MEM), in TC_OP numbering
-// (hw/tc_op.def). On memory with a host address they are atomic against waves, other engines and
-// the guest's CPUs; on memory reached by message they are a read followed by a write; on the
-// function's own BAR they have no effect and return all ones.
+// (hw/tc_op.def). On memory with a host address an operation is atomic against waves, other engines
+// and the guest's CPUs. On memory reached by message it is a read followed by a write. On the
+// function's own BAR it has no effect and returns all ones.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct AtomicRequest {
 
 enum class AtomicStatus : std::uint8_t {
     Done,
-    Fault,  ///< port.fault() says where; it is empty if an access by message failed
+    Fault,  ///< port.fault() says where; has_fault() is false if an access by message failed
     Bad,    ///< unknown operation or address not aligned to the operand
 };
 
@@ -33,7 +33,7 @@ struct AtomicResult {
     std::uint64_t before = 0;  ///< value that was in memory
 };
 
-/// Requires read and write permission, checked in this order. The VMID is the port's. On Fault and
+/// Requires read and write permission, checked in this order, in the VMID of the port. On Fault and
 /// Bad memory is unchanged; the packet's handler decides what happens to its queue.
 [[nodiscard]] AtomicResult perform_atomic(Port& port, const AtomicRequest& request);
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kVaMask = (1ull << GPUVM_VA_BITS) - 1;
 constexpr std::uint64_t kVaTop = 0xffff;  // bits 63:48 of a sign-extended address
 constexpr std::uint64_t kEntryBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kPageMask = Port::kPageBytes - 1;
-/// Marks a root that MAP_PROCESS set, even if it is 0; not an address bit.
+/// Marks a root that MAP_PROCESS set, even a root of 0; not an address bit.
 constexpr std::uint64_t kIsOverridden = 1ull << 63;
 
 constexpr std::uint8_t kAllAccess =
@@ -24,8 +24,9 @@ static_assert(static_cast<std::uint64_t>(Access::Execute) == GPUVM_PTE_EXECUTABL
 static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
-/// Registers of one hub. `control` to `end` are the first of an array by context, `request` and
-/// `acknowledge` of an array by invalidation engine. Both hubs have the same layout.
+/// Registers of one hub. Each of `control`, `root`, `start` and `end` is the first register of an
+/// array with an element for each context. `request` and `acknowledge` begin arrays with an element
+/// for each invalidation engine. Both hubs have the same layout.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -41,7 +42,7 @@ struct HubRegisters {
     std::uint8_t vmid_type;
 };
 
-/// VMID type bit of an interrupt vector: the fault is the MM hub's.
+/// Bit of the VMID byte of an IH entry; set if the MM hub reports the fault.
 constexpr std::uint8_t kMmhubVmid = 0x80;
 
 constexpr std::array<HubRegisters, GPUVM_HUBS> kHubs = {{
@@ -71,8 +72,8 @@ RegisterIndex pasid_register(Vmid vmid) {
     return RegisterIndex{REG_ATHUB_ATC_VMID0_PASID_MAPPING + std::uint32_t{raw(vmid)}};
 }
 
-/// The missing permission as VM_L2_PROTECTION_FAULT_STATUS shows it: bits valid, read, write,
-/// execute.
+/// VM_L2_PROTECTION_FAULT_STATUS.PERMISSION_FAULTS: 2, 4 or 8 if the permission to read, write or
+/// execute is missing; 1 for any other fault.
 std::uint32_t permission_bits(const Fault& fault) {
     if (fault.kind != FaultKind::Permission) return 1;
     if (fault.access == Access::Read) return 2;
@@ -100,29 +101,30 @@ public:
     }
 
 private:
-    /// The mapping of one page directory entry, valid as long as the TLB's entries: a sequential
-    /// access walks the tables once per Run.
-    struct Run {
+    /// The range that one entry of the tables maps; valid until the VMID's epoch ends. A sequential
+    /// access walks the tables once per Range.
+    struct Range {
         std::uint64_t start = 0;
         std::uint64_t epoch = 0;  ///< never 0 in a GpuVm
         Location at;              ///< location of the first page
     };
-    static constexpr std::size_t kRuns = 16;
+    static constexpr std::size_t kRanges = 16;
     static constexpr unsigned kHugePageShift = GPUVM_PAGE_SHIFT + GPUVM_LEVEL_BITS;
 
-    /// Reads the epoch before the walk, as Port::miss() does.
+    /// Reads the epoch before the walk, so that an invalidation during the walk makes the Range
+    /// stale.
     Location find(GpuVa va, Access access) {
         const std::uint64_t epoch = gpuvm_.epoch(vmid_).load(std::memory_order_acquire);
-        Run& run = runs_[(raw(va) >> kHugePageShift) % kRuns];
-        if (run.epoch == epoch && (raw(va) & ~run.at.run_mask) == run.start) {
-            Location at = run.at;
-            at.address += raw(va) & run.at.run_mask & ~kPageMask;
+        Range& range = ranges_[(raw(va) >> kHugePageShift) % kRanges];
+        if (range.epoch == epoch && (raw(va) & ~range.at.range_mask) == range.start) {
+            Location at = range.at;
+            at.address += raw(va) & range.at.range_mask & ~kPageMask;
             return checked(at, va, access);
         }
         const Location at = gpuvm_.locate(hub_, vmid_, va, access);
-        if (at.fault.kind != FaultKind::None || at.is_prt || at.run_mask <= kPageMask) return at;
-        run = {raw(va) & ~at.run_mask, epoch, at};
-        run.at.address -= raw(va) & at.run_mask & ~kPageMask;
+        if (at.fault.kind != FaultKind::None || at.is_prt || at.range_mask <= kPageMask) return at;
+        range = {raw(va) & ~at.range_mask, epoch, at};
+        range.at.address -= raw(va) & at.range_mask & ~kPageMask;
         return at;
     }
 
@@ -181,7 +183,7 @@ private:
     GpuVm& gpuvm_;
     const Hub hub_;
     const Vmid vmid_;
-    std::array<Run, kRuns> runs_{};
+    std::array<Range, kRanges> ranges_{};
 };
 
 GpuVm::GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system)
@@ -220,8 +222,8 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// Complete on return. Only epochs change, so the cost does not depend on the number of cached
-/// entries.
+/// The invalidation is complete on return. Ports only compare epochs, so the cost does not depend
+/// on the number of cached entries.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     flush(static_cast<std::uint16_t>(vmids));
@@ -357,24 +359,24 @@ GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint
     return {{FaultKind::NotPresent}};
 }
 
-/// The page of `va` inside the run that `entry` maps; `mask` has the address bits of the run. Only
-/// the virtual address of a run is aligned: amdgpu makes a PDE a PTE wherever system pages are
-/// contiguous for 2 MiB, from any page on.
+/// The page of `va` in the range that `entry` maps, or a fault. `mask` has the bits of an offset in
+/// the range. Only the virtual address of a range is aligned. amdgpu maps any 2 MiB of contiguous
+/// system pages by one PDE with PDE_PTE, whatever the bus address of the first page.
 GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask) {
     if ((entry & GPUVM_PTE_VALID) == 0) {
         const bool is_prt = (entry & GPUVM_PTE_PRT) != 0;
         return {{is_prt ? FaultKind::None : FaultKind::NotPresent}, false, is_prt, 0, 0, 0};
     }
-    const std::uint64_t run = entry & GPUVM_PTE_ADDR_MASK;
+    const std::uint64_t first = entry & GPUVM_PTE_ADDR_MASK;
     return {{},
             (entry & GPUVM_PTE_SYSTEM) != 0,
             false,
-            run + (va & mask & ~kPageMask),
+            first + (va & mask & ~kPageMask),
             static_cast<std::uint8_t>(entry & kAllAccess),
             mask};
 }
 
-/// Reads tables in VRAM as whole entries, because the guest's CPU and SDMA write them meanwhile.
+/// Loads an entry in VRAM as a whole, because the guest's CPU and SDMA may write it meanwhile.
 std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_t index) const {
     const std::uint64_t address = (table & GPUVM_PDE_ADDR_MASK) + index * kEntryBytes;
     if ((table & GPUVM_PTE_SYSTEM) != 0) {
@@ -387,7 +389,7 @@ std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_
     return shared_at<std::uint64_t>(host).load(std::memory_order_relaxed);
 }
 
-/// Registers keep the first fault until it is cleared; every fault gets an interrupt vector.
+/// Registers keep the first fault until it is cleared; every fault gets an IH entry.
 ih_iv_entry GpuVm::record_fault(const VmFault& fault) {
     const HubRegisters& at = registers_of(fault.hub);
     const std::uint64_t page = (raw(fault.fault.va) & kVaMask) >> GPUVM_PAGE_SHIFT;
@@ -444,7 +446,7 @@ void GpuVm::save(Writer& out) const {
     out.value(state_);
 }
 
-/// VMID 0 cannot have a process: its bit in the mask makes the stream invalid.
+/// Only VMIDs 1 to 15 can have a process: any other bit in the mask makes the stream invalid.
 Result<> GpuVm::load(Reader& in) {
     State state;
     Result<> read = in.value(state);

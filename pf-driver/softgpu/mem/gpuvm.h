@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuVm: the 16 address spaces (VMIDs) of one VF, seen through two hubs (GFX: CP, waves and IH; MM:
-// SDMA, video and PSP). Contexts come from the VM_CONTEXT* registers of each hub; MAP_PROCESS
-// overrides the root of a VMID. Engines get a Port per VMID, whose translations last until the
-// VMID's epoch ends: by VM_INVALIDATE_ENGn_REQ, by PASID, by MAP_PROCESS, by a DMA unmap or by a
-// change of the VF page table. Until then a changed page table entry has no effect, as on hardware.
+// GpuVm: the 16 address spaces (VMIDs) of one VF, seen through two hubs. The GFX hub serves CP,
+// waves and IH; the MM hub serves SDMA, video and PSP. Contexts come from the VM_CONTEXT* registers
+// of each hub; MAP_PROCESS overrides the root of a VMID. Engines get a Port per VMID, whose
+// translations last until the VMID's epoch ends. An epoch ends with a VM_INVALIDATE_ENGn_REQ, an
+// invalidation by PASID, a MAP_PROCESS, a DMA unmap or a change of the VF page table. Until then a
+// changed page table entry has no effect, as on hardware.
 //
 // Every page that a walk yields, and every table that it reads, goes through the VF page table
 // (VfVram) or the DMA map (SystemMemory), so a guest's entry cannot name other memory. The number
 // of levels bounds a walk. Addresses have 48 bits, sign-extended or not; LDS and scratch apertures
 // are resolved before the access reaches a Port.
 //
-// Ports (each one thread at a time), invalidate(), invalidate_all(), epoch() and await_holds(): any
-// thread; all else with the VF's lock held. Called by CP, SDMA, IH, PSP and the composition root.
+// Any thread may call invalidate(), invalidate_all(), epoch() and await_holds(). Any thread may
+// also use a Port, but only one thread at a time. All other calls are made with the VF's lock held.
+// CP, SDMA, IH, PSP, the video blocks and the composition root use a GpuVm.
 #pragma once
 
 #include <array>
@@ -57,22 +59,24 @@ class GpuVm {
 public:
     /// Contexts are not part of the state: they are registers, and saved with the register file.
     struct State {
-        /// By VMID; valid only if process_mask has the bit.
-        std::array<std::uint64_t, kVmids> process_root{};  ///< PDE format
-        std::uint64_t process_mask = 0;                    ///< VMIDs whose root MAP_PROCESS set
-        std::uint64_t faults = 0;
-        std::uint64_t invalidations = 0;
+        /// A PDE for each VMID; valid only if process_mask has the VMID's bit.
+        std::array<std::uint64_t, kVmids> process_root{};
+        std::uint64_t process_mask = 0;   ///< VMIDs whose root MAP_PROCESS set
+        std::uint64_t faults = 0;         ///< faults recorded
+        std::uint64_t invalidations = 0;  ///< invalidation requests of the guest
     };
 
-    /// Claims the VM_* registers of both hubs in `regs`. All three objects must outlive this one.
+    /// Claims the VM_* registers of both hubs in `regs`. All three objects must outlive the GpuVm.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
     GpuVm(const GpuVm&) = delete;
     GpuVm& operator=(const GpuVm&) = delete;
 
-    /// MAP_PROCESS: `root` (a PDE) overrides both hubs' register; flushes the VMID. Not for VMID 0.
+    /// For MAP_PROCESS: `root` (a PDE) replaces the root of the VMID in both hubs. Ends the VMID's
+    /// translations. Ignores VMID 0.
     void set_root(Vmid vmid, std::uint64_t root);
-    /// Writes ATC_VMIDn_PASID_MAPPING, the only place that holds PASIDs; drivers write it, too.
+    /// Writes ATC_VMIDn_PASID_MAPPING, from which pasid_of() reads; drivers write the register,
+    /// too.
     void set_pasid(Vmid vmid, std::uint16_t pasid);
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0 if none
 
@@ -84,8 +88,9 @@ public:
     void invalidate_pasid(std::uint16_t pasid);
     void invalidate_all();
     /// Sets a hook that is called when the guest has ended translations by a request or by PASID,
-    /// so that other caches of that memory are invalidated, too. The argument is the bit mask of
-    /// the VMIDs. Called with the VF's lock held; set once, before the guest can reach anything.
+    /// so that the caches of decoded code are invalidated, too. The argument is the bit mask of the
+    /// VMIDs. The hook is called with the VF's lock held, and set once, before the guest can reach
+    /// anything.
     void set_invalidation_hook(std::function<void(std::uint16_t)> hook) {
         on_invalidated_ = std::move(hook);
     }
@@ -94,21 +99,21 @@ public:
         return epochs_[raw(vmid) % kVmids].value;
     }
 
-    /// Call after a commit or release of VRAM: updates FB_LOCATION_TOP of both hubs, ends
+    /// Call after a commit or release of VRAM. Updates FB_LOCATION_TOP of both hubs, and ends all
     /// translations.
     void vram_changed();
 
-    /// Makes an engine's port into `vmid`. The port refers to this GpuVm and must not outlive it.
+    /// Makes a port through which an engine accesses `vmid`. The port must not outlive this GpuVm.
     [[nodiscard]] std::unique_ptr<Port> make_port(Vmid vmid, Hub hub);
 
     /// Call after invalidate_all(). Returns when no engine holds a pointer from before the call,
     /// except inside a run of waves. Any thread, without a lock that a walk could wait for.
     void await_holds() const;
 
-    /// Fills the fault registers of the hub (the first fault wins until cleared), counts, and
-    /// returns the interrupt to raise. With the VF's lock held.
-    /// Layout of status and vector: Linux 6.12, amdgpu/gmc_v9_0.c (gmc_v9_0_process_interrupt) and
-    /// amdkfd/kfd_int_process_v9.c.
+    /// Fills the fault registers of the hub, which keep the first fault until the guest clears
+    /// them. Counts the fault, and returns the interrupt to raise. With the VF's lock held.
+    /// Layout of status and interrupt: Linux 6.12, amdgpu/gmc_v9_0.c (gmc_v9_0_process_interrupt)
+    /// and amdkfd/kfd_int_process_v9.c.
     ih_iv_entry record_fault(const VmFault& fault);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -122,7 +127,7 @@ public:
 private:
     /// The ports that make_port() returns.
     class HubPort;
-    /// One context as a walk reads it, written by register writes on another thread.
+    /// One context as a walk reads it. Register writes on other threads change it.
     struct Context {
         std::atomic<std::uint32_t> control{0};
         std::atomic<std::uint64_t> root{0};
@@ -141,11 +146,11 @@ private:
         bool is_prt = false;
         std::uint64_t address = 0;  ///< VF VRAM offset or bus address of the 4 KiB page
         std::uint8_t access = 0;
-        std::uint64_t run_mask = 0;  ///< address bits inside the range that one entry maps
+        std::uint64_t range_mask = 0;  ///< address bits inside the range that one entry maps
     };
 
-    /// Walks on other threads read contexts_, into which refresh_contexts() copies register writes.
     void claim_hub(Hub hub);
+    /// Copies the context registers of the hub to contexts_, which walks on other threads read.
     void refresh_contexts(Hub hub);
     void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
     void clear_fault(Hub hub);
@@ -154,10 +159,9 @@ private:
     void flush(std::uint16_t vmid_mask);
     void publish_roots();
 
-    /// Any thread. The only function that decides which memory an access of a VMID reaches; never
-    /// allocates.
+    /// Any thread. The only function that decides which memory an access of a VMID reaches.
     [[nodiscard]] Location locate(Hub hub, Vmid vmid, GpuVa va, Access access) const;
-    /// `at` with the fault that `access` raises there, if any.
+    /// Returns `at`, with a fault if `access` is not permitted at this location.
     [[nodiscard]] static Location checked(Location at, GpuVa va, Access access);
     /// VMID 0: the frame buffer window maps VRAM without page tables, everything else is GART.
     [[nodiscard]] Location locate_kernel(const Context& from, std::uint64_t va) const;

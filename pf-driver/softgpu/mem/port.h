@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // Port: the access of an engine (wave, command processor, copy engine) to memory through one VMID
-// of one VF. It owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then the
-// VF page table. A translation stays usable until its epoch ends (gpuvm.h lists when). So a changed
-// PTE has no effect before a TLB invalidation, as on hardware.
+// of one VF. A Port owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then
+// the VF page table. A translation stays usable until its epoch ends (gpuvm.h lists when). So a
+// changed PTE has no effect before a TLB invalidation, as on hardware.
 //
-// Memory without a host mapping (such as system memory whose fd the client may shrink) has no
-// direct address: at() returns nullptr with has_fault() false, and the engine uses read()/write(),
-// which take the indirect path, such as messages to the client (Peer).
+// Memory without a host mapping, such as system memory whose fd the client may shrink, has no
+// direct address. at() then returns nullptr without a fault, and the engine uses read() and
+// write(), which take an indirect path, such as messages to the client (Peer).
 //
-// One thread at a time uses a Port. A pointer from at() is valid within a run of waves, or
-// elsewhere as long as a Port::Hold exists, because unmapping waits for both to end.
+// One thread at a time uses a Port. In a run of waves, a pointer from at() is valid until the run
+// ends; elsewhere, it is valid as long as a Port::Hold exists. Unmapping waits until the run or the
+// Hold has ended.
 #pragma once
 
 #include <array>
@@ -35,7 +36,7 @@ enum class FaultKind : std::uint8_t {
     Aperture,    ///< the address is not canonical or belongs to no aperture
 };
 
-/// Why an access failed, and at which byte: the first one that could not be reached.
+/// Why an access failed, and the first byte that could not be reached.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Access access = Access::Read;
@@ -56,9 +57,8 @@ public:
 
     /// Keeps memory in place for pointers from at() outside a run of waves. Unmapping waits for a
     /// Hold, so a Hold is short, is not nested, and does not span a transfer of data by message. A
-    /// walk during a Hold may read page tables by message from the client. The time that unmapping
-    /// then waits has the same limit as that of any lock that is held during a message
-    /// (vfio_user/stall_budget.h).
+    /// walk during a Hold may read page tables by message from the client. Unmapping then waits no
+    /// longer than for any lock that is held during a message (vfio_user/stall_budget.h).
     class Hold {
     public:
         explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
@@ -102,8 +102,8 @@ public:
     [[nodiscard]] const Entry* entries() const { return entries_.data(); }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
 
-    /// Copies across page borders. False on a fault(), or if an indirect access fails (has_fault()
-    /// is false); bytes before the failing page are copied then.
+    /// Copies across page borders. False on a fault, or if an indirect access fails; has_fault()
+    /// tells which. Bytes before the failing page are copied then.
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
@@ -126,7 +126,7 @@ protected:
     [[nodiscard]] virtual Translation walk(GpuVa va, Access access) = 0;
     /// For assertions: false if the page belongs to another VF.
     [[nodiscard]] virtual bool may_reach(const std::byte*) const { return true; }
-    /// Accesses a page without host address; false if the other side failed.
+    /// Accesses a page without host address; false if the access failed, for example at the client.
     [[nodiscard]] virtual bool read_indirect(GpuVa va, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
 

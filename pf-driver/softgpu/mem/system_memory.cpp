@@ -34,12 +34,13 @@ Result<> check_range(Iova address, Bytes size) {
                                     start, size.count));
 }
 
-/// Only a file that cannot shrink may be mapped: an access to a page after the end of the file
-/// kills the process. The seal allows holes, and an access to a hole kills the process, too, if the
-/// file system has no page left. So huge pages (hugetlbfs) are excluded: a host has few or none of
-/// them. A tmpfs may have a size limit, but only memfds can have the seal, and memfds are in the
-/// kernel's own mount, which has no limit. (With vm.overcommit_memory=2 the kernel may refuse any
-/// page, also pages of VRAM.)
+/// Only a file that cannot shrink may be mapped, because an access to a page after the end of the
+/// file kills the process. The seal allows holes, and an access to a hole kills the process, too,
+/// if the file system has no page left. So huge pages (hugetlbfs) are excluded: a host has few or
+/// none of them. A tmpfs may have a size limit, but only memfds can have the seal, and memfds are
+/// in the kernel's own mount, which has no limit. With vm.overcommit_memory=2 the kernel may refuse
+/// any page and so kill the process. This function accepts that, because the same can happen to
+/// VRAM.
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -51,7 +52,7 @@ bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     return offset <= file_size && size <= file_size - offset;
 }
 
-/// The host's vm.max_map_count; Linux's default if it cannot be read.
+/// The host's vm.max_map_count; Linux's default if the file cannot be read.
 std::uint64_t max_map_count() {
     constexpr std::uint64_t kDefault = 65530;
     std::uint64_t count = 0;
@@ -65,8 +66,8 @@ bool allows(std::uint8_t granted, Access access) {
 
 }  // namespace
 
-/// The limits suffice: QEMU makes fewer than 200 mappings, and the shares of all clients are 17 TiB
-/// of the 128 TiB of address space.
+/// With Linux's default of vm.max_map_count, a share has 963 mappings; QEMU makes fewer than 200.
+/// The shares of all clients together have 17 TiB of the 128 TiB of address space.
 SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
     constexpr std::uint64_t kClients = GPUIOV_MAX_VFS + 1;
     constexpr std::uint64_t kMax = 1024;
@@ -77,7 +78,7 @@ SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
 
 SystemMemory::~SystemMemory() {
-    // Calls no revocation: no engine runs any more, and the hook's object may not exist any more.
+    // Does not call revoke_: no engine runs any more, and revoke_ may refer to a destroyed object.
     revoke_ = {};
     unmap_all();
 }
@@ -167,7 +168,7 @@ Result<> SystemMemory::unmap(Iova address, Bytes size) {
         for (auto it = first; it != end; ++it) removed.push_back(it->second);
         regions_.erase(first, end);
     }
-    retire(removed);
+    revoke_and_unmap(removed);
     return {};
 }
 
@@ -178,10 +179,10 @@ void SystemMemory::unmap_all() {
         for (const auto& [address, region] : regions_) removed.push_back(region);
         regions_.clear();
     }
-    if (!removed.empty()) retire(removed);
+    if (!removed.empty()) revoke_and_unmap(removed);
 }
 
-void SystemMemory::retire(std::span<const Region> regions) {
+void SystemMemory::revoke_and_unmap(std::span<const Region> regions) {
     if (revoke_) revoke_();
     Share gone;
     for (const Region& region : regions) {

@@ -2,18 +2,18 @@
 //
 // SystemMemory: the bus memory that one function may reach, as its client mapped it (DMA_MAP). A
 // range whose fd is a memfd sealed against shrinking is mapped into this process. Every other range
-// is reached by messages to the client: if such a range were mapped, a client could kill the reader
-// by shrinking the file. Messages are also used for memfds of huge pages, which kill the reader if
-// the host has no huge page left, and for ranges beyond the client's share of this process'
-// mappings and address space.
+// is reached by messages to the client: if such a range were mapped, a client could kill this
+// process by shrinking the file. Messages are also used for memfds of huge pages, which kill this
+// process if the host has no huge page left, and for ranges beyond the client's share of this
+// process's mappings and address space.
 //
-// One BAR of the function itself is on the bus as well. KFD passes its bus address for a process's
-// doorbells. Engines write the BAR at this address without a message to the client, and read 0
-// there.
+// The function's own doorbell BAR is on the bus as well, because KFD passes the bus address of a
+// process's doorbells to engines. Engines write the BAR without a message to the client, and read 0
+// from it.
 //
 // find(), read() and write() may be called from any thread. unmap() returns when no engine can hold
-// a pointer into the range any more. The io thread calls it, without locks that an engine could
-// wait for.
+// a pointer into the range any more. The io thread calls unmap(), without locks that an engine
+// could wait for.
 #pragma once
 
 #include <atomic>
@@ -43,8 +43,8 @@ public:
     struct Mapping {
         Iova address{};
         Bytes size;
-        /// Used during map() only; the mapping outlives it.
-        int fd = -1;  ///< borrowed; -1: message DMA
+        /// Used during map() only, because the mapping outlives the descriptor; -1: message DMA.
+        int fd = -1;
         std::uint64_t fd_offset = 0;
         std::uint8_t access = 0;  ///< accesses of the device: Access::Read | Access::Write
     };
@@ -52,7 +52,7 @@ public:
     struct Page {
         bool is_mapped = false;
         std::uint8_t access = 0;
-        std::byte* host = nullptr;  ///< start of the page; nullptr: by message
+        std::byte* host = nullptr;  ///< start of the page; nullptr: use read() and write()
     };
 
     /// The part of a client's memory that may be mapped into this process.
@@ -61,11 +61,11 @@ public:
         Bytes size;
     };
     /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). The
-    /// shares of all clients together are at most a quarter of `max_map_count`, unless it is below
-    /// 4352. No client can use up the share of another.
+    /// shares of all clients together have at most a quarter of `max_map_count` mappings, or 1088
+    /// if that is more. No client can use up the share of another.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
-    /// Every access fails until the client maps something. The share follows this host's limit.
+    /// Every access fails until the client maps memory. The share follows vm.max_map_count.
     SystemMemory();
     explicit SystemMemory(const Share& share) : share_(share) {}
     ~SystemMemory();
@@ -76,25 +76,27 @@ public:
     /// when no pointer that Port::at() returned before is in use. Without `revoke`, unmap() assumes
     /// that no engine has such a pointer.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
+    using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
     /// Called while the GPU is built. The BAR is unreachable until place_own_bar(). `write` is
     /// called on any thread, whatever locks that thread holds; offset + size is inside the BAR.
-    using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
     void set_own_bar(WriteBar write, Bytes size);
     /// Moves the BAR to a bus address, where it takes precedence over the client's mappings; with
     /// nullopt or address 0 (an unprogrammed BAR), the BAR is unreachable.
     void place_own_bar(std::optional<Iova> address);
-    /// True if the page is in the function's BAR, which supports reads and writes, but no atomics.
+    /// True if the page is in the function's own BAR, which supports reads and writes, but no
+    /// atomics.
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
     /// Sets the client, which serves ranges without host mapping; with nullptr such accesses fail.
     void set_peer(std::shared_ptr<Peer> peer);
 
-    /// EINVAL: not 4 KiB aligned, empty, wraps or allows no access; EEXIST: overlaps a mapping;
-    /// ENOSPC: too many. A repeated mapping of the same range, access and file changes nothing.
+    /// EINVAL: the range is not 4 KiB aligned, is empty, wraps or allows no access; EEXIST: the
+    /// range overlaps a mapping; ENOSPC: there are kMaxMappings mappings. A repeated mapping of the
+    /// same range, access and file changes nothing.
     [[nodiscard]] Result<> map(const Mapping& mapping);
-    /// Removes every mapping inside the range. EINVAL if the range cuts a mapping in two, ENOENT if
-    /// it holds none; nothing is removed then.
+    /// Removes every mapping inside the range. EINVAL if the range is malformed or cuts a mapping
+    /// in two, ENOENT if the range holds no mapping; nothing is removed then.
     [[nodiscard]] Result<> unmap(Iova address, Bytes size);
     /// Removes every mapping, for a client that leaves; cannot fail.
     void unmap_all();
@@ -108,7 +110,7 @@ public:
     [[nodiscard]] std::size_t mapping_count() const;
 
 private:
-    /// Identifies the file of an fd, so that the same mapping is recognised.
+    /// Identifies the memory behind an fd, so that map() recognises a repeated mapping.
     struct File {
         std::uint64_t device = 0;
         std::uint64_t inode = 0;
@@ -137,7 +139,7 @@ private:
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t max_bytes, Access access) const;
     /// Revokes, then unmaps. The caller has already taken the regions out of regions_, so that no
     /// translation finds them.
-    void retire(std::span<const Region> regions);
+    void revoke_and_unmap(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
                   Message message, const Own& own) const;

@@ -10,8 +10,8 @@
 
 namespace vgpu::softgpu::mem {
 
-/// Loads a value; fails as Port::read() does. Has acquire order: sees everything that the writer
-/// did before.
+/// Loads a value; fails as Port::read() does. An atomic load has acquire order: the caller then
+/// sees everything that the writer of the value did before.
 template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);
@@ -23,8 +23,8 @@ template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& val
     return !port.has_fault() && port.read(va, bytes_of(value));
 }
 
-/// Stores a value; fails as Port::write() does. Has release order: a reader of the value sees
-/// everything done before.
+/// Stores a value; fails as Port::write() does. An atomic store has release order: a reader of the
+/// value sees everything that the caller did before.
 template <typename T> [[nodiscard]] bool store_value(Port& port, GpuVa va, T value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);

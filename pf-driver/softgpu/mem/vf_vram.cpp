@@ -54,7 +54,7 @@ VfVram::VfVram(DeviceVram& device, VfId vf)
       leaves_(std::make_unique<std::atomic<std::uint64_t>[]>(device.size().count / kLeaf)) {}
 
 VfVram::~VfVram() {
-    // Calls no revocation: no engine runs any more, and the hook's object may not exist any more.
+    // Does not call revoke_: no engine runs any more, and revoke_ may refer to a destroyed object.
     device_.release_pages(vf_);
 }
 
@@ -111,7 +111,7 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     return {};
 }
 
-/// Makes VRAM untranslatable, revokes, then frees: no engine reaches pages of a new owner.
+/// Ends all translations before it frees the pages, so that no engine reaches a new owner's pages.
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
     if (revoke_) revoke_();

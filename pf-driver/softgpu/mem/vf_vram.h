@@ -7,8 +7,8 @@
 // A new commit or release() replaces the backing: an old mapping shows only the old memfd, never
 // the next owner's memory.
 //
-// Any thread may call host() at any time; it uses the leaves of the last commit(). One thread at a
-// time calls commit() and release(), without locks that an engine could wait for, because they
+// Any thread may call host() at any time; host() uses the leaves of the last commit(). One thread
+// at a time calls commit() and release(), without locks that an engine could wait for, because both
 // return only after every engine has passed a stop point (set_revocation()).
 #pragma once
 
@@ -44,7 +44,7 @@ public:
     /// `root` is the device offset of the root table, inside the PF's VRAM; `size` is a multiple of
     /// 2 MiB, all of which the table maps. After any error the VF has no VRAM.
     [[nodiscard]] Result<> commit(DeviceOffset root, Bytes size);
-    /// Takes the VRAM away; idempotent. Pages are fresh and zero afterwards; a client's mappings
+    /// Takes the VRAM away; idempotent. The device pages are zero afterwards; a client's mappings
     /// keep the old memfd.
     void release();
 
@@ -74,7 +74,7 @@ public:
     bool write(VfOffset offset, std::span<const std::byte> data);
 
 private:
-    /// Device offsets of all leaves, in the order of VF offsets; EINVAL names the first wrong one.
+    /// Device offsets of all leaves, in the order of VF offsets; EINVAL names the first wrong leaf.
     [[nodiscard]] Result<std::vector<std::uint64_t>> walk_table(DeviceOffset root,
                                                                 Bytes size) const;
     [[nodiscard]] Result<> back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size);
@@ -86,7 +86,7 @@ private:
     /// Stored last by commit(), first by release(): a thread that reads a size sees the leaves of
     /// that size.
     std::atomic<std::uint64_t> size_{0};
-    /// Device offset of each 2 MiB leaf; the table has room for the whole device.
+    /// Device offset of each 2 MiB leaf; the array has room for the whole device.
     std::unique_ptr<std::atomic<std::uint64_t>[]> leaves_;
 };
 

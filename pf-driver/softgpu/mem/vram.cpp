@@ -30,7 +30,8 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,
-                    fmt::format("device VRAM of {} bytes is not a multiple of 16 MiB", size.count));
+                    fmt::format("device VRAM of {} bytes is not a positive multiple of 16 MiB",
+                                size.count));
     void* base = map_anonymous(nullptr, size.count, 0);
     if (base == MAP_FAILED)
         return fail_errno(errno, fmt::format("cannot reserve {} bytes of device VRAM", size.count));
@@ -58,8 +59,9 @@ bool DeviceVram::write(DeviceOffset offset, std::span<const std::byte> data) {
 
 Result<> DeviceVram::check(DeviceOffset offset, Bytes length, const char* what) const {
     if (contains(offset, length)) return {};
-    return fail(EINVAL, fmt::format("{} of {} bytes at {:#x} leaves the device's {} bytes of VRAM",
-                                    what, length.count, raw(offset), size_.count));
+    return fail(EINVAL,
+                fmt::format("{} of {} bytes at {:#x} goes beyond the device's {} bytes of VRAM",
+                            what, length.count, raw(offset), size_.count));
 }
 
 Result<> DeviceVram::scrub(DeviceOffset offset, Bytes length) {
@@ -94,7 +96,7 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
     return {};
 }
 
-/// Works on a copy, so that no page is taken if an error occurs.
+/// Works on a copy of owners_, so that no page is taken if an error occurs.
 Result<> DeviceVram::claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
     std::vector<VfId> owners(owners_.begin(), owners_.end());
@@ -123,8 +125,8 @@ void DeviceVram::release_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // A replacement fails only if the kernel is out of memory. Zeroes in the old memory then
-        // suffice, because the next commit() maps a new memfd in any case.
+        // The replacement fails only if the kernel is out of memory. Zeroes in the old memory then
+        // suffice, because VfVram::commit() maps a new memfd before a VF uses the page.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);

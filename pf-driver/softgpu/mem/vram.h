@@ -3,7 +3,7 @@
 // DeviceVram: all VRAM of the device, one reserved host address range. A device offset always has
 // the same host address; only the memory behind it changes: anonymous zero pages, or the memfd of
 // the VF that owns the pages (vf_vram.h). A 2 MiB page has at most one owner, so two VFs can never
-// share one. The first 16 MiB belong to the PF, and no VF can own them.
+// share a page. The first 16 MiB belong to the PF, and no VF can own them.
 //
 // Bulk operations (the PF's SCRUB and VERIFY) check their ranges and may run on any thread; they do
 // not exclude guests that write the same bytes at the same time.
@@ -28,7 +28,8 @@ namespace vgpu::softgpu::mem {
 class DeviceVram {
 public:
     static constexpr std::uint64_t kLeafBytes = 1ull << VF_PAGE_TABLE_LEAF_SHIFT;
-    /// VF page tables lie here, where no VF can write them.
+    /// Size of the PF's part at the start of VRAM. VF page tables lie in this part, where no VF can
+    /// write them.
     static constexpr Bytes kPfBytes{VGPU_VRAM_UNIT_BYTES};
 
     /// `size` is a multiple of 16 MiB and at least as large as the PF's part.
@@ -48,8 +49,8 @@ public:
     [[nodiscard]] bool read(DeviceOffset offset, std::span<std::byte> out) const;
     [[nodiscard]] bool write(DeviceOffset offset, std::span<const std::byte> data);
 
-    /// Zeroes the range: replaces the backing of a large range without an owner, else stores zeroes
-    /// past the caches.
+    /// Zeroes the range. A large range of whole pages without an owner gets fresh pages; other
+    /// ranges are overwritten with zeroes, past the caches.
     [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length);
     /// EIO names the offset of the first byte of the range that is not zero.
     [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
@@ -57,7 +58,7 @@ public:
     /// Claims all pages for `owner` or none; EBUSY if a page belongs to a VF already, EINVAL if a
     /// page is one that no VF may own.
     [[nodiscard]] Result<> claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
-    /// Releases every page of `owner`; the pages are fresh and zero afterwards.
+    /// Releases every page of `owner`; the pages are zero afterwards.
     void release_pages(VfId owner);
     /// False if the page at `host` belongs to a VF other than `vf`; true for memory outside VRAM.
     /// For assertions; any thread.
@@ -75,7 +76,8 @@ private:
     std::byte* base_;
     Bytes size_;
     std::mutex owners_mutex_;
-    /// Per 2 MiB page; kPf: free or the PF's. Written with owners_mutex_ held.
+    /// The owner of each 2 MiB page; kPf: the page is free or the PF's. Written with owners_mutex_
+    /// held.
     std::vector<std::atomic<VfId>> owners_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Zeroing and checking for zero at memory speed, for scrubbing VRAM. Pure functions of bytes.
+// Zeroing and checking for zero at memory speed, for scrubbing VRAM.
 #pragma once
 
 #include <cstddef>

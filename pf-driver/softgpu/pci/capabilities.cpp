@@ -58,7 +58,7 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
 }
 
 /// The same capability for PF and VF, also for a VF on the PF's bus (BusVf). BCR_FLR reads as zero,
-/// because the reset that it starts clears it.
+/// because writing 1 to it starts a reset, which clears the bit.
 void add_pcie(ConfigSpace& config, std::uint32_t next) {
     constexpr std::uint32_t kLinkControl =
         PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
@@ -118,8 +118,8 @@ void add_vsec(ConfigSpace& config, const VsecSpec& vsec) {
                                      std::uint32_t{vsec.length} << kVsecLengthShift}});
 }
 
-// The extended capability list starts at 0x100; a function without SR-IOV has a null capability
-// there.
+// The extended capability list starts at 0x100. A function without SR-IOV has a null capability at
+// this offset.
 void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
     if (spec.sriov)
         add_sriov(config, *spec.sriov, VGPU_ECAP_ARI);
@@ -132,7 +132,8 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 
 }  // namespace
 
-/// A driver writes all ones to find the size: address bits below it read 0 (PCIe 6.0, 7.5.1.2.1).
+/// A driver writes all ones to find the size of a BAR: address bits below the size read 0 (PCIe
+/// 6.0, 7.5.1.2.1).
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
     for (const BarSpec& bar : bars) {
         assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);

@@ -40,7 +40,7 @@ void ConfigSpace::read_power_on(std::uint32_t offset, std::span<std::byte> out) 
     std::copy_n(power_on_.begin() + offset, out.size(), out.begin());
 }
 
-/// Per byte: read-only bits stay, writable ones are stored, then write-1-to-clear bits are cleared.
+/// For each byte, keeps read-only bits, stores writable bits, then clears write-1-to-clear bits.
 void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> data) {
     for (std::size_t i = 0; i < data.size(); i++) {
         const std::size_t at = offset + i;
@@ -50,7 +50,8 @@ void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> 
     }
 }
 
-/// Runs storage, handlers, observers in this order, so that an observer sees the whole access.
+/// Stores the data, then calls the handlers, then the observers, so that an observer sees the whole
+/// access.
 void ConfigSpace::write(std::uint32_t offset, std::span<const std::byte> data) {
     assert(offset + data.size() <= kBytes);
     if (is_absent()) return;

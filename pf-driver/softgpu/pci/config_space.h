@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // ConfigSpace: the 4 KiB configuration space of one function. Every byte has a mask of writable
-// bits and a mask of bits cleared by writing 1; all other bits are read-only. Two member
-// functions give bytes a meaning: claim() puts a handler behind a range (the range's own storage is
-// not used), on_write() registers a callback that runs after a write has been stored.
+// bits and a mask of bits cleared by writing 1; all other bits are read-only. Two member functions
+// give bytes a meaning. claim() puts a handler behind a range, whose own storage is then not used.
+// on_write() registers a callback that runs after a write has been stored.
 //
-// A handler is called once per access, with all bytes of the access that are in its range: drivers
-// write a command and its arguments as one dword. Io thread only; claims are made while the GPU is
-// built.
+// A handler is called once per access, with all bytes of the access that are in its range, because
+// drivers write a command and its arguments as one dword. Io thread only; claims are made while the
+// GPU is built.
 #pragma once
 
 #include <array>
@@ -45,14 +45,14 @@ public:
     /// Reads the values after power-on, whatever the present values are; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
-    /// Sets the handlers of [first, first + count); a byte claimed twice is a programming error.
-    /// Offsets count from `first`. A read fills all of its bytes and has no side effects, because a
-    /// client may save the whole space.
+    /// Handlers of a claimed range; offsets count from the start of the range. Read fills all of
+    /// `out` and has no side effects, because a client may save the whole space.
     using Read = std::function<void(std::uint32_t offset, std::span<std::byte> out)>;
     using Write = std::function<void(std::uint32_t offset, std::span<const std::byte> data)>;
+    /// Sets the handlers of [first, first + count); a byte claimed twice is a programming error.
     void claim(std::uint32_t first, std::uint32_t count, Read read, Write write);
-    /// Registers a callback that runs after a write to [first, first + count) was stored. It may
-    /// get() and set(); it runs once per access, however many bytes the access has.
+    /// Registers a callback that runs after a write to [first, first + count) was stored. The
+    /// callback may get() and set(); it runs once per access, however many bytes the access has.
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
 
     /// While `is_absent` returns true, reads give all ones and writes are lost.

@@ -45,7 +45,8 @@ void Function::set_bar(std::uint32_t index, BarHandler handler) {
 
 // ---- configuration space
 
-/// The few registers whose writes have an effect on the function; all others are storage.
+/// Watches the registers whose writes change the function itself. All other registers are storage,
+/// or the owner has claimed them.
 void Function::watch_config() {
     config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
     config_.on_write(PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS - PCI_BASE_ADDRESS_0,
@@ -80,8 +81,8 @@ std::optional<Iova> Function::bar_address(std::uint32_t index) const {
     return Iova{pci::bar_address(config_, PCI_BASE_ADDRESS_0, *bar)};
 }
 
-/// FLR (PCIe 6.0, 6.6.2): resets the configuration, then the blocks, all before the write returns.
-/// The bit reads 0, because reset_config() clears it.
+/// Does a function-level reset (PCIe 6.0, 6.6.2) if the driver has set the FLR bit. Resets the
+/// configuration, which clears the bit, and then the owner, before the driver's write returns.
 void Function::device_control_changed() {
     constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
     if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
@@ -116,7 +117,8 @@ void Function::msi_message_changed() {
     interrupts_.set_message({Iova{address}, data});
 }
 
-// Reverts a value that the capability does not allow, before a driver can read it.
+// Replaces a value that the capability does not allow, before a driver can read it: NumVFs by its
+// earlier value, the page size by 4 KiB.
 void Function::sriov_control_changed() {
     constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
     constexpr std::uint32_t kPageSize = VGPU_ECAP_SRIOV + PCI_SRIOV_SYS_PGSIZE;
@@ -162,8 +164,9 @@ Result<> Function::attach(std::shared_ptr<Peer> peer) {
 /// Sets the sink first: the owner may raise interrupts as soon as it learns of the client.
 Result<> Function::attach(std::shared_ptr<Peer> peer, Reach reach) {
     if (reach_)
-        return fail(EBUSY, *reach_ == Reach::Bus ? "the host view has the function"
-                                                 : "a client of its socket has the function");
+        return fail(EBUSY, *reach_ == Reach::Bus
+                               ? "the function is attached to the host view"
+                               : "the function is attached to a client of its own socket");
     // A driver on the bus may have written to the configuration without an attachment.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
@@ -252,7 +255,7 @@ bool Function::decodes(std::uint32_t region) {
     return false;
 }
 
-/// Configuration space always answers; BARs answer only when they decode.
+/// Configuration space also answers while the memory bit is off; BARs do not.
 std::errc Function::read(std::uint32_t region, std::uint64_t offset, std::span<std::byte> out) {
     if (region == kConfigRegion)
         config_.read(static_cast<std::uint32_t>(offset), out);
@@ -272,7 +275,7 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
     return {};
 }
 
-/// An access may begin before the table and end in it, so it is split at the border.
+/// An access may begin before the MSI-X table and end in it, so this splits it at the border.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
     struct AreaRange {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Function: one PCI function as a vfio-user device: configuration space, BARs, interrupts, resets,
-// attachment. It contains nothing that is specific to GPUs: BarHandler implements the BARs,
-// FunctionOwner the resets and attachments, DmaSink takes client memory, and config().claim()
-// serves the GPU-IOV bytes.
+// Function: one PCI function as a vfio-user device, with configuration space, BARs, interrupts,
+// resets and attachment. It contains nothing that is specific to GPUs: BarHandler implements the
+// BARs, FunctionOwner the resets and attachments, DmaSink takes client memory, and handlers set
+// with config().claim() serve the GPU-IOV bytes.
 //
-// As on a bus, BARs answer only while the command register's memory bit is set (else reads are all
-// ones and writes are dropped), and interrupts need the register's bus master bit. A client writes
-// the command register before anything else, as every driver does; a reset clears it.
+// As on a bus, BARs answer only while the command register's memory bit is set; otherwise reads
+// give all ones and writes are dropped. Interrupts need the command register's bus master bit, too.
+// A client writes the command register before anything else, as every driver does; a reset clears
+// the register.
 //
 // A function has one attachment at a time: a vfio-user client, or the bus behind the host view
 // (host_view/), whose ECAM and windows reach config() and bar_read()/bar_write(). DMA and
@@ -32,7 +33,7 @@
 
 namespace vgpu::softgpu::pci {
 
-/// A BAR's memory that a client may map: file offset = BAR offset.
+/// The memory of a BAR that a client may map; the offset in the file is the offset in the BAR.
 struct MappableMemory {
     OwnedFd fd;  ///< a duplicate, handed on to the client
     std::vector<vfio_user::MmapArea> areas;
@@ -45,8 +46,8 @@ struct BarHandler {
     /// Fills all of `out`.
     std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
     std::function<void(std::uint64_t offset, std::span<const std::byte> data)> write;
-    /// Called whenever the client asks about the region. Every access is trapped if there is no
-    /// such function, or if the function returns nullopt.
+    /// Called whenever the client asks about the region. Every access is trapped if `memory` is
+    /// null or returns nullopt.
     std::function<std::optional<MappableMemory>()> memory = nullptr;
 };
 
@@ -62,8 +63,8 @@ public:
 
 /// How an attached function is reached, which decides where its interrupts are delivered.
 enum class Reach : std::uint8_t {
-    Socket,  ///< its own vfio-user client: eventfds
-    Bus,     ///< behind a bridge of the host view: messages
+    Socket,  ///< by its own vfio-user client; interrupts are eventfds
+    Bus,     ///< behind a bridge of the host view; interrupts are messages
 };
 
 enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
@@ -111,8 +112,8 @@ public:
     [[nodiscard]] const Interrupts& interrupts() const { return interrupts_; }
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
     [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
-    /// Bus address of a BAR of the spec; none while the memory bit is off. A VF on the PF's bus
-    /// does not have its own BARs and memory bit.
+    /// Bus address of a BAR of the spec; nullopt while the memory bit is off, or if the spec has no
+    /// such BAR. A VF on the PF's bus does not have its own BARs and memory bit.
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
     /// EBUSY if already attached. An attachment by the bus leaves the configuration as it is. A
     /// client gets a function whose configuration is reset, unless DetachPolicy is KeepConfig.
@@ -142,10 +143,11 @@ private:
         Bytes size;
         BarHandler handler;
     };
-    /// Piece: the first part of a BAR access that lies in one area. Only the BAR with the MSI-X
-    /// table has several areas; in all other BARs, everything belongs to the handler. A part stays
-    /// within one page, because a handler may hold a lock for all of an access.
+    /// The areas of a BAR. Only the BAR with the MSI-X table has several areas; all other BARs
+    /// belong to the handler.
     enum class Area : std::uint8_t { Handler, MsixTable, MsixPending };
+    /// The first part of a BAR access that lies in one area. A part for the handler stays within
+    /// one page, because a handler may hold a lock for all of an access.
     struct Piece {
         Area area = Area::Handler;
         std::uint64_t offset = 0;  ///< from the start of the area
@@ -164,7 +166,7 @@ private:
                                                           const std::shared_ptr<Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
-    /// False while the memory bit is off; warns of the first such access.
+    /// False while the memory bit is off. Logs only the first such access after a reset.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 

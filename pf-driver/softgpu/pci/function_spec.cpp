@@ -21,7 +21,7 @@ std::vector<BarSpec> gpu_bars(Bytes vram) {
 
 }  // namespace
 
-/// MSI-X table and pending bits lie inside BAR5 (hw/pci.h) and hide the registers there.
+/// MSI-X table and pending bits lie inside BAR5 (hw/pci.h) and hide the registers behind them.
 FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) {
     FunctionSpec spec;
     spec.name = "PF";
@@ -47,7 +47,8 @@ FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) 
     return spec;
 }
 
-/// The ids are those of an independent function. On the PF's bus, BusVf shows all ones instead.
+/// Vendor and device id are those of an independent function. On the PF's bus, BusVf shows all ones
+/// instead of these two ids.
 FunctionSpec vf_function(VfId vf, Bytes aperture) {
     FunctionSpec spec;
     spec.name = fmt::format("VF{}", raw(vf));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// FunctionSpec: the constant parts of a PCI function: identity, BARs, capabilities. pf_function()
-// and vf_function() return the specs of a GPU's functions, with the numbers of hw/pci.h.
+// FunctionSpec: the identity, BARs and capabilities of a PCI function, which are constant.
+// pf_function() and vf_function() return the specs of a GPU's functions, with the numbers of
+// hw/pci.h.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ struct SriovSpec {
     std::vector<BarSpec> vf_bars;
 };
 
-/// Vendor-specific extended capability; the bytes after its header are claimed by their owner.
+/// Vendor-specific extended capability. The owner of the function claims the bytes after the
+/// header.
 struct VsecSpec {
     std::uint16_t id = 0;
     std::uint8_t revision = 0;
@@ -74,8 +76,8 @@ struct FunctionSpec {
     DetachPolicy detach_policy = DetachPolicy::ResetConfig;
 };
 
-/// `vram`: size of the device's VRAM (BAR0 is rounded up to a power of two); `vf_aperture`: size of
-/// BAR0 of a VF.
+/// `vram` is the size of the device's VRAM, which BAR0 rounds up to a power of two. `vf_aperture`
+/// is the size of BAR0 of a VF.
 [[nodiscard]] FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture);
 [[nodiscard]] FunctionSpec vf_function(VfId vf, Bytes aperture);
 

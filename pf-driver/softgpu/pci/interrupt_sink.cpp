@@ -11,8 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// Eventfds are files without a type. So are some other files, which are harmless: signalling them
-// only fails. Any other descriptor is a mistake, and the client must learn of it now.
+// Eventfds are files without a type. Some other files have no type either; they are harmless,
+// because signalling them only fails. A file with a type is a mistake of the client, which must
+// learn of it now.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return file_status(fd, status) && (status.st_mode & S_IFMT) == 0;

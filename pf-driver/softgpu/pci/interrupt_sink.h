@@ -3,7 +3,7 @@
 // InterruptSink: the destination of a function's interrupts. A vfio-user client gets eventfds
 // (EventfdSink). The bus of the host view gets the messages that the driver programmed
 // (MessageSink). Interrupts owns the sink and decides whether a vector may be delivered; it calls
-// the sink with its lock held, on any thread.
+// the sink on any thread, with the lock of Interrupts held.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ public:
     virtual ~InterruptSink() = default;
     /// False if there is no destination, or signalling it fails.
     [[nodiscard]] virtual bool deliver(std::uint32_t vector, const InterruptMessage& message) = 0;
-    /// Takes over the eventfds of a SET_IRQS request.
+    /// Takes over the eventfds of a SET_IRQS request. EINVAL if a descriptor is not an eventfd;
+    /// ENOTSUP if the sink does not use eventfds.
     [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
     /// Drops the destination: no client listens any more.
     virtual void withdraw() = 0;

@@ -63,7 +63,7 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
 /// An unwritten entry is masked (PCIe 6.0, 7.7.2), unless the client never writes the table.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
-    if (state.is_client_masked || function_ == Delivery::Off) return true;
+    if (state.is_client_masked || function_mask_ == Delivery::Off) return true;
     if (index_ == vfio_user::Irq::Msi) return false;
     const std::size_t control = vector * kTableEntryBytes + PCI_MSIX_ENTRY_VECTOR_CTRL;
     return (state.is_programmed || sink_->sees_table()) &&
@@ -116,7 +116,7 @@ void Interrupts::set_bus_master(Delivery delivery) {
 
 void Interrupts::set_function_mask(Delivery delivery) {
     const std::lock_guard lock(mutex_);
-    function_ = delivery;
+    function_mask_ = delivery;
     deliver_pending();
 }
 
@@ -171,7 +171,7 @@ void Interrupts::reset() {
     reset_locked();
 }
 
-/// Drops the table too, because the next client's driver programs its own.
+/// Clears the table too, because the driver of the next client programs the table itself.
 void Interrupts::drop_client() {
     const std::lock_guard lock(mutex_);
     reset_locked();

@@ -6,9 +6,9 @@
 // fails another of these conditions is lost, as on the bus, and counted.
 //
 // Some vfio-user clients never write the MSI-X table (QEMU does not forward table writes). For them
-// an unwritten entry counts as unmasked. Assigning eventfds enables the capability and disabling
-// the index disables it, as the kernel's vfio-pci does, so a user-space driver need not write the
-// capability.
+// an unwritten entry counts as unmasked. As with the kernel's vfio-pci, the capability is enabled
+// when a client assigns eventfds, and disabled when the client disables the index. So a user-space
+// driver need not write the capability.
 //
 // raise() may be called from any thread; all else is called on the io thread.
 #pragma once
@@ -32,7 +32,7 @@ namespace vgpu::softgpu::pci {
 /// and a mask bit.
 enum class Delivery : std::uint8_t { Off, On };
 
-/// PCIe 6.0, 6.1.4; one of the two types per function.
+/// MSI or MSI-X (PCIe 6.0, 6.1.4); a function has only one of the two.
 class Interrupts {
 public:
     static constexpr std::uint32_t kTableEntryBytes = 16;
@@ -43,22 +43,23 @@ public:
     /// Sets the sink of the function's attachment. The first sink is an EventfdSink.
     void connect(std::unique_ptr<InterruptSink> sink);
 
-    void raise(std::uint32_t vector);  ///< out of range: counted, dropped
+    void raise(std::uint32_t vector);  ///< a vector out of range is lost
 
     [[nodiscard]] vfio_user::Irq index() const { return index_; }
     [[nodiscard]] std::uint32_t vectors() const {
         return static_cast<std::uint32_t>(vectors_.size());
     }
 
-    /// SET_IRQS of this function's index, or of Error and Request, which are accepted and unused.
+    /// Handles a SET_IRQS request. A request for an index other than index() changes nothing and
+    /// succeeds. Returns the errors of InterruptSink::assign().
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // Set from configuration space. While not enabled, or for an unmasked vector without bus
-    // master, raise() loses the interrupt. Enabling, or removing the function mask, delivers
-    // pending vectors.
+    // Values from configuration space. raise() loses an interrupt while the capability is not
+    // enabled, and an unmasked vector while bus mastering is off. Enabling the capability, or
+    // removing the function mask, delivers pending vectors.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
-    void set_function_mask(Delivery delivery);          ///< Off: all vectors masked
+    void set_function_mask(Delivery delivery);          ///< Off: all vectors are masked
     void set_message(const InterruptMessage& message);  ///< MSI
 
     // MSI-X table and pending bits as the BAR shows them.
@@ -97,7 +98,7 @@ private:
     InterruptMessage message_;  // MSI
     Delivery enabled_ = Delivery::Off;
     Delivery bus_master_ = Delivery::Off;
-    Delivery function_ = Delivery::On;
+    Delivery function_mask_ = Delivery::On;  // Off: the function mask is set
     bool has_warned_ = false;
     std::atomic<std::uint64_t> delivered_{0};
     std::atomic<std::uint64_t> lost_{0};

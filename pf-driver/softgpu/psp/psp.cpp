@@ -136,7 +136,7 @@ std::uint32_t Psp::accept(const psp_command&) {
     return PSP_STATUS_OK;
 }
 
-/// A VF reaches only IH_RB_CNTL of the three IH rings in this way; the id is the ring's number.
+/// PROG_REG reaches only IH_RB_CNTL of the three IH rings; the register's id is the ring's number.
 std::uint32_t Psp::program_register(const psp_command& command) {
     const std::uint32_t id = command.words[PSP_PROG_REGISTER];
     if (id >= PSP_PROG_IH_RINGS) return PSP_STATUS_BAD_PARAMETERS;

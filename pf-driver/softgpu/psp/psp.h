@@ -35,10 +35,10 @@ public:
     struct State {
         std::uint64_t ring = 0;               ///< MC address
         std::uint32_t ring_read_pointer = 0;  ///< dwords
-        std::uint32_t has_ring = 0;
-        std::uint64_t commands = 0;
-        std::uint64_t refused = 0;  ///< commands answered with an error
-        std::uint64_t memory_errors = 0;
+        std::uint32_t has_ring = 0;           ///< 1 from ring create to ring destroy
+        std::uint64_t commands = 0;           ///< commands executed from frames
+        std::uint64_t refused = 0;            ///< commands answered with an error
+        std::uint64_t memory_errors = 0;      ///< frames with memory that cannot be reached
     };
 
     /// `kernel`: port of VMID 0. References outlive the object. Claims C2PMSG_64 and C2PMSG_101.
@@ -49,7 +49,7 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// EPROTO if the read pointer is not at a frame of the ring.
+    /// EPROTO if the read pointer is not at the start of a frame in the ring.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -58,14 +58,17 @@ private:
 
     /// Handles a write of C2PMSG_101. On return the same register holds the answer.
     void on_ring_command(std::uint32_t value);
+    /// Answers a write of C2PMSG_64; GBR_IH_SET is accepted without an effect.
     void on_ih_set(std::uint32_t value);
     [[nodiscard]] std::uint32_t create_ring();
-    /// Runs the frames up to `write_pointer` (in dwords), at most one round of the ring. Stops at a
-    /// frame that run_frame() cannot run.
+    /// Runs the frames up to `write_pointer` (in dwords), at most one round of the ring, and
+    /// returns PSP_REPLY_OK. Stops after a frame that run_frame() cannot run, and returns
+    /// PSP_REPLY_BAD_MEMORY. Without a ring, returns PSP_REPLY_BAD_COMMAND.
     [[nodiscard]] std::uint32_t consume(std::uint32_t write_pointer);
     /// False if frame, command buffer, response or fence is in memory that cannot be reached.
     [[nodiscard]] bool run_frame(std::uint64_t address);
-    /// Executes one command and returns its PSP status: NOT_SUPPORTED if no VF needs the command.
+    /// Executes one command and returns its PSP status; NOT_SUPPORTED for a command that VFs do not
+    /// need.
     [[nodiscard]] std::uint32_t run_command(const psp_command& command);
 
     std::uint32_t load_firmware(const psp_command& command);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Registers of the bus interface and of the RLC (run list controller) that have a behaviour and
-// belong to no other block:
+// BusRegisters: registers of the bus interface and of the RLC (run list controller) that have a
+// behaviour and belong to no other block:
 //   PCIE_INDEX2/DATA2       window into the SMN (system management network): plain storage of up to
 //                           State::kWords words
 //   GPU_HDP_FLUSH_REQ/DONE  a flush is complete at once
@@ -27,11 +27,12 @@ public:
             std::uint32_t address = 0;
             std::uint32_t value = 0;
         };
-        /// Drivers store about six words. In a full store, a new address replaces the oldest.
+        /// Drivers store about six words. If all words hold a value, a new address replaces the
+        /// oldest one.
         static constexpr std::size_t kWords = 64;
         std::array<Word, kWords> smn{};
-        std::uint32_t used = 0;
-        std::uint32_t next = 0;
+        std::uint32_t used = 0;  ///< words that hold a value
+        std::uint32_t next = 0;  ///< the word that the next new address takes
     };
 
     explicit BusRegisters(RegisterFile& registers);
@@ -44,7 +45,7 @@ public:
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// 0 for an address that was never written.
+    /// The word at the address in PCIE_INDEX2; 0 if the store does not have it.
     [[nodiscard]] std::uint32_t smn_read() const;
     void smn_write(std::uint32_t value);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The GPU's free-running 27 MHz counter, as registers and packets show it.
-// RLC_CAPTURE_GPU_CLOCK_COUNT latches it into RLC_GPU_CLOCK_COUNT_LSB/MSB, so that a driver reads
-// both halves of one instant. Called with the VF's lock held, like every register access.
+// The GPU's free-running 27 MHz counter, as registers and packets show it. A write of
+// RLC_CAPTURE_GPU_CLOCK_COUNT copies the counter into RLC_GPU_CLOCK_COUNT_LSB and _MSB, so that a
+// driver reads both halves of one instant. Called with the VF's lock held, like every register
+// access.
 #pragma once
 
 #include <cstdint>

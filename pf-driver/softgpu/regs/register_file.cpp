@@ -34,7 +34,7 @@ constexpr Row kRows[] = {
 
 constexpr std::size_t kDwordBytes = sizeof(std::uint32_t);
 
-/// Register of a byte offset; offsets beyond the BAR give a number that no register has.
+/// The register at a byte offset. An offset beyond the bank gives a number that no register has.
 RegisterIndex register_of(std::uint64_t byte_offset) {
     return RegisterIndex{
         static_cast<std::uint32_t>(std::min<std::uint64_t>(byte_offset / kDwordBytes, ~0u))};
@@ -45,7 +45,8 @@ template <typename Fn> void for_each_of(const Row& row, Fn fn) {
     for (std::uint32_t i = 0; i < row.count; ++i) fn(row.first + i * row.stride);
 }
 
-/// The PF-only range, including its holes, does not exist for a VF.
+/// The access of a register without a row. For a VF the PF-only range does not exist, including the
+/// registers without a row.
 std::uint8_t access_of_unlisted(Role role, std::uint32_t index) {
     const bool is_pf_only = role == Role::Vf && index >= REG_VGPU_ID;
     return is_pf_only ? HW_REG_ACCESS_NA : HW_REG_ACCESS_RW;
@@ -76,6 +77,7 @@ void RegisterFile::claim(RegisterIndex first, std::uint32_t count, Read read, Wr
 }
 
 std::uint32_t RegisterFile::read(RegisterIndex index) {
+    check_lock();
     if (raw(index) >= HW_REG_COUNT) return ~0u;
     const std::uint32_t stored = storage_[raw(index)];
     const Read& behaviour = claims_[claim_of_[raw(index)]].read;
@@ -83,6 +85,7 @@ std::uint32_t RegisterFile::read(RegisterIndex index) {
 }
 
 void RegisterFile::write(RegisterIndex index, std::uint32_t value) {
+    check_lock();
     if (raw(index) >= HW_REG_COUNT) return;
     storage_[raw(index)] = value;
     const Write& behaviour = claims_[claim_of_[raw(index)]].write;

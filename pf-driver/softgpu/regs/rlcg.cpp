@@ -39,13 +39,13 @@ Rlcg::Rlcg(RegisterFile& registers, std::function<Gate()> gate)
 /// The access is complete when the write of RLC_SPARE_INT returns, so the driver's first poll sees
 /// the answer.
 void Rlcg::perform() {
-    const RegisterIndex mailbox{REG_GC_SCRATCH_REG1};
-    std::uint32_t request = registers_.get(mailbox);
+    const RegisterIndex command{REG_GC_SCRATCH_REG1};
+    std::uint32_t request = registers_.get(command);
     const Answer answer = access(request);
     if (answer != Answer::Done) ++refused_;
     request = HW_SET(SCRATCH_REG1, RLCG_OFFSET, request, 0);
     request = HW_SET(SCRATCH_REG1, RLCG_ERROR, request, answer);
-    registers_.set(mailbox, request);
+    registers_.set(command, request);
     registers_.set(RegisterIndex{REG_GC_RLC_SPARE_INT}, 0);
 }
 

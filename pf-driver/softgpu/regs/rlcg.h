@@ -33,7 +33,7 @@ private:
     /// Answer codes of SCRATCH_REG1; 0 is success.
     enum class Answer : std::uint8_t { Done = 0, NotInRange = 1, WrongOperation = 2, GateShut = 4 };
 
-    /// Called on a write of 1 to RLC_SPARE_INT.
+    /// Called when RLC_SPARE_INT is written with bit 0 set.
     void perform();
     /// `request` is SCRATCH_REG1 as the driver wrote it.
     Answer access(std::uint32_t request);

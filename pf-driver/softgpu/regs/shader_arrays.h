@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The compute units that a VF's driver sees. The layout is that of Vega10: 4 shader engines of one
-// array with 16 CUs each. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs of the engine that
-// GRBM_GFX_INDEX selects (broadcast reads engine 0). The CUs of the mask are dealt to the engines
-// round robin, so that the engines have equal numbers of CUs, or differ by one, and the driver
-// counts as many CUs as the mask has. Called with the VF's lock held.
+// array with 16 CUs each. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs of the shader engine
+// that GRBM_GFX_INDEX selects (broadcast reads shader engine 0). set_cu_mask() deals the VF's CUs
+// to the shader engines in turn. So the numbers of CUs of two shader engines differ by at most one,
+// and the driver counts as many CUs as the VF may use. Called with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ private:
     [[nodiscard]] std::uint32_t config() const;
 
     RegisterFile& registers_;
-    std::array<std::uint32_t, kEngines> active_{};
+    std::array<std::uint32_t, kEngines> active_{};  // by shader engine: bit per CU that the VF has
 };
 
 }  // namespace vgpu::softgpu::regs

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The comparison of a wait (POLL_REGMEM, and WAIT_REG_MEM of PM4): function(value, reference).
+// The comparison of a value with a reference, for which POLL_REGMEM (SDMA) and WAIT_REG_MEM (PM4)
+// wait.
 #pragma once
 
 #include <cstdint>
 
 namespace vgpu::softgpu::sdma {
 
-/// `function` as in hw/fields.def SDMA_POLL_REGMEM.FUNCTION; the reserved value 7 is always true.
-/// Unsigned; the same numbers as PM4's compare functions.
+/// `function` is a number of WAIT_REG_MEM_1.FUNCTION (hw/fields.def); SDMA_POLL_REGMEM.FUNCTION has
+/// the same numbers. 0 and the reserved value 7 are always true. Values are unsigned.
 [[nodiscard]] constexpr bool compare(std::uint8_t function, std::uint64_t value,
                                      std::uint64_t reference) {
     switch (function) {

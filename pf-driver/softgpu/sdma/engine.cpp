@@ -23,7 +23,7 @@ constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 /// The position of a preempted queue inside an IB or packet, as it is in the MQD. softgpu defines
 /// the layout; the driver keeps these dwords and never reads them.
 struct SavedPosition {
-    std::uint32_t mark = 0;  ///< kPositionMark: this device wrote it
+    std::uint32_t mark = 0;  ///< kPositionMark if softgpu wrote this position
     std::uint32_t ib_depth = 0;
     std::uint64_t progress = 0;
     std::uint32_t skip = 0;
@@ -38,7 +38,7 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
-/// Drops the position, so that no packet of an earlier ring is executed.
+/// Drops the position and the halt, so that no packet of an earlier ring is executed.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;
     queue.ib_depth = 0;
@@ -67,7 +67,7 @@ Engine::Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hoo
 
 // ---- registers
 
-/// Both engines have the same registers at a fixed distance.
+/// The registers of engine 1 lie at a fixed distance after the registers of engine 0.
 RegisterIndex Engine::reg(std::uint32_t engine0_register) const {
     return RegisterIndex{engine0_register + index_ * kEngineStride};
 }
@@ -104,7 +104,8 @@ void Engine::claim_registers() {
                 {});
 }
 
-/// Starts from the registers on enable: drivers set pointers first (sdma_v4_0_gfx_resume).
+/// When the driver enables the ring, the ring takes its pointers from the registers, because
+/// drivers set the registers first (sdma_v4_0_gfx_resume).
 void Engine::on_ring_control() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
@@ -117,7 +118,8 @@ void Engine::on_ring_control() {
     configure_kernel_ring();
 }
 
-/// The driver writes the pointers at start-up; afterwards doorbell and engine move them.
+/// The driver writes the pointers at start-up; afterwards doorbells move the write pointer and the
+/// engine moves the read pointer.
 void Engine::on_ring_pointers() {
     Queue& ring = state_.queues[0];
     ring.read_pointer =
@@ -147,12 +149,17 @@ void Engine::show_read_pointer() {
     regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI), high32(value));
 }
 
-/// Reads the write pointer from memory if the kernel's ring has no doorbell and polling is on.
-void Engine::poll_write_pointer() {
-    Queue& ring = state_.queues[0];
+/// True if the kernel's ring has no doorbell, and its write pointer is in memory.
+bool Engine::polls_write_pointer() const {
+    const Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_CNTL);
-    const bool is_polled = HW_GET(SDMA_WPTR_POLL_CNTL, F32_POLL, control) != 0;
-    if (ring.is_mapped == 0 || ring.has_doorbell != 0 || !is_polled) return;
+    return ring.is_mapped != 0 && ring.has_doorbell == 0 &&
+           HW_GET(SDMA_WPTR_POLL_CNTL, F32_POLL, control) != 0;
+}
+
+void Engine::poll_write_pointer() {
+    if (!polls_write_pointer()) return;
+    Queue& ring = state_.queues[0];
     const std::uint64_t address = get_pair(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_ADDR_LO,
                                            REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_ADDR_HI);
     mem::Port& memory = hooks_.port(Vmid{ring.vmid});
@@ -164,7 +171,7 @@ void Engine::poll_write_pointer() {
 
 // ---- mapping
 
-/// Copies the MQD once and checks the copy, so the queue stays sane even if its process dies.
+/// Copies the MQD once and checks the copy, so later changes of the MQD do not affect the queue.
 bool Engine::map(const MapRequest& request) {
     const auto users = std::span(state_.queues).subspan(1);
     const auto is_same = [&](const Queue& q) { return q.is_mapped && q.mqd == raw(request.mqd); };
@@ -215,8 +222,8 @@ bool Engine::unmap(DoorbellIndex doorbell) {
     return false;
 }
 
-/// If the MQD cannot be written, only its owner loses the position: the queue is unmapped in any
-/// case.
+/// Writes pointers and position to the MQD. If the MQD cannot be written, counts a fault; the
+/// position is lost.
 void Engine::save_position(const Queue& queue) {
     const std::array pointers = {queue.read_pointer, queue.write_pointer};
     const SavedPosition position{kPositionMark, queue.ib_depth, queue.progress,
@@ -247,9 +254,8 @@ void Engine::load_position(Queue& queue, std::span<const std::uint32_t> mqd) {
 
 bool Engine::doorbell(DoorbellIndex index, std::uint64_t value) {
     for (Queue& queue : state_.queues) {
-        const bool is_ours = queue.has_doorbell != 0 && queue.doorbell == raw(index);
-        if (!is_ours) continue;
-        // A driver may ring before it enables its ring; such a doorbell is ignored.
+        if (queue.has_doorbell == 0 || queue.doorbell != raw(index)) continue;
+        // A driver may write the doorbell before it enables the ring; such a write is ignored.
         if (queue.is_mapped != 0) queue.write_pointer = value & ~kDwordMask;
         if (&queue == &state_.queues[0] && queue.is_mapped != 0) {
             regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_WPTR), low32(queue.write_pointer));
@@ -276,7 +282,8 @@ bool Engine::is_active(const Queue& queue) const {
 }
 
 /// Checks without executing; the poller uses it, too, while the VF is off the engine.
-bool Engine::is_over(const Wait& wait, const Queue& queue) {
+bool Engine::is_wait_over(const Queue& queue) {
+    const Wait& wait = queue.wait;
     switch (wait.kind) {
         case WaitKind::None:
         case WaitKind::Retry:
@@ -304,7 +311,7 @@ bool Engine::has_work() {
     if (is_halted()) return false;
     poll_write_pointer();
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
-        return is_active(queue) && is_over(queue.wait, queue);
+        return is_active(queue) && is_wait_over(queue);
     });
 }
 
@@ -312,13 +319,15 @@ bool Engine::has_work() {
 /// report, and a counted poll ends only by further tries.
 bool Engine::needs_polling() const {
     if (is_halted()) return false;
+    if (polls_write_pointer()) return true;
     return std::any_of(state_.queues.begin(), state_.queues.end(), [this](const Queue& queue) {
         return is_active(queue) && queue.wait.kind != WaitKind::None &&
                queue.wait.kind != WaitKind::MoreData;
     });
 }
 
-/// A queue that only waits for more of its ring is idle, not blocked: its doorbell ends the wait.
+/// A queue that only waits for more dwords in its ring is idle, not blocked: its doorbell ends the
+/// wait.
 StepResult Engine::step(Budget budget) {
     if (is_halted()) return StepResult::Idle;
     budget_ = budget;
@@ -337,7 +346,8 @@ StepResult Engine::step(Budget budget) {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done; a retry of a counted poll does not count.
+/// True if the queue has completed a packet, moved data or halted; a retry of a counted poll is
+/// none of these.
 bool Engine::run_queue(Queue& queue) {
     queue_ = &queue;
     const std::uint64_t packets = state_.packets;
@@ -353,13 +363,15 @@ bool Engine::run_queue(Queue& queue) {
     return packets != state_.packets || bytes != state_.bytes || queue.is_halted != 0;
 }
 
+/// Passes over the dwords that a NOP or COND_EXE skips, if the stream holds them already. Done if
+/// no dword is left to skip.
 Engine::Outcome Engine::skip_dwords() {
     const std::uint64_t passed = std::min<std::uint64_t>(queue_->skip, available());
     queue_->skip -= static_cast<std::uint32_t>(passed);
     length_ = passed;
     if (queue_->skip == 0) return Outcome::Done;
     advance(passed);
-    return truncated();
+    return truncation_outcome();
 }
 
 /// Applies the outcome of a packet to its queue.
@@ -432,8 +444,9 @@ std::uint64_t Engine::available() const {
     return ib.dwords - ib.position;
 }
 
-/// The packet ends outside its stream. In a ring the rest may follow, unless it could never fit.
-Engine::Outcome Engine::truncated() const {
+/// In a ring the rest of the packet may follow, unless the packet could never fit into the ring. In
+/// an IB the rest never follows.
+Engine::Outcome Engine::truncation_outcome() const {
     const bool is_in_ring = queue_->ib_depth == 0;
     const bool fits = length_ * kDwordBytes < ring_bytes(*queue_) || queue_->skip != 0;
     return is_in_ring && fits ? Outcome::Starved : Outcome::Bad;

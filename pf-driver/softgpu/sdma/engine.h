@@ -9,10 +9,12 @@
 //   head packet: done | in progress | waiting (POLL_REGMEM, SEM, ATOMIC loop) | starved (the rest
 //   of the packet is not published yet) | halted (fault, bad packet)
 //
-// A packet that waits suspends its queue only. A fault or a bad packet halts its queue until it is
-// unmapped or re-enabled. User queues use their own VMID for everything and reach no register.
+// A packet that waits suspends only its queue. A fault or a bad packet halts a user queue until it
+// is unmapped, and the kernel's ring until the driver disables and enables it. User queues use
+// their own VMID for everything and reach no register.
 //
-// Called by the workers of cp::Engine and by register or doorbell writes, with the VF's lock held.
+// Called with the VF's lock held: by the workers of cp::Engine, by the command processor (map,
+// unmap), by the poller, and by register or doorbell writes.
 #pragma once
 
 #include <array>
@@ -48,7 +50,7 @@ class Engine final : public PacketSource {
 public:
     static constexpr unsigned kQueues = 1 + SDMA_USER_QUEUES;  ///< 0 is the kernel's ring
     static constexpr unsigned kIbDepth = 2;
-    static constexpr unsigned kMaxRingLog2 = 24;  ///< dwords
+    static constexpr unsigned kMaxRingLog2 = 24;  ///< log2 of the dwords of the largest ring
     static constexpr unsigned kMaxPacketDwords = 16;
 
     /// Called with the VF's lock held.
@@ -64,10 +66,11 @@ public:
         None,
         Memory,    ///< `width` bytes at `address` in `vmid`
         Register,  ///< register `address`
-        Retry,     ///< no event: every step() is a try, and tries are counted
+        Retry,     ///< no event; every step() tries the packet again and counts the try
         MoreData,  ///< a write pointer other than `address`
     };
-    /// The wait is over when function(value & mask, reference) is true.
+    /// A wait. A wait for memory or a register is over when compare(function, value & mask,
+    /// reference) is true.
     struct Wait {
         WaitKind kind = WaitKind::None;
         std::uint8_t function = 0;
@@ -78,16 +81,16 @@ public:
         std::uint64_t mask = 0;
         std::uint64_t address = 0;
     };
-    /// `position` and `dwords` count dwords; addresses are in `vmid`.
+    /// An IB that is being executed.
     struct Ib {
         std::uint64_t address = 0;
-        std::uint32_t dwords = 0;
-        std::uint32_t position = 0;
-        std::uint32_t vmid = 0;
+        std::uint32_t dwords = 0;    ///< size
+        std::uint32_t position = 0;  ///< dword of the next packet
+        std::uint32_t vmid = 0;      ///< VMID of `address` and of all addresses in the packets
         std::uint32_t reserved = 0;
     };
-    /// Trivially copyable (Saved, block.h). An unmapped user queue is all zero; the kernel's ring
-    /// follows its registers.
+    /// The kernel's ring, which follows its registers, or a user queue, which is all zero while it
+    /// is not mapped. Trivially copyable (Saved, block.h).
     struct Queue {
         std::uint32_t is_mapped = 0;
         std::uint32_t is_halted = 0;
@@ -97,7 +100,7 @@ public:
         std::uint64_t reported = 0;        ///< read pointer last written back
         std::uint64_t report_address = 0;  ///< 0: not written back
         std::uint64_t mqd = 0;
-        std::uint32_t ring_log2 = 0;  ///< dwords
+        std::uint32_t ring_log2 = 0;  ///< log2 of the dwords of the ring
         std::uint32_t doorbell = 0;
         std::uint32_t has_doorbell = 0;
         std::uint16_t pasid = 0;
@@ -124,14 +127,16 @@ public:
     /// Claims the SDMAn_GFX_* registers of engine 0 or 1. Both references outlive the engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
-    /// Maps a user queue, if it is not mapped; false if there is no slot or the MQD is unusable.
+    /// Maps a user queue. True also if the queue of this MQD is mapped already. False if no slot is
+    /// free, or if the VMID or the MQD is unusable.
     [[nodiscard]] bool map(const MapRequest& request);
     /// Unmaps the user queue with that doorbell; false if none. Saves the queue's position in its
     /// MQD, from which the next map() continues. If the MQD cannot be written, only State::faults
-    /// counts it.
+    /// records the failure.
     bool unmap(DoorbellIndex doorbell);
 
-    /// True if the doorbell belongs to a queue of this engine. `value`: new write pointer in bytes.
+    /// Handles a doorbell; `value` is the new write pointer in bytes. False if the doorbell belongs
+    /// to no queue of this engine.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// Tries the queues in turn until one makes progress; the next call starts after that queue.
@@ -145,7 +150,8 @@ public:
     void reset();
     void drain() {}  ///< nothing is in flight between two calls of step()
     void save(Writer& out) const;
-    /// EPROTO if a queue has a value that no queue can have; the engine is then reset.
+    /// EPROTO if the stream is truncated or a queue has a value that no queue can have; the engine
+    /// is then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -163,7 +169,8 @@ private:
     /// nullptr if there is no such packet, which halts the queue.
     [[nodiscard]] static const Row* find_row(std::uint32_t header);
 
-    // registers (engine.cpp); names are engine 0's, reg() gives this engine's
+    // Registers (engine.cpp). Parameters name the register of engine 0; reg() returns the index of
+    // the same register of this engine.
     [[nodiscard]] RegisterIndex reg(std::uint32_t engine0_register) const;
     [[nodiscard]] std::uint32_t get(std::uint32_t engine0_register) const;
     [[nodiscard]] std::uint64_t get_pair(std::uint32_t low, std::uint32_t high) const;
@@ -172,12 +179,13 @@ private:
     void on_ring_pointers();
     void configure_kernel_ring();
     void show_read_pointer();
+    [[nodiscard]] bool polls_write_pointer() const;
     void poll_write_pointer();
 
     // queues (engine.cpp)
     [[nodiscard]] bool is_halted() const;
     [[nodiscard]] bool is_active(const Queue& queue) const;
-    [[nodiscard]] bool is_over(const Wait& wait, const Queue& queue);
+    [[nodiscard]] bool is_wait_over(const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
     /// Sets queue_ and executes packets while the budget lasts.
     bool run_queue(Queue& queue);
@@ -190,7 +198,8 @@ private:
 
     // the stream of the current queue: its ring or its innermost IB
     [[nodiscard]] std::uint64_t available() const;
-    [[nodiscard]] Outcome truncated() const;
+    /// The outcome of a packet that ends outside its stream.
+    [[nodiscard]] Outcome truncation_outcome() const;
     [[nodiscard]] bool fetch(std::uint64_t first, std::span<std::uint32_t> out);
     void advance(std::uint64_t dwords);
     [[nodiscard]] Vmid vmid() const;
@@ -224,9 +233,11 @@ private:
     /// Copies up to a page border of either side; returns the bytes copied, 0 on a fault.
     [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
                                            std::uint64_t bytes);
-    /// Units of `total` that this step may still do, at most `limit`.
+    /// The number of units to do next: what is left of `total`, at most `limit` and at most what
+    /// the budget allows.
     [[nodiscard]] std::uint64_t share(std::uint64_t total, std::uint64_t unit_bytes,
                                       std::uint64_t limit) const;
+    /// Counts units that are done: in the packet's progress, in the statistics and in the budget.
     void account(std::uint64_t units, std::uint64_t unit_bytes);
 
     [[nodiscard]] std::uint64_t pair(unsigned dword) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The packet table, and the packets that move no data (transfers.cpp has the others). A handler
-// sees a packet whose fixed part is complete in packet_; after Blocked, Partial or Starved it may
-// be called again for the same packet.
+// The packet table, and the packets that move no data; transfers.cpp has the packets that move
+// data. A handler sees a packet whose fixed part is complete in packet_. After Blocked, Partial or
+// Starved, the handler may be called again for the same packet.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -66,12 +66,12 @@ Engine::Outcome Engine::run_packet() {
     call_ = {};
     if (queue_->skip != 0) return skip_dwords();
     length_ = 1;
-    if (available() < length_) return truncated();
+    if (available() < length_) return truncation_outcome();
     if (!fetch(0, std::span(packet_).first(1))) return Outcome::Fault;
     const Row* row = find_row(packet_[0]);
     if (row == nullptr) return Outcome::Bad;
     length_ = row->dwords;
-    if (available() < length_) return truncated();
+    if (available() < length_) return truncation_outcome();
     if (!fetch(1, std::span(packet_).subspan(1, row->dwords - 1))) return Outcome::Fault;
     return (this->*row->handler)();
 }
@@ -80,7 +80,8 @@ std::uint64_t Engine::pair(unsigned dword) const {
     return join(packet_[dword], packet_[dword + 1]);
 }
 
-/// Skips the data of the NOP in pieces, because the data may be longer than the ring holds now.
+/// Lets skip_dwords() skip the data of the NOP in pieces, because the ring may not hold all of the
+/// data yet.
 Engine::Outcome Engine::nop() {
     queue_->skip = HW_GET(SDMA_NOP, COUNT, packet_[0]);
     return Outcome::Done;
@@ -91,8 +92,8 @@ Engine::Outcome Engine::pass() {
 }
 
 /// finish_packet() enters the IB when the packet has ended, so the position saved for the outer
-/// stream is after the packet. A user queue's IB stays in its own VMID, whatever the packet
-/// requests.
+/// stream is after the packet. Only a privileged stream may choose the VMID of the IB; any other IB
+/// runs in the VMID of its caller.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
     const std::uint32_t packet_vmid = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
@@ -129,14 +130,14 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
-/// Signal adds 1 or writes 1; wait subtracts 1 as soon as the value is not 0. If another engine is
-/// faster, a wait continues.
+/// Signal adds 1 or writes 1; wait subtracts 1 as soon as the value is not 0. If the value changes
+/// before wait can subtract, the wait continues.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {
-        const bool is_one = HW_GET(SDMA_SEM, WRITE_ONE, packet_[0]) != 0;
+        const bool writes_one = HW_GET(SDMA_SEM, WRITE_ONE, packet_[0]) != 0;
         const auto result = mem::perform_atomic(
-            port(), {is_one ? TC_OP_SWAP_64 : TC_OP_ADD_64, GpuVa{address}, 1, 0});
+            port(), {writes_one ? TC_OP_SWAP_64 : TC_OP_ADD_64, GpuVa{address}, 1, 0});
         return result.status == mem::AtomicStatus::Done ? Outcome::Done : Outcome::Fault;
     }
     std::uint64_t value = 0;
@@ -151,8 +152,8 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
-/// A poll with a retry count ends after the first read and that many retries, successful or not; a
-/// step() is one read.
+/// A poll with a retry count ends after the first read and that many retries, successful or not;
+/// each step() does one read.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;
@@ -196,7 +197,8 @@ Engine::Outcome Engine::poll_hdp_flush() {
     return wait_for({WaitKind::Register, kEqual, 0, 0, 0, packet_[3], packet_[4], done});
 }
 
-/// The next COUNT dwords are skipped, not the next packets.
+/// If memory does not hold the reference value, skips the next COUNT dwords. COUNT does not count
+/// packets.
 Engine::Outcome Engine::conditional() {
     std::uint32_t value = 0;
     if (!mem::load_value(port(), GpuVa{pair(1) & ~3ull}, value)) return Outcome::Fault;
@@ -237,7 +239,7 @@ Engine::Outcome Engine::get_timestamp() {
 }
 
 /// Only the kernel's stream may write registers. Takes the bytes that are not enabled from the
-/// stored value, so that the register's read behaviour is not triggered.
+/// register's stored value, because a read by a handler might have effects.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Packets that move data. Each has a total of units (bytes, dwords or entries) and a loop that
-// continues from Queue::progress until the total or this step's budget is used up.
+// Packets that move data. The handler of such a packet has a total of units (bytes, dwords or
+// entries) and a loop, which continues from Queue::progress until the total is done or the budget
+// of this step is spent.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,7 +34,7 @@ struct Side {
     }
 };
 
-/// From the three dwords after a side's address.
+/// Reads a side from the three dwords after its address.
 Side side_of(const std::uint32_t* dwords) {
     return {HW_GET(SDMA_SUBWIN_XY, X, dwords[0]), HW_GET(SDMA_SUBWIN_XY, Y, dwords[0]),
             HW_GET(SDMA_SUBWIN_ZP, Z, dwords[1]),
@@ -41,7 +42,8 @@ Side side_of(const std::uint32_t* dwords) {
             HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
 }
 
-/// Copies between two pages with host addresses; false if one has none, or on a fault.
+/// Copies between two pages with host addresses; false if a page has no host address, or on a
+/// fault.
 bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     const mem::Port::Hold hold(memory);
     const std::byte* const source = memory.at(GpuVa{from}, mem::Access::Read);
@@ -80,7 +82,7 @@ std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint
     return is_copied ? piece : 0;
 }
 
-/// Copies upwards, piece by piece: overlapping ranges are undefined but harmless, as on hardware.
+/// Copies upwards, piece by piece. The result for overlapping ranges is undefined, as on hardware.
 Engine::Outcome Engine::copy_linear() {
     const std::uint64_t total = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     const std::uint64_t from = pair(3);
@@ -142,7 +144,7 @@ Engine::Outcome Engine::write_linear() {
     const std::uint64_t header = length_;
     const std::uint64_t total = HW_GET(SDMA_WRITE_LINEAR_3, COUNT, packet_[3]) + std::uint64_t{1};
     length_ = header + total;
-    if (available() < length_) return truncated();
+    if (available() < length_) return truncation_outcome();
     std::array<std::uint32_t, kChunkDwords> chunk;
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
@@ -166,7 +168,7 @@ Engine::Outcome Engine::fill() {
     chunk.fill(packet_[3]);
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
-        // The pattern is a dword: only the very end may stop in the middle of one.
+        // The pattern is a dword, so only the last write may end in the middle of a dword.
         std::uint64_t units = share(total, 1, kPage);
         if (queue_->progress + units < total)
             units = std::min(total - queue_->progress, std::max<std::uint64_t>(4, units & ~3ull));

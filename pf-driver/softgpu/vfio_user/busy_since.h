@@ -16,10 +16,12 @@ class BusySince {
 public:
     using Clock = std::chrono::steady_clock;
 
+    /// Call when the io thread begins a piece of work.
     void begin(Clock::time_point now) { since_ = now.time_since_epoch().count(); }
-    /// Called when there is no work.
+    /// Call when the io thread has no more work.
     void end() { since_ = kNone; }
 
+    /// True if the present piece of work began at least `time` before `now`.
     [[nodiscard]] bool has_lasted(Clock::duration time, Clock::time_point now) const {
         const Clock::rep since = since_;
         return since != kNone && now.time_since_epoch() - Clock::duration(since) >= time;

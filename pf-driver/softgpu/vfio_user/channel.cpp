@@ -15,7 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// poll() up to a point in time; returns the events that happened.
+// Waits for `events` until `deadline`. Returns the events that happened; 0 if none did.
 short poll_until(int fd, short events, std::chrono::steady_clock::time_point deadline) {
     const nanoseconds left = deadline - std::chrono::steady_clock::now();
     if (left <= nanoseconds::zero()) return 0;
@@ -123,7 +123,7 @@ Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
 }
 
-/// Also sends the backlog: otherwise two sides that both wait for room would wait for ever.
+/// Also sends the backlog: otherwise client and server could wait for each other's room for ever.
 void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
     const bool had_backlog = channel_.has_backlog();
     const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;
@@ -153,8 +153,8 @@ void Channel::shut_down() {
 void Channel::update_interest() {
     if (!loop_.watch) return;
     if (has_backlog_) return loop_.watch(Interest::Output);
-    const bool is_read_here = read_by_ == ReadBy::IoThread && !is_input_paused_;
-    loop_.watch(is_read_here ? Interest::Input : Interest::Nothing);
+    const bool io_thread_reads = read_by_ == ReadBy::IoThread && !is_input_paused_;
+    loop_.watch(io_thread_reads ? Interest::Input : Interest::Nothing);
 }
 
 void Channel::backlog_changed() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Channel: a connected client as a stream of messages. The io thread, which serves the client's
-// requests, shares it with threads that sent the client a request themselves and wait for the reply
+// requests, shares the channel with threads that sent the client a request and wait for the reply
 // (ClientMemory). Such a thread may hold a lock that the io thread waits for, so it reads the
 // socket itself:
 //
@@ -13,8 +13,8 @@
 // the socket for input. The queue is bounded: if it is full, the Reader must leave reading to the
 // io thread.
 //
-// Writing sends each message whole; the part that the socket does not take at once waits in a
-// bounded backlog.
+// A message is always sent whole: the part that the socket does not take at once waits in a bounded
+// backlog.
 //
 // fill() and next() are called on the io thread, everything else on any thread.
 #pragma once
@@ -37,16 +37,16 @@ namespace vgpu::softgpu::vfio_user {
 class Channel {
 public:
     using Input = MessageBuffer::Input;
-    /// The events to watch the socket for. While a client does not read its replies, the server
-    /// does not read its requests.
+    /// The events for which the loop watches the socket. While a client does not read its replies,
+    /// the server does not read that client's requests, so Output excludes Input.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
-    /// The loop that watches the socket. Called on any thread, with the send lock held.
+    /// The loop that watches the socket. Any thread calls these functions, with the send lock held.
     struct Loop {
         std::function<void(Interest)> watch;
-        std::function<void()> serve;  ///< messages wait in the queue, not in the socket
+        std::function<void()> serve;  ///< serves the channel although the socket reports no input
     };
-    /// Receives the replies, whichever thread reads them. Called on any thread, with the input lock
-    /// held: when a Reader finds nothing more to read, every reply read before has been delivered.
+    /// Receives the replies. Any thread that reads the socket calls it, with the input lock held.
+    /// So when a Reader finds nothing more to read, every reply read before has been delivered.
     class ReplySink {
     public:
         virtual ~ReplySink() = default;
@@ -66,20 +66,22 @@ public:
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
-    /// Calls recvmsg() once; does nothing while another thread reads.
+    /// Calls recvmsg() at most once. Returns Nothing while another thread reads.
     [[nodiscard]] Input fill();
-    /// The next message that is not a reply, valid until the next call. None: call fill() again, or
-    /// the stream is broken.
+    /// The next message that is not a reply, valid until the next call. nullopt: no message is left
+    /// until fill() receives one, or the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
-    /// True if the size in the next message's header is impossible.
+    /// True if next() has returned all good messages and the size in the following header is
+    /// impossible.
     [[nodiscard]] bool is_broken() const;
     [[nodiscard]] Header broken_header() const;
 
-    /// Sends header and body as one message. no_buffer_space: the backlog is full, nothing was
-    /// queued; any other error: the client is gone, or softgpu is out of descriptors.
+    /// Sends header and body as one message. no_buffer_space: the backlog is full, and the message
+    /// is not sent. Any other error: the client is gone, or softgpu is out of descriptors.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
+    /// Sends as much of the backlog as the socket takes. An error: the client is gone.
     [[nodiscard]] std::errc flush();
-    /// Any thread. While true, the client is not served.
+    /// True while parts of messages wait to be sent; the client is not served meanwhile.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
 
 private:
@@ -117,7 +119,7 @@ private:
     std::deque<Queued> queue_;
     std::size_t queued_bytes_ = 0;
     std::size_t queued_fds_ = 0;
-    Queued served_;  // the message that next() gave out; if in place, only its descriptors
+    Queued served_;  // the message that next() returned; of a message in place, only its fds
 
     std::mutex send_mutex_;  // guards the members below
     std::deque<Unsent> unsent_;
@@ -128,9 +130,9 @@ private:
     ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
 };
 
-/// While a Reader exists, it reads the socket instead of the io thread. Only one exists at a time.
-/// Any thread may create a Reader. The io thread may do so while it serves a message, which stays
-/// valid.
+/// While a Reader exists, the Reader and not the io thread reads the socket. Only one Reader exists
+/// at a time. Any thread may create a Reader. The io thread may do so while it serves a message,
+/// which stays valid.
 class Channel::Reader {
 public:
     enum class Outcome : std::uint8_t {

@@ -75,7 +75,8 @@ std::errc ClientMemory::dma_post(Iova address, std::span<const std::byte> data) 
     return channel_->send(request(id, Command::DmaWrite, access, data, kNoReply));
 }
 
-/// Does not reuse the ids of calls that wait; there are far fewer threads than ids.
+/// Skips the ids of calls that wait. A free id always exists, because there are far fewer threads
+/// than ids.
 std::uint16_t ClientMemory::free_id() {
     const auto is_used = [this](std::uint16_t id) {
         return std::any_of(calls_.begin(), calls_.end(),

@@ -2,18 +2,19 @@
 //
 // ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, including the io thread
 // inside a device call. One of the threads that wait for replies reads the channel
-// (Channel::Reader) and hands every reply to the call with its message id; the others sleep. So a
-// reply arrives whatever the io thread waits for, even a lock of the caller.
+// (Channel::Reader) and hands every reply to the call with its message id; the other waiting
+// threads sleep. So a reply arrives even while the io thread waits for a lock that a waiting thread
+// holds.
 //
 // A transfer fails if the client refuses, answers wrongly, answers too late or disconnects. The
 // time for which callers may wait for the client is limited per message and for all messages
 // together (StallBudget). When that time is used up, transfers fail at once for a while. The wait
-// for a quick answer is not charged, because it delays only the client's own function. It is
-// charged if the io thread has already spent long on its present piece of work (BusySince), because
-// all clients wait then.
+// for a quick answer is not charged, because it delays only the client's own function. Such a wait
+// is charged if the io thread has already spent long on its present piece of work (BusySince),
+// because all clients wait then.
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
-// needs a lock of the caller, the transfer ends when the budget does.
+// needs a lock that the caller of the transfer holds, the transfer ends when the budget is used up.
 #pragma once
 
 #include <atomic>
@@ -70,7 +71,8 @@ private:
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
-    /// Registers the call; refused while a budget that it needs is spent, or after close().
+    /// Registers the call. timed_out while a budget that the call needs is spent; not_connected
+    /// after close().
     [[nodiscard]] std::errc begin(Call& call);
     [[nodiscard]] std::errc await(Call& call, Lock& lock);
     void wait_until(Time deadline, Call& call, Lock& lock);
@@ -92,8 +94,8 @@ private:
     /// True if one of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
-    StallBudget stalls_;
-    StallBudget blocking_;
+    StallBudget stalls_;    // for waits longer than the grace
+    StallBudget blocking_;  // for waits that delay other clients
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -21,7 +21,8 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
     return load<Header>({storage_.data.get() + offset, sizeof(Header)});
 }
 
-// The bytes that complete the first message or its header; kReadBytes if none has begun.
+// The number of bytes that complete the first message or its header; kReadBytes if no message has
+// begun.
 std::size_t MessageBuffer::missing_bytes() const {
     const std::size_t have = end_ - begin_;
     if (have == 0) return kReadBytes;
@@ -36,7 +37,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     const std::size_t needed = have + bytes;
     const std::byte* const rest = storage_.data.get() + begin_;
     if (std::exchange(is_pinned_, false)) std::swap(storage_, pinned_);
-    Storage outgrown;  // `rest` may lie there
+    Storage outgrown;  // keeps the memory of `rest` until the move
     if (storage_.size < needed)
         outgrown =
             std::exchange(storage_, Storage(needed <= kReadBytes ? kReadBytes : kMaxMessage));

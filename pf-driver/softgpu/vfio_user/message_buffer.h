@@ -22,7 +22,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// One message in place: body and descriptors belong to the buffer it came from.
+/// One message in place; its body and descriptors are not copied.
 struct Message {
     Header header;
     std::span<const std::byte> body;
@@ -36,10 +36,11 @@ public:
 
     MessageBuffer() : storage_(kReadBytes) {}
 
-    /// One recvmsg, unless a whole message waits for next().
+    /// Calls recvmsg() once, unless a whole message waits for next() or the stream is broken.
     [[nodiscard]] Input fill(int socket);
-    /// The next whole message, its descriptors in `fds` (empty before). None: call fill() again, or
-    /// the stream is broken. Its body is valid until the next fill().
+    /// The next whole message, with its descriptors in `fds`, which must be empty before. The
+    /// message's body is valid until the next fill(). nullopt: call fill() again, or the stream is
+    /// broken.
     [[nodiscard]] std::optional<Message> next(ReceivedFds& fds);
     /// True if the size in the next message's header is impossible.
     [[nodiscard]] bool is_broken() const;

@@ -16,10 +16,10 @@ using Json = nlohmann::json;
 
 constexpr const char* kMaxTransferKey = "max_data_xfer_size";
 
-/// A number that both sides limit: the smaller limit counts.
+/// A number that both sides limit; the smaller limit counts.
 struct NumberLimit {
     const char* key;
-    std::uint64_t ours;
+    std::uint64_t max;  ///< the server's limit
 };
 constexpr std::array kNumbers{
     NumberLimit{"max_msg_fds", kMaxFds},
@@ -28,7 +28,8 @@ constexpr std::array kNumbers{
 };
 constexpr std::size_t kMaxJsonDepth = 8;
 
-/// The NUL must be the last byte, so that no parser reads beyond; text after an earlier NUL is cut.
+/// The version data up to its first NUL. The last byte must be a NUL, so that no parser reads
+/// beyond the data. EINVAL without that NUL, or if the data is too long.
 Result<std::string> text_of(std::span<const std::byte> data) {
     if (data.size() > kMaxVersionData)
         return fail(EINVAL, fmt::format("{} bytes of version data", data.size()));
@@ -40,7 +41,8 @@ Result<std::string> text_of(std::span<const std::byte> data) {
     return text;
 }
 
-/// Bounds the depth while parsing, because deeply nested JSON could exhaust the stack.
+/// Bounds the depth while parsing, because deeply nested JSON could exhaust the stack. EINVAL if
+/// the text is not a JSON object or is nested too deep.
 Result<Json> object_of(const std::string& text) {
     bool is_too_deep = false;
     const auto limit = [&](int depth, Json::parse_event_t, Json&) {
@@ -59,7 +61,7 @@ Result<> limit_numbers(const Json& offered, Json& agreed) {
         const Json& value = offered.at(limit.key);
         if (!value.is_number_unsigned())
             return fail(EINVAL, fmt::format("capability {} is not a number", limit.key));
-        agreed[limit.key] = std::min(value.get<std::uint64_t>(), limit.ours);
+        agreed[limit.key] = std::min(value.get<std::uint64_t>(), limit.max);
     }
     return {};
 }

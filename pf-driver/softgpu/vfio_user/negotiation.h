@@ -20,11 +20,12 @@ namespace vgpu::softgpu::vfio_user {
 struct Agreement {
     Version version;
     std::uint32_t max_transfer = kMaxTransfer;  ///< data bytes of one DMA message
-    std::string capabilities{};                 ///< JSON of the reply; empty: the client sent none
+    /// JSON of the reply; empty if the client sent no JSON.
+    std::string capabilities{};
 };
 
-/// `body` is the payload of VERSION. EPROTONOSUPPORT: another major version; EINVAL: the
-/// capabilities are not a JSON object, or have values of the wrong kind or too small ones.
+/// `body` is the payload of VERSION. EPROTONOSUPPORT: another major version. EINVAL: the version
+/// data is too long or not a JSON object, or a capability is of the wrong kind or too small.
 [[nodiscard]] Result<Agreement> agree(std::span<const std::byte> body);
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -5,7 +5,7 @@
 // counts header and payload; a reply carries the id of its request. Layouts of the VFIO ioctl
 // structures (region info and so on) are VFIO's own.
 //
-// Used by the server here and by test clients.
+// Used by Server and Session, and by test clients.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Numbers of the vfio-user specification; unused ones are refused with ENOTSUP.
+/// Numbers of the vfio-user specification. Commands that the server does not offer are refused with
+/// ENOTSUP.
 enum class Command : std::uint16_t {
 #define COMMAND(name, number, handler, body_bytes, max_fds, doc) name = (number),
 #include "pf-driver/softgpu/vfio_user/protocol.def"
@@ -30,7 +31,7 @@ inline constexpr std::uint32_t kTypeReply = 0x1;
 inline constexpr std::uint32_t kNoReply = 0x10;
 inline constexpr std::uint32_t kError = 0x20;
 
-// Limits; a client may propose lower ones for transfers, descriptors and DMA maps.
+// Limits; a client may propose lower limits for transfers, descriptors and DMA maps.
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
 inline constexpr std::uint32_t kMinTransfer = 4096;      ///< minimum that a client may propose
 inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
@@ -49,7 +50,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-/// Longest message either side may send: header, region or DMA access, data.
+/// The longest message that a side may send: header, region or DMA access, data.
 inline constexpr std::size_t kMaxMessage = sizeof(Header) + 16 + kMaxTransfer;
 
 struct Version {
@@ -184,7 +185,7 @@ static_assert(sizeof(WriteMulti) == 8);
 struct SingleWrite {
     std::uint64_t offset = 0;
     std::uint32_t region = 0;
-    std::uint32_t count = 0;  ///< 1..8; `data` has 8 bytes in any case
+    std::uint32_t count = 0;  ///< 1..8; `data` always has 8 bytes
     std::uint64_t data = 0;
 };
 static_assert(sizeof(SingleWrite) == 24);

@@ -2,9 +2,9 @@
 //
 // ResetRateLimiter: limits how often clients may reset a device, as a leaky bucket that each reset
 // fills by one. A reset delays the whole GPU: commands of the world switch wait for it, and the PF
-// checks the VF after it. So the clients of a device whose bucket is full are not served until the
-// bucket has room for the next reset. A well-behaved driver does not notice: after a reset it
-// leaves the function alone for 100 ms (PCIe 6.0, 6.6.2).
+// checks the VF after it. So while the level of a device's bucket is above the capacity, the
+// device's clients are not served. A well-behaved driver does not notice this limit: after a reset
+// it leaves the function alone for 100 ms (PCIe 6.0, 6.6.2).
 //
 // The caller passes time points in; this file reads no clock. Used on the io thread.
 #pragma once

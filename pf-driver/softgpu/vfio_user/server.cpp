@@ -39,11 +39,12 @@ public:
         : path_(std::move(other.path_)), number_(std::exchange(other.number_, 0)) {}
     SocketName& operator=(SocketName&&) = delete;
     ~SocketName() {
-        if (number_ != 0 && is_there()) ::unlink(vgpu_sealed(path_.c_str()));
+        if (number_ != 0 && is_unchanged()) ::unlink(vgpu_sealed(path_.c_str()));
     }
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    [[nodiscard]] bool is_there() const { return number() == number_; }
+    // True if the name still leads to the file of record_inode().
+    [[nodiscard]] bool is_unchanged() const { return number() == number_; }
     void record_inode() { number_ = number(); }
 
 private:
@@ -52,7 +53,7 @@ private:
     }
 
     std::string path_;
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0;  // inode of the socket's file; 0: none
 };
 
 /// All state belongs to the io thread, except is_stopping_ and posted_.
@@ -94,10 +95,10 @@ private:
     struct Client {
         Listener* listener = nullptr;
         std::unique_ptr<Session> session;
-        bool is_scheduled = false;  // its next slice is posted
+        bool is_scheduled = false;  // the next slice of the session is posted
     };
 
-    Result<SourceId> add(int fd, std::function<void()> readable);
+    Result<SourceId> add_watch(int fd, std::function<void()> readable);
     void dispatch(const epoll_event& event);
     void serve(SourceId id, std::uint32_t events);
     void schedule(SourceId id, Client& client);
@@ -106,11 +107,11 @@ private:
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_thread) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
-    Result<> serve_name(Listener& listener);
-    void find_removed_names();
+    Result<> watch_listener(Listener& listener);
+    void rebind_removed_sockets();
     void hang_up_now(const Device& device);
     void accept_from(Listener& listener);
-    void make_room_for_fds(int listener);
+    void refuse_without_fds(int listener);
     void add_client(Listener& listener, OwnedFd socket);
     void drop_oldest_negotiating(const Listener& listener);
     void run_posted(RtThread& rt_thread);
@@ -118,7 +119,7 @@ private:
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
     const OwnedFd names_;  // readable when a socket's file may have been removed
-    OwnedFd reserve_;      // given up for a moment when descriptors run out
+    OwnedFd reserve_;      // closed to accept and refuse a client when no descriptor is left
     const ServerOptions options_;
     SessionContext context_;
     SourceId next_id_ = 1;
@@ -132,7 +133,7 @@ private:
     std::vector<std::function<void()>> posted_;  // guarded by posted_mutex_
 };
 
-/// The timeout of epoll_wait(), in whole milliseconds.
+/// The timeout of epoll_wait(), in whole milliseconds; -1 (no timeout) for nullopt.
 int timeout(std::optional<Nanoseconds> longest) {
     if (!longest) return -1;
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
@@ -152,11 +153,10 @@ Result<> EpollServer::start() {
         eventfd_t count = 0;
         ::eventfd_read(wake_up_.get(), &count);
     }));
-    return watch(names_.get(), [this] { find_removed_names(); });
+    return watch(names_.get(), [this] { rebind_removed_sockets(); });
 }
 
-/// The epoll event carries the id, so a stale event finds no source.
-Result<EpollServer::SourceId> EpollServer::add(int fd, std::function<void()> readable) {
+Result<EpollServer::SourceId> EpollServer::add_watch(int fd, std::function<void()> readable) {
     const SourceId id = next_id_++;
     epoll_event event{};
     event.events = EPOLLIN;
@@ -168,7 +168,7 @@ Result<EpollServer::SourceId> EpollServer::add(int fd, std::function<void()> rea
 }
 
 Result<> EpollServer::watch(int fd, std::function<void()> readable) {
-    TRY_VOID(add(fd, std::move(readable)));
+    TRY_VOID(add_watch(fd, std::move(readable)));
     return {};
 }
 
@@ -182,33 +182,34 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
     const ResetRateLimiter limiter(options_.resets);
     auto listener = std::make_unique<Listener>(
         Listener{std::move(socket), SocketName(path), Port{device, nullptr, limiter, path}});
-    TRY_VOID(serve_name(*listener));
+    TRY_VOID(watch_listener(*listener));
     listeners_.push_back(std::move(listener));
     return {};
 }
 
-/// Serves the name of a socket that was just bound.
-Result<> EpollServer::serve_name(Listener& listener) {
+/// Watches a socket that was just bound: its file and its connections.
+Result<> EpollServer::watch_listener(Listener& listener) {
     const std::string& path = listener.name.path();
     if (const int error = vgpu_sealed_watch(names_.get(), path.c_str()); error != 0)
         return fail_errno(-error, fmt::format("cannot watch the directory of {}", path));
     return watch(listener.socket.get(), [this, &listener] { accept_from(listener); });
 }
 
-/// Binds again for new clients, which could not find the socket; connected clients stay.
-void EpollServer::find_removed_names() {
+/// Makes new sockets for names whose file was removed, because new clients could not connect.
+/// Connected clients stay.
+void EpollServer::rebind_removed_sockets() {
     vgpu_socket_watch_clear(names_.get());
     for (const auto& listener : listeners_) {
-        if (listener->name.is_there()) continue;
+        if (listener->name.is_unchanged()) continue;
         const std::string name = listener->port.device.name();
         const std::string& path = listener->name.path();
-        auto again = listen_at(path);
-        Result<> served = again ? Result<>{} : tl::make_unexpected(again.error());
-        if (again) {
+        auto socket = listen_at(path);
+        Result<> served = socket ? Result<>{} : tl::make_unexpected(socket.error());
+        if (socket) {
             unwatch(listener->socket.get());
-            listener->socket = std::move(*again);
+            listener->socket = std::move(*socket);
             listener->name.record_inode();
-            served = serve_name(*listener);
+            served = watch_listener(*listener);
         }
         if (served)
             log::warn("{}: the socket {} was removed; it was created again", name, path);
@@ -296,7 +297,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     if (found == clients_.end()) return;
     Client& client = found->second;
     Session& session = *client.session;
-    // epoll reports these events whether watched or not, as long as they last.
+    // epoll reports EPOLLHUP and EPOLLERR even if nothing is watched, as long as they last.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
     if (has_hung_up && session.blocked_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
@@ -342,7 +343,8 @@ std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_thread)
     return longest;
 }
 
-// The device may keep the session's channel, and with it the socket, for a while.
+// Removes the socket from epoll itself, because the device may keep the session's channel, and so
+// the socket, open for a while.
 void EpollServer::drop(SourceId id) {
     const auto found = clients_.find(id);
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.session->channel().fd(), nullptr);
@@ -353,11 +355,12 @@ void EpollServer::accept_from(Listener& listener) {
     auto client = accept_client(listener.socket.get());
     if (client) return add_client(listener, std::move(*client));
     const int code = client.error().code;
-    if (code == EMFILE || code == ENFILE) make_room_for_fds(listener.socket.get());
+    if (code == EMFILE || code == ENFILE) refuse_without_fds(listener.socket.get());
 }
 
-// Without a descriptor to accept the connection, the listening socket would stay readable for ever.
-void EpollServer::make_room_for_fds(int listener) {
+// Uses the reserved descriptor to accept and close the connection. Otherwise the listening socket
+// would stay readable for ever.
+void EpollServer::refuse_without_fds(int listener) {
     log::error("out of descriptors: a client is refused; raise the limit of open files");
     context_.counters->refused_clients++;
     reserve_.reset();

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Server: one io thread that serves many vfio-user sockets. listen() binds a socket (mode 0600,
-// replacing a stale one) to a Device; the first client that agrees on a version is attached, a
-// second one gets EBUSY and is closed. Sockets are non-blocking. While a client does not read its
-// replies, the server does not read its requests, so it delays no other client. A client that sends
-// much is served in slices (Session); between them other clients are served and posted work runs.
+// Server: one io thread that serves many vfio-user sockets. listen() binds a socket (mode 0600; a
+// stale socket is replaced) to a Device. The first client that agrees on a version is attached; a
+// second client gets EBUSY and is closed. Sockets are non-blocking. While a client does not read
+// its replies, the server does not read that client's requests, so no other client is delayed. A
+// client that sends much is served in slices (Session); between them other clients are served and
+// posted work runs.
 //
 // A socket whose file is removed is bound again, because no client could connect any more.
 //
-// run() turns the calling thread into the io thread until stop(). hang_up(), stop() and post() may
-// be called from any thread; everything else before run() or on the io thread.
+// run() turns the calling thread into the io thread until stop(). hang_up(), stop(), post() and
+// counters() may be called from any thread, all other functions before run() or on the io thread.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +36,18 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
     virtual ~Server() = default;
 
-    /// The device outlives the server. EADDRINUSE: another server answers; EEXIST: not a socket.
+    /// The device outlives the server. EADDRINUSE: another server answers at `path`. EEXIST: the
+    /// file at `path` is not a socket.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
-    /// Disconnects every client of `device` on the io thread, including clients that do not read
-    /// and clients that wait to be accepted. Clients that connect afterwards are served.
+    /// Posts work and returns at once: the io thread then disconnects every client of `device`,
+    /// including clients that do not read and clients that wait to be accepted. Clients that
+    /// connect after that are served.
     virtual void hang_up(const Device& device) = 0;
 
-    /// Calls `readable` on the io thread whenever `fd` (borrowed) has something to read or hung up.
+    /// Calls `readable` on the io thread when `fd` (borrowed) has something to read or has hung up.
     [[nodiscard]] virtual Result<> watch(int fd, std::function<void()> readable) = 0;
-    /// Call before the fd is closed; allowed inside its own callback.
+    /// Ends watch(). Call it before `fd` is closed; the callback of `fd` may call it, too.
     virtual void unwatch(int fd) = 0;
 
     virtual void run() = 0;

@@ -56,8 +56,8 @@ Session::~Session() {
     close();
 }
 
-/// Detaches from the loop before the device learns of the end; unmaps before the detach, so that no
-/// transfer is in progress when Device::detach() is called.
+/// Detaches from the loop before the device learns of the end. Removes the DMA maps before
+/// Device::detach(), so that no transfer is in progress when detach() is called.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -79,8 +79,9 @@ void Session::close_broken(const char* what) {
     close();
 }
 
-/// Serves all messages that have arrived, in several slices if necessary, before it handles the end
-/// of the stream: a client may send and close.
+/// A client may send messages and close the socket at once. So the session serves all messages that
+/// have arrived, in several slices if necessary, before it handles the end of the stream. It drops
+/// the rest if the limiter blocks the device, or if replies cannot be sent.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
@@ -94,7 +95,8 @@ void Session::on_writable() {
     serve_received();
 }
 
-/// A client that does not read its replies is not served meanwhile.
+/// False if the session is closed, while replies wait to be sent, and while the limiter blocks the
+/// device.
 bool Session::may_serve(Time now) const {
     return state_ != State::Closed && !channel_->has_backlog() && port_.limiter.free_at() <= now;
 }
@@ -144,7 +146,8 @@ void Session::serve(const Message& message) {
     if (closes_after_reply_) close();
 }
 
-/// Checks size and descriptors for all commands; handlers check only the meaning of the values.
+/// Checks the minimum size and the maximum number of descriptors of every command. The handlers
+/// check exact sizes and values.
 Session::Reply Session::handle(const Message& request) {
     const std::uint16_t command = request.header.command;
     if (state_ == State::Negotiating) {
@@ -193,7 +196,7 @@ template <typename T> Session::Reply Session::reply_with(const T& payload) {
     return {.body = sizeof(T)};
 }
 
-Session::Reply Session::refused(const Error& error) {
+Session::Reply Session::refuse(const Error& error) {
     log::debug("{}: {}", port_.device.name(), error.message);
     return {.error = static_cast<std::errc>(error.code == 0 ? EINVAL : error.code)};
 }
@@ -213,7 +216,7 @@ std::errc Session::attach_device() {
         record_.reset();
         context_.counters->refused_clients++;
         log::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
-        return refused(attached.error()).error;
+        return refuse(attached.error()).error;
     }
     port_.attached = this;
     state_ = State::Attached;
@@ -228,7 +231,7 @@ Session::Reply Session::negotiate(const Message& request) {
     const auto agreement = agree(request.body);
     if (!agreement) {
         log::warn("{}: client refused: {}", port_.device.name(), agreement.error().message);
-        return refused(agreement.error());
+        return refuse(agreement.error());
     }
     memory_->set_max_transfer(agreement->max_transfer);
     if (const std::errc error = attach_device(); error != std::errc{}) return {.error = error};
@@ -268,7 +271,7 @@ Session::Reply Session::dma_map(const Message& request) {
                          .is_readable = (map.flags & kDmaMapRead) != 0,
                          .is_writeable = (map.flags & kDmaMapWrite) != 0};
     const int fd = request.fds->count() == 0 ? -1 : request.fds->all().front().get();
-    if (auto mapped = port_.device.dma_map(range, fd); !mapped) return refused(mapped.error());
+    if (auto mapped = port_.device.dma_map(range, fd); !mapped) return refuse(mapped.error());
     maps_.emplace(map.address, range);
     return {};
 }
@@ -318,20 +321,20 @@ Session::Reply Session::region_info(const Message& request) {
     RegionDescription region = port_.device.region(asked.index);
     RegionInfo info{.flags = region.flags, .index = asked.index, .size = region.size};
     if (!region.fd) return reply_with(info);
-    const bool is_whole = region.areas.size() == 1 && region.areas.front().offset == 0 &&
-                          region.areas.front().size == region.size;
+    const bool is_fully_mappable = region.areas.size() == 1 && region.areas.front().offset == 0 &&
+                                   region.areas.front().size == region.size;
     info.flags |= kRegionMmap;
-    if (!is_whole) {
+    if (!is_fully_mappable) {
         info.flags |= kRegionCaps;
         info.cap_offset = sizeof(RegionInfo);
         info.argsz +=
             static_cast<std::uint32_t>(sizeof(SparseMmap) + region.areas.size() * sizeof(MmapArea));
     }
     Reply reply = reply_with(info);
-    // If the client's buffer is too small, it asks again with the size and then gets everything.
+    // A client whose buffer is too small asks again with argsz of this reply and gets everything.
     if (asked.argsz < info.argsz) return reply;
     reply.fd = std::move(region.fd);
-    if (is_whole) return reply;
+    if (is_fully_mappable) return reply;
     const SparseMmap sparse{.area_count = static_cast<std::uint32_t>(region.areas.size())};
     store(reply_body(), reply.body, sparse);
     reply.body += sizeof(sparse);
@@ -394,7 +397,7 @@ Session::Reply Session::set_irqs(const Message& request) {
         std::memcpy(selected.data(), request.body.data() + sizeof(IrqSet), set.count);
         irqs.is_selected = std::span(selected).first(set.count);
     }
-    if (auto done = port_.device.set_irqs(irqs); !done) return refused(done.error());
+    if (auto done = port_.device.set_irqs(irqs); !done) return refuse(done.error());
     return {};
 }
 
@@ -445,7 +448,8 @@ Session::Reply Session::region_write_multi(const Message& request) {
     return {.comes_later = true};
 }
 
-/// Each write stands for one posted write: a bad one is skipped and reported, the others are done.
+/// Does the next write of the REGION_WRITE_MULTI; after the last write, sends the reply. Skips a
+/// bad write. The reply has the error of the first bad write.
 void Session::write_next() {
     const auto one = load<SingleWrite>(writes_->rest);
     const auto data = writes_->rest.subspan(offsetof(SingleWrite, data), kMaxSingleWrite);

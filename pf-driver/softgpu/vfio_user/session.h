@@ -4,22 +4,22 @@
 //
 //   Negotiating --VERSION agreed, device free--> Attached --closed, broken, hung up--> Closed
 //        |                                                                               ^
-//        +---- VERSION refused (other version, device taken), or not the first message ---+
+//        +-- VERSION refused (other version, device taken), or another command came first +
 //
 // The session checks every request against the protocol (size, descriptors, indices, ranges) before
-// the device sees it, and answers it exactly once unless the client asked for no reply. After an
-// error the client gets an error reply; once attached, a request that fails does not end the
+// the device sees it, and answers it exactly once unless the client asked for no reply. A request
+// that fails gets an error reply. Once the client is attached, such a request does not end the
 // connection, but a broken stream does.
 //
 // A session serves for a time slice of about a millisecond. The remaining messages wait for its
-// next slice, so other clients and posted work get theirs, however much a client sends. A slice
-// ends between two messages or two writes of one message. After too many resets of its device, a
-// session gets no slices until ResetRateLimiter::free_at().
+// next slice. So other clients and posted work are served in between, however much a client sends.
+// A slice ends between two messages or two writes of one message. After too many resets of its
+// device, a session gets no slices until ResetRateLimiter::free_at().
 //
 // Everything runs on the io thread. The Server drives the session. It calls on_writable() if the
-// socket has room for replies again, and on_readable() if the socket or the Channel's queue has
-// input, if has_backlog() or if blocked_until() has passed; it drops a session that is closed.
-// close() detaches the device.
+// socket has room for replies again. It calls on_readable() if the socket or the Channel's queue
+// has input, if has_backlog() is true, or if blocked_until() has passed. It drops a session that is
+// closed. close() detaches the device.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,8 @@ class Session;
 /// A served device and its client. One per listening socket; lives as long as the server.
 struct Port {
     Device& device;
-    Session* attached = nullptr;
-    ResetRateLimiter limiter{};  ///< per device: a client that reconnects finds it unchanged
+    Session* attached = nullptr;  ///< the session of the attached client; nullptr: none
+    ResetRateLimiter limiter{};  ///< limits the device: a new connection does not reset the limiter
     std::string path{};          ///< path of the socket
 };
 
@@ -56,7 +56,7 @@ struct SessionContext {
     /// Buffer in which replies are built: kMaxMessage bytes.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
-    std::chrono::nanoseconds serve_time = std::chrono::milliseconds(1);
+    std::chrono::nanoseconds serve_time = std::chrono::milliseconds(1);  ///< length of a slice
 };
 
 class Session {
@@ -76,8 +76,8 @@ public:
 
     /// True if messages wait that did not fit into the last slice.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
-    /// Until this time nothing is served, and the socket is not watched for input; nullopt if not
-    /// blocked.
+    /// Until this time no message is served, and the socket is not watched for input. nullopt: the
+    /// session is not blocked.
     [[nodiscard]] std::optional<Time> blocked_until() const { return blocked_until_; }
 
     /// Runs a slice: receives once, then serves what has arrived, including messages that a Reader
@@ -89,15 +89,15 @@ public:
     void close();
 
 private:
-    /// A reply's payload lies in context_.reply after room for the header.
+    /// A reply. Its payload lies in context_.reply, after room for the header.
     struct Reply {
         std::errc error{};
-        std::size_t body = 0;
-        OwnedFd fd{};
-        bool comes_later = false;
+        std::size_t body = 0;      ///< bytes of the payload
+        OwnedFd fd{};              ///< descriptor to send with the reply
+        bool comes_later = false;  ///< true: write_next() sends the reply
     };
     using Handler = Reply (Session::*)(const Message&);
-    /// Expanded from protocol.def: handler, smallest body, most descriptors of a command.
+    /// A command of protocol.def: its handler, minimum body and maximum number of descriptors.
     struct Row {
         Handler handler = nullptr;
         std::uint32_t body_bytes = 0;
@@ -116,7 +116,7 @@ private:
     };
 
     void serve_received();
-    /// Serves a message, or one write of it; false if there was none.
+    /// Serves one message, or one write of a REGION_WRITE_MULTI; false if no message is left.
     bool serve_piece();
     [[nodiscard]] bool may_serve(Time now) const;
     /// Blocks or unblocks the session, as the limiter requires.
@@ -126,7 +126,8 @@ private:
     [[nodiscard]] Reply handle(const Message& request);
     void answer(const Header& request, Reply reply);
     void close_broken(const char* what);
-    [[nodiscard]] Reply refused(const Error& error);
+    /// Logs the error and returns an error reply.
+    [[nodiscard]] Reply refuse(const Error& error);
 
     Reply not_supported(const Message& request);
     Reply negotiate(const Message& request);

@@ -59,7 +59,7 @@ void collect_fds(msghdr& message, ReceivedFds& fds) {
     for (int i = 0; i < count; i++) fds.add(OwnedFd(taken[static_cast<std::size_t>(i)]));
 }
 
-Transfer failed(int error) {
+Transfer transfer_error(int error) {
     const int code = error == EAGAIN ? EWOULDBLOCK : error;
     return {.bytes = 0, .error = static_cast<std::errc>(code)};
 }
@@ -121,7 +121,7 @@ Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     do {
         got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got < 0) return failed(errno);
+    if (got < 0) return transfer_error(errno);
     collect_fds(message, fds);
     return {.bytes = static_cast<std::size_t>(got)};
 }
@@ -145,7 +145,7 @@ Transfer send(int socket, std::span<const std::byte> data, int fd) {
     do {
         put = ::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (put < 0 && errno == EINTR);
-    if (put < 0) return failed(errno);
+    if (put < 0) return transfer_error(errno);
     return {.bytes = static_cast<std::size_t>(put)};
 }
 

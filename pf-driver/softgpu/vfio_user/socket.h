@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Unix stream sockets that carry descriptors: listening, receiving, sending. All calls are
-// non-blocking and return errno values; nothing here depends on vfio-user messages. Used by Server
-// and Channel.
+// non-blocking and report errors as errno values. These functions know no vfio-user messages. Used
+// by Server and Channel.
 #pragma once
 
 #include <sys/un.h>
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
     [[nodiscard]] std::size_t count() const { return count_; }
     [[nodiscard]] bool is_empty() const { return count_ == 0 && !is_truncated_; }
-    /// True if more were sent than a message may carry; the excess is closed already.
+    /// True if more descriptors came than a message may carry; the excess is closed already.
     [[nodiscard]] bool is_truncated() const { return is_truncated_; }
     void add(OwnedFd fd);
     void mark_truncated() { is_truncated_ = true; }
@@ -65,15 +65,18 @@ struct Transfer {
     std::errc error{};  ///< operation_would_block: try again when the socket is ready
 };
 
-/// Binds and listens at `path`, mode 0600. Replaces a socket that no server answers at.
-/// ENAMETOOLONG, EEXIST (the path is not a socket), EADDRINUSE (a server answers there).
+/// Binds and listens at `path`, mode 0600. Replaces a socket that no server answers at. Errors:
+/// ENAMETOOLONG; EEXIST: the file at `path` is not a socket; EADDRINUSE: a server answers at
+/// `path`; or another errno.
 [[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
-/// Non-blocking and close-on-exec, like all sockets here.
+/// Accepts a client that waits; EAGAIN if no client waits. The new socket is non-blocking and
+/// close-on-exec.
 [[nodiscard]] Result<OwnedFd> accept_client(int listener);
 
-/// bytes == 0 without error: the other side has closed the connection.
+/// Receives with one recvmsg(). 0 bytes without an error: the other side has closed the connection.
 [[nodiscard]] Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds);
-/// `fd` (-1: none) is sent with the first byte.
+/// Sends with one sendmsg(), which may take only a part of `data`. `fd` (-1: none) is sent with the
+/// first byte.
 [[nodiscard]] Transfer send(int socket, std::span<const std::byte> data, int fd);
 
 }  // namespace vgpu::softgpu::vfio_user

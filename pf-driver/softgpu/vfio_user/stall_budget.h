@@ -8,7 +8,7 @@
 // wait every time.
 //
 // A client has two such buckets (DmaLimits): one for waits that exceed the grace, and one for waits
-// of any length while the io thread is delayed, because many short waits add up there.
+// of any length while the io thread is delayed, because many short waits add up.
 //
 // The caller (ClientMemory) passes time points in and holds a lock; this class reads no clock.
 #pragma once
@@ -34,9 +34,10 @@ public:
 
     /// True if no thread may wait for this client now.
     [[nodiscard]] bool is_spent(Time now);
-    /// Starts to charge a wait. Returns the time at which it must end; end() must follow. Several
-    /// waits at once drain the budget as one.
+    /// Starts to charge a wait. Returns the time at which the wait must end; end() must follow.
+    /// Several waits at once drain the budget as one.
     [[nodiscard]] Time begin(Time now);
+    /// Ends the charge for a wait.
     void end(Time now);
 
 private:

@@ -59,7 +59,7 @@ bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs) {
     return are_set(row.interrupts, regs);
 }
 
-/// Computed on each read, so the bit always follows clock and reset.
+/// Each read computes the bits `loaded`, so they always follow clock and reset.
 void claim_status(regs::RegisterFile& regs) {
     for (const EncoderRow& row : kRows)
         regs.claim(RegisterIndex{row.loaded.reg}, 1,

@@ -17,11 +17,11 @@
 
 namespace vgpu::softgpu::video {
 
-/// Index of rows, rings and lists in an init table.
+/// An encoder; also the index of its row, its ring and its list in an init table.
 enum class Encoder : std::uint8_t { Uvd, Vce };
 inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
 
-/// Bits of a register; the condition is true if all of them are set.
+/// A condition: all bits of `mask` are set in register `reg`.
 struct Bits {
     std::uint32_t reg;
     std::uint32_t mask;
@@ -34,21 +34,22 @@ struct EncoderRow {
     ih_source source;
     std::uint32_t base_lo;
     std::uint32_t base_hi;
-    std::uint32_t size;  ///< dwords
+    std::uint32_t size;  ///< register with the size of the ring in dwords
     std::uint32_t read_pointer;
     std::uint32_t write_pointer;
-    Bits clock;
-    Bits reset;
-    Bits loaded;  ///< shown while the VCPU runs its firmware
-    Bits interrupts;
-    std::uint32_t first_register;  ///< an init table may touch [first, end)
-    std::uint32_t end_register;
+    Bits clock;                    ///< set: the VCPU has a clock
+    Bits reset;                    ///< set: the VCPU is in reset
+    Bits loaded;                   ///< softgpu shows these bits while the VCPU runs its firmware
+    Bits interrupts;               ///< set: the encoder may raise interrupts
+    std::uint32_t first_register;  ///< first register that an init table may access
+    std::uint32_t end_register;    ///< one after the last register that an init table may access
 };
 
 [[nodiscard]] const EncoderRow& row_of(Encoder encoder);
 
 /// True if the clock is on and the reset is off; nothing is loaded or executed.
 [[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
+/// True if the driver has enabled the encoder's interrupts.
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 
 /// Makes the status registers show whether the firmware runs. `regs` outlives the claims.

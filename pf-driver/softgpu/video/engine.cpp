@@ -21,7 +21,7 @@ constexpr Vmid kKernel{0};
 constexpr RegisterIndex kHost{REG_VCE_VCE_MMSCH_VF_MAILBOX_HOST};
 constexpr RegisterIndex kResponse{REG_VCE_VCE_MMSCH_VF_MAILBOX_RESP};
 
-/// The conditions that run_ring() relies on without a check.
+/// True if the ring has the properties on which run_ring() relies without a check.
 bool is_consistent(const Engine::Ring& ring) {
     const bool are_pointers_good =
         ring.dwords == 0 ? ring.is_on == 0
@@ -30,20 +30,20 @@ bool is_consistent(const Engine::Ring& ring) {
            ring.wait.kind <= Engine::WaitKind::MoreData;
 }
 
-/// Follows the frames of a job (hw/video.h) to its end or to padding, whose length is 0; encodes
-/// nothing. Processes write jobs, so any dword may have any value. A frame length below the minimum
-/// ends the walk, so every walk ends.
-bool is_good_job(std::span<const std::uint32_t> frames) {
-    while (!frames.empty() && frames[0] != 0) {
-        const std::uint32_t bytes = frames[0];
-        const bool is_whole = bytes >= VIDEO_MIN_COMMAND_BYTES && bytes % kDwordBytes == 0;
-        if (!is_whole || bytes / kDwordBytes > frames.size()) return false;
-        frames = frames.subspan(bytes / kDwordBytes);
+/// Checks the lengths of a job's commands (hw/video.h) up to the job's end or to padding, whose
+/// length is 0; encodes nothing. Processes write jobs, so any dword may have any value. A length
+/// below the minimum is refused, so the loop always ends.
+bool is_good_job(std::span<const std::uint32_t> commands) {
+    while (!commands.empty() && commands[0] != 0) {
+        const std::uint32_t bytes = commands[0];
+        const bool is_possible = bytes >= VIDEO_MIN_COMMAND_BYTES && bytes % kDwordBytes == 0;
+        if (!is_possible || bytes / kDwordBytes > commands.size()) return false;
+        commands = commands.subspan(bytes / kDwordBytes);
     }
     return true;
 }
 
-/// Dwords of the ring beyond its read pointer.
+/// Number of dwords from the ring's read pointer to its write pointer.
 std::uint32_t pending_dwords(const Engine::Ring& ring) {
     return (ring.write_pointer + ring.dwords - ring.read_pointer) % ring.dwords;
 }
@@ -61,7 +61,7 @@ Engine::Engine(regs::RegisterFile& regs, Hooks hooks) : regs_(regs), hooks_(std:
 
 // ---- MMSCH
 
-/// Copies the table before it checks anything, because its owner may change it meanwhile.
+/// Copies the table before it checks anything, because the guest may change the table meanwhile.
 mmsch_response Engine::initialise(std::uint32_t request) {
     if (!hooks_.is_gate_open()) return MMSCH_RESPONSE_REFUSED;
     const std::uint32_t dwords = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_SIZE});
@@ -133,7 +133,7 @@ bool Engine::is_active(Encoder encoder) const {
            runs_firmware(row_of(encoder), regs_);
 }
 
-bool Engine::is_over(const Ring& ring) {
+bool Engine::is_wait_over(const Ring& ring) {
     switch (ring.wait.kind) {
         case WaitKind::None:
             return true;
@@ -148,7 +148,7 @@ bool Engine::is_over(const Ring& ring) {
 
 bool Engine::has_work() {
     return std::ranges::any_of(kEncoders, [this](Encoder encoder) {
-        return is_active(encoder) && is_over(ring(encoder));
+        return is_active(encoder) && is_wait_over(ring(encoder));
     });
 }
 
@@ -164,7 +164,7 @@ StepResult Engine::step() {
         const std::uint32_t which = (state_.next_ring + i) % kEncoders.size();
         const Encoder encoder = kEncoders[which];
         if (!is_active(encoder)) continue;
-        if (is_over(ring(encoder)) && run_ring(encoder)) {
+        if (is_wait_over(ring(encoder)) && run_ring(encoder)) {
             state_.next_ring = (which + 1) % kEncoders.size();
             return StepResult::Progress;
         }
@@ -173,7 +173,8 @@ StepResult Engine::step() {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if anything was done. A job ends the step, because only a job can take long.
+/// True if a packet has completed or the ring has halted. A job ends the step, because only a job
+/// can take long.
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
@@ -283,7 +284,7 @@ Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 
-/// Source data 0 is the number of the encoder's only ring.
+/// Source data 0 of the entry stays 0, the number of the encoder's only ring.
 Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     const EncoderRow& row = row_of(encoder);
     if (!has_interrupts(row, regs_)) return Outcome::Done;
@@ -300,11 +301,11 @@ Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     if (raw(vmid) != packet[1]) return Outcome::Bad;
     ++state_.jobs;
     const bool has_size = packet[4] <= VIDEO_MAX_IB_DWORDS;
-    std::vector<std::uint32_t> frames(has_size ? packet[4] : 0);
+    std::vector<std::uint32_t> commands(has_size ? packet[4] : 0);
     const GpuVa address{join(packet[2], packet[3]) & ~kDwordMask};
-    if (!hooks_.port(vmid).read(address, std::as_writable_bytes(std::span(frames))))
+    if (!hooks_.port(vmid).read(address, std::as_writable_bytes(std::span(commands))))
         report_fault(vmid);
-    else if (!has_size || !is_good_job(frames))
+    else if (!has_size || !is_good_job(commands))
         ++state_.bad_packets;
     return Outcome::Done;
 }
@@ -318,7 +319,7 @@ Engine::Outcome Engine::write_register(Encoder, const Packet& packet) {
 Engine::Outcome Engine::wait_register(Encoder encoder, const Packet& packet) {
     Ring& which = ring_of(encoder);
     which.wait = {WaitKind::Register, packet[1] / kDwordBytes, packet[2], packet[3]};
-    return is_over(which) ? Outcome::Done : Outcome::Blocked;
+    return is_wait_over(which) ? Outcome::Done : Outcome::Blocked;
 }
 
 // ---- block

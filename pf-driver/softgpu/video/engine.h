@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 //
-// Engine: the video blocks of one VF, as far as a driver brings them up: the MMSCH (the blocks'
-// scheduler), which takes an init table from memory (init_table.h), and the ring of each encoder.
-// It does not encode video: it walks and drops the frames of an IB; a job ends without output, but
-// with fence and interrupt. step() does bounded work; State holds position and waits, so that a
-// ring can be parked, saved and continued bit for bit.
+// Engine: the video blocks of one VF. They are the MMSCH (the blocks' scheduler), which takes an
+// init table from memory (init_table.h), and the ring of each encoder. A driver can start the
+// blocks and run jobs, but no video is encoded: the Engine checks the lengths of the commands in an
+// IB and drops the commands. So a job ends without output, but with fence and interrupt. step()
+// does bounded work; State holds position and waits, so that a ring can be parked, saved and
+// continued bit for bit.
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
 //    ^            (VCPU stopped: on, but nothing is fetched)                                |
 //    +------------------------ next init table that names the encoder ----------------------+
 //
-// A bad table gets an error response; an encoder whose list in it is bad stays off. A bad packet
+// A bad table gets an error response. Each list of the table turns its encoder off first, and only
+// a good list turns the encoder on again; a table with a bad header changes nothing. A bad packet
 // halts its ring. A bad IB is dropped and the ring continues, because processes write IBs and the
-// kernel writes rings. All are counted. Rings and fences are in VMID 0. The kernel owns them, so
-// they reach every register of the VF.
+// kernel writes rings. Every such error is counted. Rings and fences are in VMID 0. The kernel
+// writes the rings, so their packets may access every register of the VF.
 //
-// Called by the engine's workers and by register or doorbell writes, with the VF's lock held.
+// Called with the VF's lock held: by the workers of cp::Engine, by the poller, and by register or
+// doorbell writes.
 #pragma once
 
 #include <array>
@@ -36,7 +39,7 @@
 
 namespace vgpu::softgpu::video {
 
-/// Executes what the stock driver's tests of rings and IBs require. Frames are walked, not encoded.
+/// Executes the packets that the stock driver's tests of rings and IBs require.
 class Engine final : public PacketSource {
 public:
     struct Hooks {
@@ -67,8 +70,8 @@ public:
         std::uint32_t is_halted = 0;
         std::uint64_t base = 0;
         std::uint32_t dwords = 0;
-        std::uint32_t read_pointer = 0;   ///< dwords, < dwords
-        std::uint32_t write_pointer = 0;  ///< likewise
+        std::uint32_t read_pointer = 0;   ///< counts dwords; less than `dwords` if the ring is on
+        std::uint32_t write_pointer = 0;  ///< counts dwords; less than `dwords` if the ring is on
         std::uint32_t reserved = 0;
         Wait wait;
     };
@@ -77,9 +80,9 @@ public:
         std::array<Ring, kEncoders.size()> rings{};
         std::uint32_t next_ring = 0;
         std::uint32_t reserved = 0;
-        std::uint64_t tables = 0;       ///< lists of init tables that started a ring
-        std::uint64_t packets = 0;      ///< executed
-        std::uint64_t jobs = 0;         ///< IBs, including bad ones
+        std::uint64_t tables = 0;       ///< how often a list of an init table has started a ring
+        std::uint64_t packets = 0;      ///< packets executed
+        std::uint64_t jobs = 0;         ///< IBs, including bad IBs
         std::uint64_t bad_packets = 0;  ///< bad packets, tables and IBs
         std::uint64_t faults = 0;
     };
@@ -87,11 +90,12 @@ public:
     /// Claims VCE_MMSCH_VF_MAILBOX_HOST and the status registers in `regs`.
     Engine(regs::RegisterFile& regs, Hooks hooks);
 
-    /// True if the doorbell belongs to a ring that is on; a doorbell before the driver enables its
-    /// ring is ignored. `value` is the write pointer in dwords, taken modulo the ring.
+    /// Handles a doorbell write. False, and nothing happens, if the doorbell belongs to no ring
+    /// that is on. `value` is the write pointer in dwords, taken modulo the size of the ring.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Executes packets of one ring; the next step begins with the other ring.
+    /// Executes packets of the first ring that makes progress; the next step begins with the other
+    /// ring.
     StepResult step() override;
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
@@ -104,7 +108,8 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// EPROTO if a pointer lies outside its ring; the engine is then reset.
+    /// EPROTO if the stream is truncated or a ring has a value that no ring can have; the engine is
+    /// then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -121,7 +126,7 @@ private:
         return state_.rings[static_cast<std::size_t>(encoder)];
     }
     [[nodiscard]] bool is_active(Encoder encoder) const;
-    [[nodiscard]] bool is_over(const Ring& ring);
+    [[nodiscard]] bool is_wait_over(const Ring& ring);
     [[nodiscard]] bool run_ring(Encoder encoder);
     [[nodiscard]] Outcome run_packet(Encoder encoder);
     /// Bad and Fault halt the ring until an init table sets it up again.

@@ -33,7 +33,7 @@ mmsch_response modify(const Command& command, regs::RegisterFile& regs) {
     return MMSCH_RESPONSE_DONE;
 }
 
-/// Does nothing: no encoder register that has a behaviour here is reached through an index.
+/// Does nothing: softgpu models no encoder register that is reached through an index.
 mmsch_response write_indirect(const Command&, regs::RegisterFile&) {
     return MMSCH_RESPONSE_DONE;
 }
@@ -51,11 +51,11 @@ constexpr std::uint32_t dwords_of(mmsch_command code) {
 
 struct CommandRow {
     mmsch_command code;
-    bool names_register;  ///< in the encoder's own range
+    bool names_register;  ///< true: the command's register must be in the encoder's own range
     mmsch_response (*run)(const Command&, regs::RegisterFile&);
 };
 
-/// END is not here: the loop over the list handles it.
+/// All commands except END, which run_list() handles.
 constexpr std::array<CommandRow, 4> kCommands = {{
     {MMSCH_COMMAND_DIRECT_WRITE, true, write},
     {MMSCH_COMMAND_DIRECT_POLLING, true, poll},
@@ -69,8 +69,8 @@ const CommandRow* find_command(std::uint32_t code) {
     return row == kCommands.end() ? nullptr : &*row;
 }
 
-/// The list at `offset` of `table`; none if it leaves the table or overlaps the header. A guest
-/// chose both numbers, so they are compared without an addition that could wrap.
+/// The list at `offset` of `table`; nullopt if the list leaves the table or overlaps the header. A
+/// guest chose both numbers, so they are compared without an addition that could wrap.
 std::optional<CommandList> list_at(std::span<const std::uint32_t> table, std::uint32_t header,
                                    std::uint32_t offset, std::uint32_t dwords) {
     if (offset == 0 && dwords == 0) return CommandList{};

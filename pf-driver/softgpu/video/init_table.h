@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // The init table of the MMSCH, the scheduler of the video blocks: a header and one list of register
-// commands per encoder (hw/mmsch.h). A guest wrote all of it, so only a copy is used and every size
-// and offset is checked against that copy. A command that does not fit or is unknown ends the list.
-// A list reaches only the registers of its encoder; it cannot start another table, because it does
-// not reach those of the MMSCH. The firmware here boots at once: a polled condition that does not
-// hold now never will.
+// commands per encoder (hw/mmsch.h). A guest wrote the whole table, so only a copy is used, and
+// every size and offset is checked against that copy. A command that does not fit or is unknown
+// ends the list. A list reaches only the registers of its encoder. So it cannot start another
+// table, because that takes writes of the MMSCH's registers. softgpu's firmware boots at once, so a
+// polled condition that does not hold at once will never hold.
 #pragma once
 
 #include <array>
@@ -19,16 +19,18 @@
 
 namespace vgpu::softgpu::video {
 
-/// Commands of one encoder; empty if the table does not name it.
+/// The commands for one encoder; empty if the table does not name the encoder.
 using CommandList = std::span<const std::uint32_t>;
 
-/// The lists inside `table`, indexed by Encoder; none if the header is wrong.
+/// The lists inside `table`, indexed by Encoder; nullopt if the header is wrong or a list is not
+/// inside the table.
 [[nodiscard]] std::optional<std::array<CommandList, kEncoders.size()>> find_lists(
     std::span<const std::uint32_t> table);
 
-/// Executes a list up to its END: DONE, or the reason why it stopped; earlier commands have been
-/// executed. With the VF's lock held. NOT_READY: a polled condition does not hold. BAD_REGISTER: a
-/// register outside the encoder's range. BAD_COMMAND: unknown, cut off, or no END.
+/// Executes a list up to its END and returns DONE, or stops at a command and returns the reason.
+/// NOT_READY: a polled condition does not hold. BAD_REGISTER: a register outside the encoder's
+/// range. BAD_COMMAND: a command is unknown or cut off, or the list has no END. Call with the VF's
+/// lock held.
 [[nodiscard]] mmsch_response run_list(const EncoderRow& row, CommandList list,
                                       regs::RegisterFile& regs);
 

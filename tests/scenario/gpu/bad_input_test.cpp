@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Malformed input of every kind: a clear error or the hardware's answer, a counter, nothing lost
-// for anybody else.
+// Malformed input of every kind gives a clear error or the hardware's answer, and is counted. No
+// other VF loses anything.
 #include <gtest/gtest.h>
 
 #include "pf-driver/hw/pm4.h"
@@ -21,7 +21,7 @@ struct BadInput : ::testing::Test {
         stack.provision(1);
         stack.provision(2);
     }
-    /// VF2 does its work whatever VF1 has done.
+    /// Checks that VF2 computes and that both programs still run.
     void expect_neighbour_well() {
         Guest neighbour(stack, 2);
         EXPECT_EQ(neighbour.run_all(), "");

@@ -32,7 +32,8 @@ Milestone valued(std::string name, Kind kind, std::uint32_t number, std::uint64_
             }};
 }
 
-/// What the accesses to a few registers mean: messages, and writes by way of the scratch registers.
+/// Adds what accesses to some registers mean: mailbox messages, and RLCG writes through the scratch
+/// registers.
 class Reader {
 public:
     void take(Kind kind, std::uint32_t number, std::uint64_t value) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The order in which a device sees a stock amdgpu VF driver come up, as milestones over a Trace:
-// each names what must be seen and, by its place, after what. The same table judges a trace of the
-// stock driver, as far as a recording of its traps shows it.
+// The order in which a device sees a stock amdgpu VF driver come up, as milestones over a Trace.
+// Each milestone is an access that must be seen after the milestone before it. The same table
+// judges a recording of the stock driver, with the milestones that trap.
 #pragma once
 
 #include <functional>

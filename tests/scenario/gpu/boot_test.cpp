@@ -26,8 +26,8 @@ TEST(Boot, FollowsTheOrderOfTheStockDriver) {
     EXPECT_EQ(stack.pf().vf(1).in_full_access, 0u);
 }
 
-// What vf_client is held against is what the stock driver does: rings, VBIOS and command buffers
-// lie in memory, so a recording of traps shows the other milestones.
+// The stock driver must follow the milestones that vf_client is tested with. Rings, VBIOS and
+// command buffers lie in memory, so a recording of traps shows only the other milestones.
 TEST(Boot, StockDriverFollowsTheSameOrderInItsRecording) {
     const auto events = read_recording(VGPU_STOCK_BOOT);
     EXPECT_GT(events.size(), 1000u);
@@ -52,15 +52,15 @@ TEST(Boot, OrderCheckNoticesASwappedAndAMissingStep) {
 
 // Clients bring descriptors, and the usual soft limit of 1024 is not much for 16 of them.
 TEST(Boot, SoftgpuTakesAllDescriptorsThatItMayHave) {
-    rlimit ours{};
-    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &ours), 0);
-    const rlimit few{std::min<rlim_t>(512, ours.rlim_max), ours.rlim_max};
+    rlimit own_limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &own_limit), 0);
+    const rlimit few{std::min<rlim_t>(512, own_limit.rlim_max), own_limit.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
     GpuStack stack;
-    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &ours), 0);
-    rlimit its{};
-    ASSERT_EQ(::prlimit(stack.softgpu().pid(), RLIMIT_NOFILE, nullptr, &its), 0);
-    EXPECT_EQ(its.rlim_cur, ours.rlim_max);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &own_limit), 0);
+    rlimit softgpu_limit{};
+    ASSERT_EQ(::prlimit(stack.softgpu().pid(), RLIMIT_NOFILE, nullptr, &softgpu_limit), 0);
+    EXPECT_EQ(softgpu_limit.rlim_cur, own_limit.rlim_max);
 }
 
 TEST(Boot, SecondLoadWorksAfterUnload) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Service contracts on softgpu in real time, with no vgpud: eight VFs with endless kernels, one
-// with a reservation, one with a cap, the others with weights. Judged by the device's own time
-// stamps in the RUN events, so that other processes change nothing but the number of runs.
+// with a reservation, one with a cap, six with weights only. The tests judge by the device's own
+// time stamps in the RUN events, so that other processes change only the number of runs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -32,8 +32,8 @@ std::vector<vgpu_pf_run_entry> entries() {
 struct Totals {
     std::array<std::uint64_t, kVfs + 1> service{}, reserved{};
     std::uint64_t first_ns = 0, last_ns = 0;
-    std::uint64_t overrun_max = 0, overrun_sum = 0;  ///< of the VF with the cap
-    std::array<double, kVfs + 1> max_beyond{};       ///< of a cap's rate, over every window
+    std::uint64_t overrun_max = 0, overrun_sum = 0;  ///< overruns of the VF with the cap
+    std::array<double, kVfs + 1> max_beyond{};  ///< service beyond a cap's rate, over every window
     std::array<double, kVfs + 1> min{}, sum{};
 
     void add(const vgpu_pf_event& run, double rate) {
@@ -54,7 +54,7 @@ struct Totals {
         overrun_sum += overrun;
     }
     [[nodiscard]] double elapsed_ns() const { return static_cast<double>(last_ns - first_ns); }
-    /// Of what reservation and cap leave.
+    /// The VF's service of what reservation and cap leave.
     [[nodiscard]] double shared(std::uint32_t vf) const {
         return vf == kCapped ? 0 : static_cast<double>(service[vf] - reserved[vf]);
     }
@@ -80,7 +80,7 @@ protected:
                       milliseconds(60000));
     }
 
-    /// What the VFs get from now on.
+    /// Measures what the VFs get for 6 s from now on.
     Totals measure() {
         (void)events_->take();
         Totals totals;
@@ -101,15 +101,15 @@ protected:
     static constexpr std::uint64_t kBurst = 4 * kMs;
     static constexpr double kMeasured = 6000.0 * kMs;
 
-    // One thread: the levels run a test on each CPU, and time is what is measured here.
+    // One thread, because the levels run a test on each CPU and this one measures time.
     GpuStack stack_{{.vfs = kVfs, .aperture_mb = 32, .threads = 1}};
     std::vector<std::unique_ptr<Guest>> guests_;
     std::vector<Buffer> progress_;
     std::optional<EventReader> events_;
 };
 
-/// Every quantum that the machine stands still in is longer than it was granted, so overruns and
-/// shares are those of the machine.
+/// A quantum in which the machine stands still is too long, so overruns and shares then show the
+/// machine and not the scheduler.
 TEST_F(Contracts, EightMixedVfsGetWhatTheyWerePromisedWithoutVgpud) {
     constexpr int kAttempts = 3;
     Totals totals;

@@ -50,7 +50,7 @@ public:
         (void)events_.take();
     }
 
-    /// What has happened up to now; times are of CLOCK_MONOTONIC.
+    /// Adds the runs of the gang's VF until now; times are of CLOCK_MONOTONIC.
     void read(Stays& stays) {
         for (const vgpu_pf_event& event : events_.take()) {
             if (event.type != VGPU_PF_EVENT_RUN || event.vf != kMember) continue;

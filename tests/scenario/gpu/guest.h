@@ -18,7 +18,7 @@ struct Guest {
         queue = &process->create_queue();
     }
 
-    /// Empty if all of the demo's programs gave the right bits.
+    /// Runs the demo's programs; empty if all results are exact.
     [[nodiscard]] std::string run_all() {
         return run_programs(*process, *queue, Program::demo_names());
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Nothing a guest does reaches a neighbour: by GPUVM, by SDMA, by BAR0, through old mappings, or by
-// pulling its own memory away.
+// A guest cannot reach a neighbour: not by GPUVM, SDMA or BAR0, not through old mappings, and not
+// if it removes its own memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -20,7 +20,8 @@ namespace {
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr std::uint32_t kSecret = 0x5ec2e75u;
 
-/// Fills the last MiB of a guest's VRAM with a pattern and tells whether it is still there.
+/// Fills the last MiB of a guest's VRAM with a pattern and checks whether the pattern is still
+/// there.
 class Pattern {
 public:
     explicit Pattern(Guest& guest)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kHostile = 1, kNeighbour = 2;
 
-/// Without limits: the guard would put it into quarantine after a few hangs.
+/// Without guard limits, because the guard would put the VF into quarantine after a few hangs.
 void provision_hostile(GpuStack& stack) {
     stack.pf().provision(kHostile, 32u << 20, [](vgpu_pf_provision& request) {
         request.preempt_timeout_us = 20'000;
@@ -64,8 +64,8 @@ std::string compute(VfClient& client) {
     return run_programs(process, process.create_queue(), {"array_increment"});
 }
 
-/// Until a switch from the hostile guest to the neighbour, which has work, has got stuck. The PF
-/// core waits for it half a second.
+/// Waits until a switch from the hostile guest to the neighbour, which has work, is stuck. The PF
+/// core waits half a second for the switch.
 void wait_until_stuck(const GpuStack& stack) {
     const auto injected = [&] {
         return stack.control({{"stats", nlohmann::json::object()}})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What a host and its clients do to softgpu and vgpu-pf as processes: signals, removed sockets,
-// logs that somebody wants to fill, paths that no socket can have.
+// attempts to fill logs, paths that no socket can have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -43,7 +43,8 @@ std::uint64_t code_memory_kib(pid_t pid, const std::string& rights) {
     return sum;
 }
 
-/// The tier of every softgpu that starts during its life (GpuStack), whatever the run's tier is.
+/// Sets the tier of every softgpu that GpuStack starts during this object's life, in place of the
+/// run's tier.
 class ScopedTier {
 public:
     explicit ScopedTier(const char* tier) {

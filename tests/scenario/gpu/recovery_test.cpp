@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// kill -9 of each process: nobody else has to be restarted, states are told as they are.
+// kill -9 of each process: no other process has to be restarted, and reported states are true.
 #include <gtest/gtest.h>
 
 #include "pf-driver/hw/regs.h"
@@ -31,7 +31,7 @@ TEST(Recovery, RestartedPfCoreAdoptsRunningVfs) {
     EXPECT_EQ(after.flrs, before.flrs);
     wait_progress(first);
     wait_progress(second);
-    // and the VFs are at everybody's service, without a new boot
+    // and the VFs work without a new boot of their guests
     auto& process = one.client.create_process();
     EXPECT_EQ(run_programs(process, process.create_queue(), {"array_increment"}), "");
 }

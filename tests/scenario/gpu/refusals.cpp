@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What softgpu and vgpu-pf do themselves is never refused: a test in which that happened fails.
+// Fails every test in which the filter refused a system call that softgpu or vgpu-pf made itself.
 #include <gtest/gtest.h>
 
 #include "tests/support/stack/gpu_stack.h"

@@ -53,7 +53,7 @@ void Takeover::go_on(int signal) {
     check(::ptrace(PTRACE_SYSCALL, pid_, 0, signal), "PTRACE_SYSCALL");
 }
 
-/// The signal of the stop. The end is only looked at: ChildProcess waits for it.
+/// Returns the signal of the stop. It does not reap an ended process: ChildProcess does.
 int Takeover::wait_stop() {
     siginfo_t info{};
     const auto who = static_cast<id_t>(pid_);
@@ -67,7 +67,7 @@ int Takeover::wait_stop() {
     return WSTOPSIG(status);
 }
 
-/// Signals on the way are delivered.
+/// Waits for the entry of a system call; delivers signals meanwhile.
 void Takeover::wait_entry() {
     for (int signal = 0;;) {
         go_on(signal);
@@ -95,15 +95,15 @@ void Takeover::set_registers(const user_regs_struct& registers) const {
 /// A refused call shows at its end as SIGSYS, which the thread does not get: its handler would
 /// change the registers of its own call.
 Takeover::Outcome Takeover::call(std::int64_t number, const Arguments& arguments) {
-    user_regs_struct ours = entry_;
-    ours.orig_rax = static_cast<std::uint64_t>(number);
-    ours.rdi = arguments[0];
-    ours.rsi = arguments[1];
-    ours.rdx = arguments[2];
-    ours.r10 = arguments[3];
-    ours.r8 = arguments[4];
-    ours.r9 = arguments[5];
-    set_registers(ours);
+    user_regs_struct injected = entry_;
+    injected.orig_rax = static_cast<std::uint64_t>(number);
+    injected.rdi = arguments[0];
+    injected.rsi = arguments[1];
+    injected.rdx = arguments[2];
+    injected.r10 = arguments[3];
+    injected.r8 = arguments[4];
+    injected.r9 = arguments[5];
+    set_registers(injected);
     go_on(0);
     Outcome outcome;
     wait_stop();

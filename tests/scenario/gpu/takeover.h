@@ -20,15 +20,15 @@ namespace vgpu::test {
 class Takeover {
 public:
     using Arguments = std::array<std::uint64_t, 6>;
-    /// What a call came to.
+    /// Result of a call.
     struct Outcome {
-        bool is_refused = false;  ///< by the filter: the kernel did not execute it
-        bool has_ended = false;   ///< the process was killed for it
+        bool is_refused = false;  ///< the filter refused the call: the kernel did not execute it
+        bool has_ended = false;   ///< the call killed the process
         std::int64_t value = 0;   ///< as the kernel returns it: negative errno
 
-        /// The process was told no, by the filter or by a check of the kernel.
+        /// True if the filter or the kernel denied the call, or the process was killed.
         [[nodiscard]] bool is_denied() const;
-        /// For messages.
+        /// The result in words, for messages of tests.
         [[nodiscard]] std::string text() const;
     };
 
@@ -38,7 +38,8 @@ public:
     Takeover& operator=(const Takeover&) = delete;
 
     Outcome call(std::int64_t number, const Arguments& arguments = {});
-    /// Copies into the thread's stack, below what it uses; valid until the end. The address there.
+    /// Copies bytes below the used part of the thread's stack, where they stay; returns the
+    /// address.
     std::uint64_t put(std::span<const std::byte> bytes);
     std::uint64_t put(const std::string& text);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// softgpu and vgpu-pf, taken over: what whoever executes code in them cannot do. And what they do
-// themselves is never refused.
+// What an attacker who executes code in softgpu or vgpu-pf cannot do. System calls that both
+// programs make themselves are never refused.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,10 @@
 #include <sys/un.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "pf-driver/process/socket_path.h"
 #include "pf-driver/softgpu/base/bits.h"
@@ -166,7 +168,7 @@ TEST_P(TakenOver, DiesWhenItExecutesAProgram) {
     EXPECT_EQ((is_softgpu() ? stack.softgpu() : stack.pf_process()).wait_exit(), 128 + SIGSYS);
 }
 
-/// This test stands for vgpud, which starts both programs and runs as the same user.
+/// This test process stands for vgpud, which starts both programs and runs as the same user.
 TEST_P(TakenOver, SignalsNobody) {
     for (const pid_t whom : {::getpid(), other().pid(), 1}) {
         expect_denied(thief->call(SYS_kill, {word(whom), 0}), "kill");
@@ -255,7 +257,47 @@ TEST_P(TakenOver, HasNoRightsInAnyThread) {
     }
 }
 
-/// Otherwise the claims above could hold for a reason that has nothing to do with the programs.
+/// The sockets among the descriptors of a process.
+std::vector<std::uint64_t> sockets_of(pid_t pid) {
+    std::vector<std::uint64_t> sockets;
+    for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/fd")) {
+        std::error_code error;
+        if (fs::read_symlink(entry.path(), error).string().starts_with("socket:"))
+            sockets.push_back(std::stoull(entry.path().filename()));
+    }
+    return sockets;
+}
+
+/// Data that stay in its socket would keep vgpu-pf, which has real-time priority, busy for ever.
+TEST(TakenOverSoftgpu, ThatSendsWithoutARequestLosesItsConnection) {
+    GpuStack stack;
+    stack.provision(1);
+    {
+        Takeover thief(stack.softgpu());
+        iovec piece{};
+        const std::uint64_t byte = thief.put("x");
+        std::memcpy(&piece.iov_base, &byte, sizeof(byte));
+        piece.iov_len = 1;
+        msghdr message{};
+        const std::uint64_t pieces = thief.put(softgpu::bytes_of(piece));
+        std::memcpy(&message.msg_iov, &pieces, sizeof(pieces));
+        message.msg_iovlen = 1;
+        const std::uint64_t where = thief.put(softgpu::bytes_of(message));
+        std::int64_t sent = 0;
+        for (const std::uint64_t fd : sockets_of(stack.softgpu().pid()))
+            if (thief.call(SYS_sendmsg, {fd, where, MSG_NOSIGNAL | MSG_DONTWAIT}).value == 1)
+                ++sent;
+        EXPECT_GE(sent, 1);
+    }
+    stack.pf_process().wait_for_output("sent data without a request");
+    wait_for("the device to be in service again", milliseconds(20000),
+             [&] { return stack.pf().info().device_lost == 0; });
+    Guest guest(stack, 1);
+    EXPECT_EQ(guest.run_all(), "");
+}
+
+/// Shows that an unconfined process can do what the tests above try, so that they test the
+/// confinement.
 TEST(Unconfined, AProcessThatIsNotLockedInDoesWhatTheTestsTry) {
     GpuStack stack({.is_unconfined = true});
     for (ChildProcess* process : {&stack.softgpu(), &stack.pf_process()}) {

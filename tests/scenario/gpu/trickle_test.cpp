@@ -9,14 +9,14 @@
 namespace vgpu::test {
 namespace {
 
-/// Looks without sleeping: the guest is as quick as a driver that polls its signal.
+/// Polls without sleeping: the guest is as quick as a driver that polls its signal.
 void await(const Signal& signal) {
     const Deadline deadline(milliseconds(10000));
     while (signal.value() > 0) ASSERT_FALSE(deadline.passed());
 }
 
 TEST(Trickle, ManyPacketsShareASliceBesideABusyNeighbour) {
-    // longer than a busy host puts the guest aside
+    // longer than a busy host keeps the guest from running
     GpuStack stack({.idle_grace_us = 50'000});
     stack.set_quantum(20'000);
     stack.provision(1);

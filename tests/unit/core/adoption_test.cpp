@@ -165,6 +165,21 @@ TEST(Adoption, AResetThatAGuestHasRequestedIsDoneByTheNextCore) {
         }
 }
 
+TEST(Adoption, AGuestThatIsReadyForAnOperatorsResetIsAnsweredByTheNextCore) {
+    Rig rig;
+    await_engine(rig);
+    rig.control(1, VGPU_PF_RESET);
+    rig.gpu.run_for(20 * kMs);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RESETTING);
+    rig.gpu.vf(1).received.clear();
+    rig.gpu.guest_sends(1, MAILBOX_READY_TO_RESET);
+    rig.restart_core();
+    rig.gpu.run_for(kSecond);
+    ASSERT_FALSE(rig.gpu.vf(1).received.empty());
+    EXPECT_EQ(rig.gpu.vf(1).received.back(), MAILBOX_VF_FLR_NOTIFICATION_CMPL);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+}
+
 TEST(Adoption, AResetThatIsOverIsNotRepeatedByTheNextCore) {
     Rig rig;
     await_engine(rig);

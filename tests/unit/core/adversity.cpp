@@ -329,6 +329,9 @@ void Adversity::get_device_back() {
     if (rig.pf->device.is_attached) return;
     rig.gpu.is_gone = false;
     for (int i = 0; i < 100 && vgpu_pf_attach(rig.pf.get()) != 0; ++i) rig.gpu.run_for(100 * kMs);
+    // the core restarts its limit, because it does not know how long the guest has waited
+    for (auto& asked : asked_)
+        if (asked) asked->time_ns = rig.gpu.now();
 }
 
 bool Adversity::is_quiet() {

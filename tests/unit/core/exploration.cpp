@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_set>
+#include <utility>
 
 namespace vgpu::test {
 namespace {
 
 constexpr std::uint32_t kVfs = 2, kFirst = Adversity::kNeighbour, kSubject = Adversity::kSubject;
-constexpr std::uint32_t kQuantumUs = 2'000, kGapUs = 10'000;
+constexpr std::uint32_t kShortQuantumUs = 2'000, kGapUs = 10'000;
 constexpr Adversity::Setup kSetup{
-    .vfs = kVfs, .vram_mib = 16, .quantum_us = kQuantumUs, .max_gap_us = kGapUs};
+    .vfs = kVfs, .vram_mib = 16, .quantum_us = kShortQuantumUs, .max_gap_us = kGapUs};
 
 /// Until everything is answered: full access, which lasts longest, and the reset after it.
 constexpr std::uint64_t kRestLimit = 12 * kSecond;
@@ -137,7 +138,7 @@ void restart_core(Adversity& world, std::uint32_t) {
 }
 
 void change_table(Adversity& world, std::uint32_t vf) {
-    world.rig.set_weights({{1, kQuantumUs}, {2, kQuantumUs}}, {{vf, 3}, {3 - vf, 1}},
+    world.rig.set_weights({{1, kShortQuantumUs}, {2, kShortQuantumUs}}, {{vf, 3}, {3 - vf, 1}},
                           {{1, kGapUs}, {2, kGapUs}});
 }
 
@@ -146,8 +147,7 @@ void pause_with_stream(Adversity& world) {
     world.rig.control(kSubject, VGPU_PF_PAUSE);
     vgpu_pf_stream save{sizeof(save), kSubject, 0, 0, 0};
     world.rig.request(VGPU_PF_OP_SAVE, save);
-    const auto& out = world.rig.gpu.stream_out;
-    world.rig.gpu.stream_in.assign(out.begin(), out.end());
+    world.rig.gpu.stream_in.assign(std::exchange(world.rig.gpu.stream_out, {}));
 }
 
 /// The device refuses the access after the next `Accesses`.
@@ -305,6 +305,7 @@ void Exploration::step(Path& path) {
     path.text += ".";
     gpu.run_until(std::min(gpu.next_event(), gpu.now() + kSecond));
     gpu.log_lines.clear();
+    gpu.stream_out.clear();  // nobody reads it, and each copy of the state would contain it
 }
 
 void Exploration::branch(const Path& path) {

@@ -18,12 +18,12 @@
 namespace vgpu::test {
 namespace {
 
-constexpr std::uint32_t kQuantumUs = 2'000, kGapUs = 10'000, kPreemptTimeoutUs = 3'000;
+constexpr std::uint32_t kTwinQuantumUs = 2'000, kTwinGapUs = 10'000, kPreemptTimeoutUs = 3'000;
 /// Two switches, and a poll of the PF core.
 constexpr std::uint64_t kSlack = kMs;
 /// Longest wait of VF1: its gap; if VF2 hangs, also the time until its slice is over by the PF
 /// core's timer, and the time in which it must leave the engine.
-constexpr std::uint64_t kGapBound = kGapUs * kUs + kSlack;
+constexpr std::uint64_t kGapBound = kTwinGapUs * kUs + kSlack;
 constexpr std::uint64_t kHangBound =
     kGapBound + 20 * kMs /* SLICE_TIMER_SLACK_NS */ + kPreemptTimeoutUs * kUs;
 
@@ -46,7 +46,7 @@ public:
         : random_(seed),
           hangs_(hangs),
           leak_(leak),
-          world_({.vfs = 2, .quantum_us = kQuantumUs, .max_gap_us = kGapUs}) {
+          world_({.vfs = 2, .quantum_us = kTwinQuantumUs, .max_gap_us = kTwinGapUs}) {
         for (std::uint32_t vf = 1; vf <= 2; ++vf)
             vgpu_pf_set_preempt_timeout(world_.rig.pf.get(), vf, kPreemptTimeoutUs);
         gpu().give_work(1, kEndless);

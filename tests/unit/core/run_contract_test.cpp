@@ -403,12 +403,12 @@ TEST(Contracts, NonsenseIsRefusedWithItsVf) {
         return rig.message();
     };
     EXPECT_EQ(refused(1, reservation(20 * kMs, 10 * kMs)),
-              "run table: VF1 has a budget of 20000000 ns in 10000000 ns; 100 us to the period, "
-              "period at most 10 s");
+              "run table: VF1 has a budget of 20000000 ns in a period of 10000000 ns; budgets are "
+              "100 us to the period, periods at most 10 s");
     EXPECT_THAT(refused(2, reservation(50 * kUs, 10 * kMs)),
                 HasSubstr("VF2 has a budget of 50000"));
     EXPECT_THAT(refused(2, reservation(kMs, 11 * kSecond)), HasSubstr("at most 10 s"));
-    EXPECT_THAT(refused(2, reservation(kMs, 10 * kMs, 17)), HasSubstr("17 budgets ahead"));
+    EXPECT_THAT(refused(2, reservation(kMs, 10 * kMs, 17)), HasSubstr("has ahead 17; at most 16"));
     EXPECT_THAT(refused(2, reservation(0, 10 * kMs)), HasSubstr("but no budget"));
     EXPECT_THAT(refused(3, cap(1'000'001, kMs)), HasSubstr("a cap of 1000001 ppm; 1 to 1000000"));
     EXPECT_THAT(refused(3, cap(0, kMs)), HasSubstr("a cap of 0 ppm"));
@@ -417,7 +417,7 @@ TEST(Contracts, NonsenseIsRefusedWithItsVf) {
     vgpu_pf_contract both = reservation(2 * kMs, 20 * kMs);
     both.rate_ppm = 200'000;
     both.burst_ns = 2 * kMs;
-    EXPECT_THAT(refused(3, both), HasSubstr("its budget and 100 us (2100000 ns)"));
+    EXPECT_THAT(refused(3, both), HasSubstr("2100000 ns (its budget + 100 us) to 10 s"));
     EXPECT_THAT(refused(4, priority_class(3)), HasSubstr("VF4 is in priority class 3; 0 to 2"));
     vgpu_pf_contract unknown{};
     unknown.flags = 4;

@@ -26,7 +26,7 @@ TEST(Stream, SaveAndRestoreBringAVfBackExactly) {
     EXPECT_EQ(save.bytes, rig.gpu.stream_out.size());
     EXPECT_LT(save.bytes, 8u << 20) << "zeroes are not written out";
     for (std::uint64_t i = 0; i < 1000; ++i) rig.gpu.poke(base + (20u << 20) + i * 977, 0xff);
-    rig.gpu.stream_in.assign(rig.gpu.stream_out.begin(), rig.gpu.stream_out.end());
+    rig.gpu.stream_in.assign(rig.gpu.stream_out);
     vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
     ASSERT_EQ(rig.request(VGPU_PF_OP_RESTORE, restore), 0) << rig.message();
     EXPECT_EQ(restore.bytes, save.bytes);
@@ -45,7 +45,7 @@ TEST(Stream, MoreStateThanExpectedGetsMoreRoom) {
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
     ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0) << rig.message();
     EXPECT_GT(save.bytes, rig.gpu.state_bytes);
-    rig.gpu.stream_in.assign(rig.gpu.stream_out.begin(), rig.gpu.stream_out.end());
+    rig.gpu.stream_in.assign(rig.gpu.stream_out);
     vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
     ASSERT_EQ(rig.request(VGPU_PF_OP_RESTORE, restore), 0) << rig.message();
     EXPECT_EQ(restore.bytes, save.bytes);
@@ -110,8 +110,9 @@ TEST(Stream, EveryDamagedByteIsNoticed) {
         Rig fresh;
         fresh.provision(1, 16);
         fresh.control(1, VGPU_PF_PAUSE);
-        fresh.gpu.stream_in.assign(good.begin(), good.end());
-        fresh.gpu.stream_in[at] ^= 0x10;
+        std::vector<std::uint8_t> bad = good;
+        bad[at] ^= 0x10;
+        fresh.gpu.stream_in.assign(std::move(bad));
         vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
         EXPECT_NE(fresh.request(VGPU_PF_OP_RESTORE, restore), 0) << at;
         EXPECT_NE(fresh.vf(1).state, VGPU_PF_VF_MISMATCH);
@@ -124,7 +125,7 @@ TEST(Stream, AShortStreamIsRefusedAndAHalfRestoredVfIsStopped) {
     rig.control(1, VGPU_PF_PAUSE);
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
     ASSERT_EQ(rig.request(VGPU_PF_OP_SAVE, save), 0);
-    rig.gpu.stream_in.assign(rig.gpu.stream_out.begin(), rig.gpu.stream_out.end() - 30);
+    rig.gpu.stream_in.assign({rig.gpu.stream_out.begin(), rig.gpu.stream_out.end() - 30});
     vgpu_pf_stream restore{sizeof(restore), 1, 0, 0, 0};
     EXPECT_EQ(rig.request(VGPU_PF_OP_RESTORE, restore), -EBADMSG);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);

@@ -160,7 +160,7 @@ std::vector<std::uint8_t> saved_stream(bool has_driver) {
 
 int restore(Rig& rig, const std::vector<std::uint8_t>& stream, std::size_t bytes) {
     const auto end = stream.begin() + static_cast<std::ptrdiff_t>(bytes);
-    rig.gpu.stream_in.assign(stream.begin(), end);
+    rig.gpu.stream_in.assign({stream.begin(), end});
     vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
     return rig.request(VGPU_PF_OP_RESTORE, request);
 }
@@ -239,7 +239,7 @@ TEST_P(DriverOfAStream, IsNotTheVfsIfItEndsHalfWay) {
 TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
     rig.gpu.attach_client(1, true);
     rig.gpu.run_for(kMs);
-    rig.gpu.stream_in.assign(stream.begin(), stream.end());
+    rig.gpu.stream_in.assign(stream);
     rig.gpu.bulk_ns = 10 * kMs;
     vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave), -EINPROGRESS);
@@ -251,7 +251,7 @@ TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
 }
 
 TEST_P(DriverOfAStream, RunsNotBeforeItIsRestored) {
-    rig.gpu.stream_in.assign(stream.begin(), stream.end());
+    rig.gpu.stream_in.assign(stream);
     rig.gpu.bulk_ns = 10 * kMs;
     vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave), -EINPROGRESS);
@@ -279,7 +279,7 @@ struct RestoreUnderWay {
     }
     void begin(std::uint64_t bulk_ns) {
         const std::vector<std::uint8_t> stream = saved_stream(true);
-        rig.gpu.stream_in.assign(stream.begin(), stream.end());
+        rig.gpu.stream_in.assign(stream);
         rig.gpu.bulk_ns = bulk_ns;
         ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RESTORE, &request, kSave),
                   -EINPROGRESS);

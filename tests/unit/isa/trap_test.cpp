@@ -191,9 +191,11 @@ protected:
     static constexpr u32 kDivideByZero = 1u << 2, kModeShift = 12, kEndpgm = 0xbf810000;
     static constexpr u32 kRcp = 0x7e024501, kRcpIflag = 0x7e024701;  // v1 = op(v1)
 
-    void load(u32 word, u32 enabled) {
+    void load(u32 word, u32 enabled) { load(std::vector<u32>{word}, enabled); }
+    void load(std::vector<u32> words, u32 enabled) {
         gpu.set_trap_handler("trap_handler");
-        gpu.load_words({word, kEndpgm});
+        words.push_back(kEndpgm);
+        gpu.load_words(words);
         gpu.set_grid({});
         gpu.start(group, {0, 0, 0});
         entry = wave().pc;
@@ -235,6 +237,14 @@ TEST_F(ArithmeticTrap, LanesThatAreOffRaiseNothingAndKeepTheirValues) {
     EXPECT_EQ(wave().trapsts & kDivideByZero, 0u);
     EXPECT_EQ(v1().lane[3], 0u);
     EXPECT_EQ(v1().lane[4], 0x3f000000u);
+}
+
+TEST_F(ArithmeticTrap, LanesThatAreOffHaveNoExponentEither) {
+    constexpr u32 overflow = 1u << 3, underflow = 1u << 4, inexact = 1u << 5;
+    load({0xd2880001, 0x00020501}, overflow | underflow | inexact);  // v_ldexp_f32 v1, v1, v2
+    wave().set_pair(softgpu::isa::ScalarReg::Exec, 1);
+    EXPECT_EQ(run().reason, StopReason::AllWavesEnded);
+    EXPECT_EQ(wave().trapsts & 0x7f, 0u);
 }
 
 TEST_F(ArithmeticTrap, IntegerDivisionHasItsOwnBit) {

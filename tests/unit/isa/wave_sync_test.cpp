@@ -99,6 +99,18 @@ TEST(WaveSync, TheLastWaveSaysHowManyTheNextBarrierIsFor) {
     EXPECT_TRUE(groups.run(1));
 }
 
+TEST(WaveSync, AsManyBarriersAsAGridLikesHoldAndLetGo) {
+    constexpr u32 barriers = 140'000;
+    GlobalWaveSync sync;
+    sync.init(0, 1);
+    for (u32 i = 0; i < barriers; ++i) {
+        GlobalWaveSync::Ticket first = 0, second = 0;
+        ASSERT_FALSE(sync.arrive(0, 1, first)) << i;
+        ASSERT_TRUE(sync.arrive(0, 1, second)) << i;
+        ASSERT_TRUE(sync.arrive(0, 1, first)) << i;
+    }
+}
+
 TEST(WaveSync, InitTakesTheFirstActiveLanesValue) {
     constexpr u32 lane = 9;
     Groups groups(2, sync_words(Op::ds_gws_init, 5));

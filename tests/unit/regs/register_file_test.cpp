@@ -107,6 +107,25 @@ TEST(RegisterFileDeathTest, ClaimingTwiceIsAProgrammingError) {
 #endif
 }
 
+TEST(RegisterFileDeathTest, AThreadThatServesAnotherVfIsAProgrammingError) {
+#ifdef NDEBUG
+    GTEST_SKIP() << "assertions are off in this build";
+#else
+    PiMutex own, of_another_vf;
+    RegisterFile file(Role::Vf);
+    file.set_lock(own);
+    {
+        const std::scoped_lock lock(own);
+        file.write(kRw, 7);
+        EXPECT_EQ(file.read(kRw), 7u);
+    }
+    const std::scoped_lock lock(of_another_vf);
+    EXPECT_DEATH((void)file.read(kRw), "this thread serves another VF");
+    EXPECT_DEATH(file.write(kRw, 1), "this thread serves another VF");
+    EXPECT_DEATH((void)file.mmio_read(kRw), "this thread serves another VF");
+#endif
+}
+
 TEST(RegisterFile, LoadOfATruncatedStreamIsAnErrorAndResets) {
     RegisterFile file(Role::Vf);
     std::vector<std::byte> stream;

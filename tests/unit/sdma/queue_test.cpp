@@ -110,6 +110,8 @@ TEST_F(SdmaQueue, WithoutDoorbellTheWritePointerIsPolledInMemory) {
     EXPECT_TRUE(rig.engine->has_work());
     rig.run();
     EXPECT_EQ(kernel_word(), 3u);
+    EXPECT_FALSE(rig.engine->has_work());
+    EXPECT_TRUE(rig.engine->needs_polling()) << "nothing else reports a write to memory";
 }
 
 TEST_F(SdmaQueue, AMappedQueueWithWorkStartsWithoutADoorbell) {

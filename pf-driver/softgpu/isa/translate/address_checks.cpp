@@ -41,10 +41,10 @@ constexpr StepTable kSteps = [] {
     return out;
 }();
 
-/// Finds the low words with which an access stays in the page of an address. In: rax is the
-/// address, rsi its low word, `last` the last offset in a page at which the access fits. Out: r10d
-/// to r10d + r8d are these low words; rdx is the low word at which the page begins, negative if
-/// that is below 0.
+/// Finds the low words with which an access stays in the page of an address; jumps to `none` if
+/// there are none. In: rax is the address of a lane, rsi the low word of the lane's address
+/// register, `last` the last offset in a page at which the access fits. Out: r10d to r10d + r8d are
+/// these low words; rdx is the low word at which the page begins, which may be negative.
 void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     c.mov(c.edx, c.eax);
@@ -107,7 +107,7 @@ void AddressChecks::in_one_page(const Instruction& i, u32 bytes, mem::Access acc
     const Zmm start(28), temporary(29);
     e_.find_first_lane(paths_.done);
     load_address(i);
-    if (info(i.op).encoding == Encoding::Flat) outside_windows();
+    if (info(i.op).encoding == Encoding::Flat) check_outside_windows();
     c.mov(c.ebp, kPageBytes - bytes);
     write_find_window(c, c.ebp, *other_);
     write_find_page(c, static_cast<u8>(access), *other_);
@@ -138,8 +138,9 @@ void AddressChecks::load_address(const Instruction& i) {
     c.add(c.rax, c.rsi);
 }
 
-/// Checks only the first lane: the lanes of one page are in the same 4 GiB.
-void AddressChecks::outside_windows() {
+/// Checks that the address in rax is in neither window of flat addresses. The address of one lane
+/// suffices, because the lanes of one page are in the same 4 GiB.
+void AddressChecks::check_outside_windows() {
     constexpr u8 word_bits = 32;
     c.mov(c.rdx, c.rax);
     c.shr(c.rdx, word_bits);
@@ -190,7 +191,8 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
 
 }  // namespace
 
-/// The routine that in_pages() calls. It calls nothing, so it may use the red zone of the stack.
+/// The routine that in_pages() calls. It calls nothing, so it may use the red zone of the stack. It
+/// sets the carry flag if the lanes of a quarter are not in one page that the port keeps.
 void write_find_pages(Xbyak::CodeGenerator& c) {
     Xbyak::Label none;
     for (unsigned q = 0; q < kQuarters; ++q) find_page_of_quarter(c, q, none);
@@ -204,9 +206,9 @@ void write_find_pages(Xbyak::CodeGenerator& c) {
     c.ret();
 }
 
-/// Calls the routine, which adds rdi to all addresses. ebp is the last offset in a page at which
-/// the access fits, cl the permission that the page must have. Bytes and halves must be in the page
-/// as whole words, so a later check_more() succeeds.
+/// Calls the routine of write_find_pages(), which adds rdi to all addresses. ebp is the last offset
+/// in a page at which the access fits, cl the permission that the page must have. Bytes and halves
+/// must be in the page as whole words, so a later check_more() succeeds.
 void AddressChecks::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
     const bool has_base = i.src[2].kind == OperandKind::Scalar;
     constexpr int first_high = 28;
@@ -260,24 +262,24 @@ void AddressChecks::in_lds(u32 row, u32 reach) {
 
 // ---- checks
 
-/// Checks that the distances of all active lanes are at most r8d and, if `has_high`, that their
-/// addresses have the high word in zmm30.
+/// Checks that the distances of all active lanes are at most r8d and, if `has_high`, that the high
+/// words of their addresses are those in zmm30.
 void AddressChecks::check_indices(bool has_high, u32 high_row) {
     const Zmm limit(28), temporary(29), high(30), all(31);
     c.vpbroadcastd(limit, c.r8d);
     if (e_.is_masked())
-        c.vmovdqa32(e_.or_zero(all, 0), index(0));
+        c.vmovdqa32(e_.zero_masked(all, 0), index(0));
     else
         c.vpmaxud(all, index(0), index(1));
     for (unsigned q = e_.is_masked() ? 1 : 2; q < kQuarters; ++q)
-        c.vpmaxud(e_.or_same(all, q), all, index(q));
+        c.vpmaxud(e_.merge_masked(all, q), all, index(q));
     c.vpcmpud(c.k5, all, limit, kGreater);
     for (unsigned q = 0; has_high && q < kQuarters; ++q) {
         const Zmm from = e_.quarter(high_row, q, temporary);
         if (q == 0)
-            c.vpxord(e_.or_zero(all, q), from, high);
+            c.vpxord(e_.zero_masked(all, q), from, high);
         else
-            c.vpternlogd(e_.or_same(all, q), from, high, kOrDifference);
+            c.vpternlogd(e_.merge_masked(all, q), from, high, kOrDifference);
     }
     if (has_high) {
         c.vptestmd(c.k6, all, all);
@@ -296,12 +298,12 @@ void AddressChecks::check_more(u32 bytes) {
 // ---- patterns
 
 /// Adds to zmm30 the bits in which a quarter's distances differ from `from`. Quarter 0 sets zmm30.
-void AddressChecks::difference(unsigned quarter, const Zmm& from) {
+void AddressChecks::collect_differences(unsigned quarter, const Zmm& from) {
     const Zmm all(30);
     if (quarter == 0)
-        c.vpxord(e_.or_zero(all, quarter), index(quarter), from);
+        c.vpxord(e_.zero_masked(all, quarter), index(quarter), from);
     else
-        c.vpternlogd(e_.or_same(all, quarter), index(quarter), from, kOrDifference);
+        c.vpternlogd(e_.merge_masked(all, quarter), index(quarter), from, kOrDifference);
 }
 
 void AddressChecks::jump_if_different(Xbyak::Label& other) {
@@ -311,8 +313,8 @@ void AddressChecks::jump_if_different(Xbyak::Label& other) {
     load_firsts();
 }
 
-/// Loads host addresses: without masks, of the first lane of each quarter into rdx, rsi, r9 and
-/// r10; with masks, the address that lane 0 has in the pattern into rsi.
+/// Without masks, loads the host addresses of the first lane of each quarter into rdx, rsi, r9 and
+/// r10. With masks, loads the host address that lane 0 has in the pattern into rsi.
 void AddressChecks::load_firsts() {
     if (e_.is_masked()) {
         c.movsxd(c.rsi, c.esi);
@@ -352,7 +354,7 @@ void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
         const std::size_t row_offset =
             e_.is_masked() ? std::size_t{q} * sizeof(u32) * kQuarterLanes : 0;
         c.vpaddd(wanted, first, c.zword[c.rax + row_offset]);
-        difference(q, wanted);
+        collect_differences(q, wanted);
     }
     jump_if_different(other);
 }
@@ -366,7 +368,7 @@ void AddressChecks::expect_one(Xbyak::Label& other) {
     }
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (!e_.is_masked()) c.vpbroadcastd(first, Xbyak::Xmm(index(q).getIdx()));
-        difference(q, first);
+        collect_differences(q, first);
     }
     jump_if_different(other);
 }

@@ -8,9 +8,9 @@
 // reach, and only the handler finds faults.
 //
 // After the checks, base() of each quarter is a host address, and zmm24 to zmm27 hold the distance
-// of each lane's bytes from the base: 32 bits, below 2^31 for lanes that are on, arbitrary for
-// others. If lanes may be off, all quarters have one base, edi is the distance of the first lane
-// that is on, and rcx the number of that lane. Free: rax and zmm28 to zmm31.
+// of each lane's bytes from the base: 32 bits, below 2^31 for lanes that are on, arbitrary for all
+// other lanes. If lanes may be off, all quarters have one base, edi is the distance of the first
+// lane that is on, and rcx the number of that lane. rax and zmm28 to zmm31 are free.
 //
 // Internal to isa/translate.
 #pragma once
@@ -29,14 +29,14 @@ public:
     /// allows the access. If all lanes are on, global addresses may be in one such page for each
     /// quarter.
     void in_page(const Instruction& i, u32 bytes, mem::Access access);
-    /// Checks the scalar address in rax, ignoring its lower two bits. Afterwards r11 + rdx is the
-    /// host address.
+    /// Checks that `bytes` at the scalar address in rax are in one readable page; ignores the lower
+    /// two bits of the address. Afterwards r11 + rdx is the host address.
     void scalar_in_page(u32 bytes);
     /// Checks that the first `reach` bytes at the address of each lane are in LDS. The vector
     /// register `row` holds the addresses.
     void in_lds(u32 row, u32 reach);
-    /// Checks that another `bytes` bytes, after those already checked for each lane, are in the
-    /// page or in LDS, too. To be called at most once.
+    /// Checks that `bytes` more bytes of each lane, after the bytes already checked, are in the
+    /// page or in LDS, too. Call this at most once.
     void check_more(u32 bytes);
 
     /// Checks that the addresses of the lanes of each quarter increase by `step` bytes (at most
@@ -46,14 +46,15 @@ public:
     /// Checks that all lanes of each quarter, or of the whole wave, have one address; if not, jumps
     /// to `other`.
     void expect_one(Xbyak::Label& other);
-    /// After expect_run() or expect_one(): `offset` bytes after the address of a quarter's first
-    /// lane.
+    /// The host address `offset` bytes after the address of a quarter's first lane. Requires
+    /// expect_run() or expect_one().
     [[nodiscard]] Xbyak::RegExp first_of(unsigned quarter, u32 offset) const;
-    /// `offset` bytes after the address of each lane of a quarter.
+    /// The host addresses `offset` bytes after the address of each lane of a quarter.
     [[nodiscard]] Xbyak::RegExp each_of(unsigned quarter, u32 offset) const {
         return base(quarter) + index(quarter) + offset;
     }
     [[nodiscard]] Reg64 base(unsigned quarter) const;
+    /// The distances of a quarter's lanes from base().
     [[nodiscard]] static Zmm index(unsigned quarter) {
         return Zmm(kFirstIndex + static_cast<int>(quarter));
     }
@@ -66,11 +67,11 @@ private:
     void in_one_page(const Instruction& i, u32 bytes, mem::Access access);
     void in_pages(const Instruction& i, u32 bytes, mem::Access access);
     void load_address(const Instruction& i);
-    void outside_windows();
+    void check_outside_windows();
     void copy_quarter(const Zmm& to, u32 row, unsigned quarter);
     void share_base();
     void check_indices(bool has_high, u32 high_row);
-    void difference(unsigned quarter, const Zmm& from);
+    void collect_differences(unsigned quarter, const Zmm& from);
     void jump_if_different(Xbyak::Label& other);
     void load_firsts();
 
@@ -78,7 +79,7 @@ private:
     Xbyak::CodeGenerator& c;
     Emitter::Paths& paths_;
     Xbyak::Label* other_;  ///< where code continues if a check fails
-    u32 step_ = 0;         ///< bytes between lanes; 0: all at one address
+    u32 step_ = 0;         ///< bytes from lane to lane; 0: all lanes are at one address
 };
 
 /// Writes the routine that finds a page for each quarter (Routines::find_pages).

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // CodeMemory: memory for translated code. The pages of one memfd are mapped twice: once writable,
-// once executable. No mapping is ever both, so a stray store of softgpu cannot turn into code, and
-// the program works under MemoryDenyWriteExecute. The seccomp filter that softgpu installs before
-// it serves refuses executable mappings, so softgpu maps all of CodeMemory at its start; the host
-// provides a page when it is first written.
+// once executable. No mapping is ever both, so code cannot be changed at the address at which it
+// runs, and softgpu works under MemoryDenyWriteExecute. The seccomp filter that softgpu installs
+// before it serves clients refuses executable mappings. So softgpu maps all of CodeMemory when it
+// starts; the host provides a page when the page is first written.
 //
 // A CodeShare is one VF's part of CodeMemory. The decode caches of that VF allocate whole chunks
 // from the CodeShare up to a limit, so a guest with many kernels cannot use up the code memory of
@@ -30,21 +30,21 @@ struct CodeChunk {
     const std::byte* run = nullptr;
 };
 
-/// Any thread may use it. Must outlive its shares.
+/// All chunks. Any thread may use a CodeMemory, which must outlive its shares.
 class CodeMemory {
 public:
     /// A chunk has room for 20 long blocks of arithmetic, or fewer blocks of loads. Most caches
     /// need one chunk.
     static constexpr Bytes kChunk = 256_KiB;
 
-    /// Room for `chunks` chunks. ENOSYS if this processor lacks an extension that translated code
-    /// uses; else the errno of memfd_create, ftruncate or mmap.
+    /// Maps room for `chunks` chunks. Fails with ENOSYS if this processor lacks an extension that
+    /// translated code uses, or with the errno of memfd_create, ftruncate or mmap.
     [[nodiscard]] static Result<std::unique_ptr<CodeMemory>> create(std::size_t chunks);
     ~CodeMemory();
     CodeMemory(const CodeMemory&) = delete;
     CodeMemory& operator=(const CodeMemory&) = delete;
 
-    /// Allocates a chunk. Its `write` is nullptr if no chunk is free.
+    /// Allocates a chunk. If no chunk is free, returns one whose `write` is nullptr.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
 
@@ -58,7 +58,7 @@ private:
     std::vector<std::size_t> free_;  ///< indices of free chunks
 };
 
-/// Any thread may use it. Must outlive the caches that allocate chunks.
+/// Any thread may use a CodeShare, which must outlive the caches that allocate chunks from it.
 class CodeShare {
 public:
     /// A translation costs as much as 100 to 180 runs of the block by the interpreter (isa_bench,
@@ -73,10 +73,11 @@ public:
     CodeShare(const CodeShare&) = delete;
     CodeShare& operator=(const CodeShare&) = delete;
 
-    /// Allocates a chunk. Its `write` is nullptr if the limit is reached or code memory is full.
+    /// Allocates a chunk. If the limit is reached or code memory is full, returns one whose `write`
+    /// is nullptr.
     [[nodiscard]] CodeChunk take();
     void release(const CodeChunk& chunk);
-    /// Number of times that the interpreter runs a block before it is translated.
+    /// Number of times that the interpreter runs a block before the block is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return hot_runs_; }
     /// Chunks that are allocated at present.
     [[nodiscard]] std::size_t allocated() const { return allocated_.load(); }

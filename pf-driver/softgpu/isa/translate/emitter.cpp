@@ -47,7 +47,8 @@ std::size_t Emitter::next_use(std::uint32_t row, std::size_t from) const {
     return from;
 }
 
-/// Frees and returns the group that is not pinned and whose register is needed again last.
+/// Frees and returns a group that is not pinned: an empty group if there is one, else the group
+/// whose register has the latest next use.
 int Emitter::take_group() {
     int best = -1;
     std::size_t latest = 0;
@@ -82,7 +83,7 @@ void Emitter::flush() {
     for (int g = 0; g < kGroups; ++g) write_back(groups_[static_cast<std::size_t>(g)], g);
 }
 
-/// After code that may have changed any register of the guest: nothing is cached.
+/// Empties the register cache, after code that may have changed any register of the guest.
 void Emitter::forget() {
     groups_.fill({});
     has_masks_ = false;
@@ -109,7 +110,7 @@ void Emitter::call_handler(const Instruction& i) {
     if (may_change_exec(i)) exec_changed();
 }
 
-/// Afterwards no vector or mask register holds a value of the guest.
+/// Writes the call of a handler, after which no vector or mask register holds a value of the guest.
 void Emitter::call(const Instruction& i, Exit& exit) {
     exit.is_used = true;
     c.vzeroupper();
@@ -133,9 +134,9 @@ void Emitter::write_slow_path(SlowPath& path) {
     c.jmp(path.paths.done, Xbyak::CodeGenerator::T_NEAR);
 }
 
-bool Emitter::write_slow_paths(const std::function<bool()>& ends_early) {
+bool Emitter::write_slow_paths(const std::function<bool()>& must_stop) {
     for (SlowPath& path : slow_paths_) {
-        if (ends_early()) return false;
+        if (must_stop()) return false;
         write_slow_path(path);
     }
     write_constants();
@@ -147,7 +148,7 @@ void Emitter::exec_changed() {
     has_masks_ = false;
 }
 
-void Emitter::need_masks() {
+void Emitter::ensure_masks() {
     if (!is_masked_ || has_masks_) return;
     load_masks();
     has_masks_ = true;
@@ -208,7 +209,7 @@ bool Emitter::start_compare(const Instruction& i) {
         source.from = From::Cache;
         source.group = group;
     }
-    need_masks();
+    ensure_masks();
     return true;
 }
 
@@ -230,11 +231,12 @@ bool Emitter::start_wide(const Instruction& i) {
         if (!prepare_source(i, k) || sources_[k].absolute) return false;
     result_row_ = i.dst;
     is_wide_result_ = is_wide(info(i.op).dst);
-    need_masks();
+    ensure_masks();
     return true;
 }
 
-/// ABS comes before NEG. `to` and `from` may be one register.
+/// Applies ABS, then NEG; writes nothing if the source has neither. `to` and `from` may be one
+/// register.
 void Emitter::modify(const Zmm& to, const Zmm& from, const Source& source) {
     if (source.absolute) c.vpandd(to, from, constant(kMagnitude));
     if (source.negate) c.vpxord(to, source.absolute ? to : from, constant(kSign));
@@ -258,7 +260,7 @@ Zmm Emitter::result(unsigned quarter) {
 
 // ---- 64-bit operands
 
-void Emitter::quarter_of(const Zmm& to, std::uint32_t row, unsigned quarter) {
+void Emitter::load_quarter(const Zmm& to, std::uint32_t row, unsigned quarter) {
     const int group = find_group(row);
     if (group >= 0)
         c.vmovdqa32(to, zmm_of(group, quarter));
@@ -291,9 +293,9 @@ void Emitter::wide_source(unsigned k, unsigned quarter, const Zmm& first, const 
         c.vpbroadcastq(first, c.rax);
         c.vmovdqa32(second, first);
     } else {
-        quarter_of(temporary, source.row, quarter);
+        load_quarter(temporary, source.row, quarter);
         if (source.is_wide)
-            quarter_of(second, source.row + 1, quarter);
+            load_quarter(second, source.row + 1, quarter);
         else
             c.vpxord(second, second, second);
         c.vpunpckldq(first, temporary, second);
@@ -332,7 +334,7 @@ void Emitter::pin_row(std::uint32_t row, bool is_loaded) {
 
 void Emitter::prepare_registers(const Instruction& i, unsigned results) {
     for (Group& group : groups_) group.is_pinned = false;
-    need_masks();
+    ensure_masks();
     for (const Operand& source : i.src)
         for (u32 k = 0; source.kind == OperandKind::Vgpr && k < source.regs; ++k)
             pin_row(source.value + k, true);
@@ -387,7 +389,7 @@ void Emitter::load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter) {
 }
 
 /// k0 collects quarters 0 and 1, k7 quarters 2 and 3.
-void Emitter::keep_mask(const Opmask& k, unsigned quarter) {
+void Emitter::collect_mask(const Opmask& k, unsigned quarter) {
     const Opmask half(quarter < 2 ? 0 : 7);
     if (quarter % 2 == 0)
         c.kmovw(half, k);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Emitter: writes the host code of one block, instruction by instruction. Emitter keeps vector
-// registers of the guest in host registers across instructions, writes results only to the lanes
-// that EXEC enables, and reloads everything that a handler may have changed. The rows (rows_*.cpp)
-// choose the host instructions of each operation; their operands are host registers.
+// Emitter: writes the host code of one block's instructions, one after the other. The code keeps
+// vector registers of the guest in host registers across instructions, writes results only to the
+// lanes that EXEC enables, and reloads everything that a handler may have changed. The rows
+// (rows_*.cpp) choose the host instructions of each operation, whose operands are host registers.
 //
-// A vector register of the guest occupies four zmm ("quarters" of 16 lanes). zmm0 to zmm23 are six
-// groups of four, which cache six registers; the other eight hold sources and temporaries of rows.
-// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, the general registers that a call may
-// change (rax, rcx, rdx, rsi, rdi, r8 to r11), and rbp. k0 and k7 collect a mask (keep_mask()).
+// A parameter `row` is the number of a vector register of the guest. Such a register occupies four
+// zmm ("quarters" of 16 lanes). zmm0 to zmm23 are six groups of four, which cache six registers;
+// the other eight hold sources and temporaries of rows. Quarter q of EXEC is in k(q+1). Rows may
+// use k5 and k6, the general registers that a call may change (rax, rcx, rdx, rsi, rdi, r8 to r11),
+// and rbp. k0 and k7 collect a mask (collect_mask()).
 //
 // Internal to isa/translate.
 #pragma once
@@ -55,9 +56,9 @@ public:
     Emitter(const Emitter&) = delete;
     Emitter& operator=(const Emitter&) = delete;
 
-    Xbyak::CodeGenerator& c;
+    Xbyak::CodeGenerator& c;  ///< receives the host code
 
-    /// The next instruction to be written is block.code[index].
+    /// Begins the instruction block.code[index], whose exit is `exit`.
     void begin(std::size_t index, Exit& exit) {
         at_ = index;
         exit_ = &exit;
@@ -65,11 +66,11 @@ public:
     /// Writes a call of the instruction's handler. If the outcome is not Next, the code jumps to
     /// the instruction's exit.
     void call_handler(const Instruction& i);
-    /// Writes changed vector registers back to memory; they stay cached.
+    /// Writes changed vector registers back to memory; all registers stay cached.
     void flush();
     /// Writes the slow paths, which call handlers, and the constants. Call this after the last
-    /// instruction. Calls `ends_early` before each slow path; false if `ends_early` returned true.
-    [[nodiscard]] bool write_slow_paths(const std::function<bool()>& ends_early);
+    /// instruction. Calls `must_stop` before each slow path; false if `must_stop` returned true.
+    [[nodiscard]] bool write_slow_paths(const std::function<bool()>& must_stop);
 
     [[nodiscard]] bool is_ieee() const { return (mode_ & mode::kIeee) != 0; }
 
@@ -99,15 +100,15 @@ public:
     /// Loads one quarter of the mask in the guest's scalar registers `reg` and `reg` + 1.
     void load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter);
     /// Collects a mask, quarter by quarter in ascending order, in k0 and k7.
-    void keep_mask(const Opmask& k, unsigned quarter);
+    void collect_mask(const Opmask& k, unsigned quarter);
     /// Writes the collected mask to scalar registers `reg` and `reg` + 1.
     void write_mask(std::uint32_t reg);
     /// Writes the mask of write_mask() to another pair, too. Call this directly after write_mask().
     void write_mask_again(std::uint32_t reg);
     /// k5 |= k6 & EXEC.
     void or_masks(unsigned quarter);
-    /// Joins the masks of the two halves of a quarter (k5 and k6, for eight 64-bit values each)
-    /// into the mask of its 16 lanes, & EXEC, in k5. Changes `first` and `second`.
+    /// k5 and k6 are the masks of the two halves of a quarter, for eight 64-bit values each. Sets
+    /// k5 to the mask of the quarter's 16 lanes & EXEC. Changes `first` and `second`.
     void join_masks(unsigned quarter, const Zmm& first, const Zmm& second);
 
     /// Sets all lanes of `to` to the value.
@@ -144,12 +145,12 @@ public:
         c.mov(c.dl, scc());
         c.add(c.dl, 0xff);
     }
-    /// Loads the operand's first lane that is on into `to`; lane 0 if none is on.
+    /// Loads the operand's value in the first lane that is on, or in lane 0 if none is on.
     void load_first_lane(const Reg32& to, const Operand& operand);
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
-    /// To be called after code that may have changed EXEC.
+    /// Call this after code that may have changed EXEC.
     void exec_changed();
-    /// To be called after code that has changed `count` scalar registers from `reg` on.
+    /// Call this after code that has changed `count` scalar registers from `reg` on.
     void scalars_changed(std::uint32_t reg, std::uint32_t count);
 
     // ---- memory operations
@@ -159,21 +160,24 @@ public:
     struct Paths {
         Xbyak::Label slow, done;
     };
-    /// Prepares the vector registers that the instruction names, at most six: caches those that a
-    /// later instruction names as well. `results` is the number of result registers.
+    /// Caches each vector register that the instruction names (at most six) and that a later
+    /// instruction names as well. `results` is the number of result registers.
     void prepare_registers(const Instruction& i, unsigned results);
-    /// Begins the fast path: code that may jump to the slow path until it changes a register.
+    /// Begins the fast path. The code of the fast path may jump to the slow path until that code
+    /// changes a register.
     [[nodiscard]] Paths& begin_fast(const Instruction& i);
     /// Ends the fast path. The slow path is written after the block's code.
     void end_fast(Paths& paths) { c.L(paths.done); }
-    /// Loads the number of the first lane that is on into rcx; jumps to `none` if all lanes are
-    /// off.
+    /// If is_masked(), loads the number of the first lane that is on into rcx, and jumps to `none`
+    /// if all lanes are off. Otherwise writes no code, because lane 0 is the first.
     void find_first_lane(Xbyak::Label& none);
-    /// Loads the value of lane rcx; prepare_registers() has prepared the register `row`.
+    /// Loads the value of register `row` in the lane that find_first_lane() found. Requires
+    /// prepare_registers().
     void load_found_lane(const Reg32& to, std::uint32_t row);
     /// A quarter of a register for reading. If the register is not cached, loads it into
     /// `otherwise`.
     Zmm quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise);
+    /// Writes a quarter of a register, in the lanes that are on.
     void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
     [[nodiscard]] const std::byte* find_pages() const { return find_pages_; }
     [[nodiscard]] bool is_masked() const { return is_masked_; }
@@ -182,22 +186,24 @@ public:
         return Opmask(static_cast<int>(quarter) + 1);
     }
     /// `to` with a mask that zeroes the lanes that are off.
-    [[nodiscard]] Zmm or_zero(const Zmm& to, unsigned quarter) const {
+    [[nodiscard]] Zmm zero_masked(const Zmm& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) | c.T_z : to;
     }
     /// `to` with a mask under which lanes that are off keep their contents.
-    template <class To> [[nodiscard]] To or_same(const To& to, unsigned quarter) const {
+    template <class To> [[nodiscard]] To merge_masked(const To& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) : to;
     }
 
 private:
     static constexpr int kGroups = 6, kFirstSource = 24, kFirstScratch = 27;
 
+    /// Four host registers that cache the guest's register `row`; -1: nothing.
     struct Group {
         int row = -1;
         bool is_dirty = false;
         bool is_pinned = false;
     };
+    /// Where source() finds a source. Uniform: all lanes have the same value.
     enum class From : std::uint8_t { Nothing, Cache, Memory, Uniform };
     struct Source {
         From from = From::Nothing;
@@ -224,17 +230,17 @@ private:
     [[nodiscard]] bool prepare_source(const Instruction& i, unsigned k);
     void prepare_result(std::uint32_t row, bool is_read);
     [[nodiscard]] bool may_change_exec(const Instruction& i) const;
-    void need_masks();
+    void ensure_masks();
     void modify(const Zmm& to, const Zmm& from, const Source& source);
-    void quarter_of(const Zmm& to, std::uint32_t row, unsigned quarter);
+    void load_quarter(const Zmm& to, std::uint32_t row, unsigned quarter);
     void load_masks();
     void call(const Instruction& i, Exit& exit);
     void write_constants();
     void pin_row(std::uint32_t row, bool is_loaded);
     Xbyak::Label& label_of(std::uint32_t value);
 
-    /// A slow path, and the register cache at its beginning: that of the beginning of the fast
-    /// path.
+    /// A slow path, and the register cache at the beginning of the fast path. The slow path begins
+    /// and ends with the same cache.
     struct SlowPath {
         Paths paths;
         const Instruction* instruction = nullptr;
@@ -249,7 +255,7 @@ private:
     bool is_masked_;
     bool has_masks_ = false;  ///< true if k1 to k4 hold EXEC
     const std::byte* const find_pages_;
-    std::size_t at_ = 0;
+    std::size_t at_ = 0;               ///< index of the present instruction in the block
     Exit* exit_ = nullptr;             ///< exit of the present instruction
     std::deque<SlowPath> slow_paths_;  ///< a deque, because labels must not move
     std::array<Group, kGroups> groups_{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Frame: the variables that the run loop and translated code share. Translated code addresses the
-// members by offset, so Frame has standard layout. The run loop makes one each time it enters
+// members by offset, so Frame has standard layout. The run loop makes a Frame each time it enters
 // translated code.
 //
 // Internal to isa/.
@@ -24,27 +24,30 @@ struct Frame {
     VgprRow* vgprs = nullptr;
     /// Instructions until the slice ends. A block starts only if this is positive. A block that
     /// runs to its end subtracts its length; if a handler ends the block early, `first` and `last`
-    /// show how far it came.
-    std::int64_t left = 0;
+    /// show how many instructions have run.
+    std::int64_t instructions_left = 0;
     const std::atomic<bool>* stop = nullptr;
     const std::atomic<std::uint64_t>* epoch = nullptr;
-    /// Value of `epoch` for which translated code is valid.
+    /// The value that `epoch` must have. If `epoch` has another, the code leaves before a block.
     const std::uint64_t* valid_epoch = nullptr;
     std::uint64_t vgpr_count = 0;
-    // memory: the translations that the port keeps, and the epoch that ends them
-    const mem::Port::Entry* pages = nullptr;
+    const mem::Port::Entry* pages = nullptr;  ///< the address translations that the port keeps
+    /// The port's epoch; an entry of `pages` with another epoch is invalid.
     const std::atomic<std::uint64_t>* page_epoch = nullptr;
-    /// Upper 32 bits of the windows of flat addresses.
+    /// Upper 32 bits of the flat addresses of LDS.
     std::uint64_t shared_window = 0;
+    /// Upper 32 bits of the flat addresses of scratch.
     std::uint64_t private_window = 0;
     std::byte* lds = nullptr;
     std::uint64_t lds_bytes = 0;
-    // set when translated code leaves
+    // Translated code sets the members below when it leaves.
     /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;
-    const Instruction* first = nullptr;  ///< first instruction of the block of `last`
-    /// The link through which the code left; the run loop makes it point to the next block's head
-    /// (DecodeCache::link_to()). nullptr: the code left at a head or at `last`.
+    /// The first instruction of the block that holds `last`.
+    const Instruction* first = nullptr;
+    /// The entry of Block::links through which the code left. DecodeCache::link_to() may point the
+    /// entry to the next block's head. nullptr: the code left in a block's head, or a handler ended
+    /// the block.
     const void** link = nullptr;
 };
 static_assert(std::is_standard_layout_v<Frame>);

@@ -76,7 +76,7 @@ template <std::uint8_t Predicate> bool compare(Emitter& e, const Instruction& i)
         else
             compare_words(e, type, e.under_exec(e.c.k5, q), e.source(0, q), e.source(1, q),
                           Predicate);
-        e.keep_mask(e.c.k5, q);
+        e.collect_mask(e.c.k5, q);
     }
     e.write_mask(i.sdst);
     if (row.trait == Trait::WritesExec) e.write_mask_again(static_cast<u32>(ScalarReg::Exec));

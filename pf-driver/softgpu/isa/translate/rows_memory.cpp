@@ -2,8 +2,8 @@
 //
 // Host code of loads and stores: global and flat memory, LDS, scalar memory. The rows of
 // memory.def, ds.def and smem.def define what an operation moves. AddressChecks writes the checks
-// of the addresses; if a check fails, the slow path calls the handler. Operations without a row
-// here (scratch, buffers, atomics, scalar stores, stores of more than two words or to two
+// of the addresses; if a check fails, the slow path calls the handler. Operations without a row in
+// this file (scratch, buffers, atomics, scalar stores, stores of more than two words or to two
 // addresses, loads into halves of registers) always call their handlers.
 #include <algorithm>
 #include <array>
@@ -23,7 +23,7 @@ using Xbyak::Ymm;
 
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
-/// The names that the rows of *.def use.
+/// A part of a register, by the names that the rows of *.def use.
 enum class Part : std::uint8_t { Whole, Low, High };
 
 /// The words that a lane moves between consecutive memory and consecutive registers.
@@ -32,7 +32,8 @@ struct Piece {
     u32 row;     ///< the first register
 };
 
-/// Indices of words for VPERMI2D: two registers of 16 words from, or to, 16 pairs of words.
+/// Indices of words for VPERMI2D, to turn 16 pairs of words into two registers of 16 words, or the
+/// reverse.
 struct alignas(64) PairTables {
     std::array<u32, 16> low_words, high_words, first_pairs, last_pairs;
 };
@@ -56,8 +57,8 @@ void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const 
     e.c.vpermi2d(to, first, second);
 }
 
-/// k5: the lanes of a quarter that are on, for instructions that clear their mask.
-const Opmask& lanes_to_clear(Emitter& e, unsigned quarter) {
+/// Sets k5 to the lanes of a quarter that are on, for instructions that clear their mask.
+const Opmask& copy_lanes_to_k5(Emitter& e, unsigned quarter) {
     if (e.is_masked())
         e.c.kmovw(e.c.k5, Emitter::lanes_on(quarter));
     else
@@ -83,7 +84,7 @@ void load_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words
     const Zmm first(28), second(29), out(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
-            e.c.vmovdqu32(e.or_zero(first, q), e.c.zword[at.first_of(q, piece.offset)]);
+            e.c.vmovdqu32(e.zero_masked(first, q), e.c.zword[at.first_of(q, piece.offset)]);
             e.put_quarter(piece.row, q, first);
             continue;
         }
@@ -111,7 +112,7 @@ void load_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
     const Zmm value(29);
     for (u32 k = 0; k < words; ++k)
         for (unsigned q = 0; q < kQuarters; ++q) {
-            const Opmask& lanes = lanes_to_clear(e, q);
+            const Opmask& lanes = copy_lanes_to_k5(e, q);
             e.c.vpxord(value, value, value);
             e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset + k * 4)]);
             e.put_quarter(piece.row + k, q, value);
@@ -147,29 +148,29 @@ template <class T> void load_extended(Emitter& e, const Zmm& to, const Xbyak::Re
 
 /// Extends the low byte or half of each word, which is a T, to the whole word.
 template <class T> void extend(Emitter& e, const Zmm& value) {
-    constexpr std::uint8_t others = 32 - 8 * sizeof(T);
-    e.c.vpslld(value, value, others);
+    constexpr std::uint8_t other_bits = 32 - 8 * sizeof(T);
+    e.c.vpslld(value, value, other_bits);
     if constexpr (std::is_signed_v<T>)
-        e.c.vpsrad(value, value, others);
+        e.c.vpsrad(value, value, other_bits);
     else
-        e.c.vpsrld(value, value, others);
+        e.c.vpsrld(value, value, other_bits);
 }
 
-/// Lanes that are not at consecutive addresses are gathered as whole words, if the whole words are
-/// in the page or in LDS.
+/// Lanes that are not at consecutive addresses are gathered as whole words. If the whole word of a
+/// lane is not in the page or in LDS, the slow path loads all lanes.
 template <class T> void load_parts(Emitter& e, AddressChecks& at, const Piece& piece) {
     Label no_run, done;
     const Zmm value(29);
     at.expect_run(sizeof(T), no_run);
     for (unsigned q = 0; q < kQuarters; ++q) {
-        load_extended<T>(e, e.or_zero(value, q), at.first_of(q, piece.offset));
+        load_extended<T>(e, e.zero_masked(value, q), at.first_of(q, piece.offset));
         e.put_quarter(piece.row, q, value);
     }
     e.c.jmp(done, kNear);
     e.c.L(no_run);
     at.check_more(sizeof(u32) - sizeof(T));
     for (unsigned q = 0; q < kQuarters; ++q) {
-        const Opmask& lanes = lanes_to_clear(e, q);
+        const Opmask& lanes = copy_lanes_to_k5(e, q);
         e.c.vpxord(value, value, value);
         e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset)]);
         extend<T>(e, value);
@@ -180,8 +181,9 @@ template <class T> void load_parts(Emitter& e, AddressChecks& at, const Piece& p
 
 // ---- stores
 
-/// Pairs of words of the first, or the last, eight lanes of a quarter, in the order of lanes.
-void pairs_of(Emitter& e, const Zmm& to, const Piece& piece, unsigned quarter, unsigned half) {
+/// Loads `to` with the pairs of words of the first, or the last, eight lanes of a quarter, in the
+/// order of lanes.
+void load_pairs(Emitter& e, const Zmm& to, const Piece& piece, unsigned quarter, unsigned half) {
     permute(e, to, half == 0 ? kPairs.first_pairs : kPairs.last_pairs,
             e.quarter(piece.row, quarter, Zmm(28)), e.quarter(piece.row + 1, quarter, Zmm(29)));
 }
@@ -191,11 +193,11 @@ void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
     for (unsigned q = 0; q < kQuarters; ++q) {
         const Xbyak::Address to = e.c.zword[at.first_of(q, piece.offset)];
         if (words == 1) {
-            e.c.vmovdqu32(e.or_same(to, q), e.quarter(piece.row, q, value));
+            e.c.vmovdqu32(e.merge_masked(to, q), e.quarter(piece.row, q, value));
             continue;
         }
         for (unsigned half = 0; half < 2; ++half) {
-            pairs_of(e, value, piece, q, half);
+            load_pairs(e, value, piece, q, half);
             const u32 offset = piece.offset + half * kHalfBytes;
             const Xbyak::Address half_to = e.c.zword[at.first_of(q, offset)];
             e.c.vmovdqu64(under_half(e, half_to, q, half), value);
@@ -203,7 +205,7 @@ void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
     }
 }
 
-/// The host scatters in the order of lanes, so that of several lanes at one address the last one's
+/// The host scatters in the order of lanes, so that of several lanes at one address the last lane's
 /// value stays (Intel SDM, VPSCATTERDD). Scatters pairs of words as a whole, because lanes may
 /// overlap by one word.
 void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
@@ -211,15 +213,15 @@ void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 wor
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
             const Zmm from = e.quarter(piece.row, q, value);
-            e.c.vpscatterdd(e.c.ptr[at.each_of(q, piece.offset)] | lanes_to_clear(e, q), from);
+            e.c.vpscatterdd(e.c.ptr[at.each_of(q, piece.offset)] | copy_lanes_to_k5(e, q), from);
             continue;
         }
         for (unsigned half = 0; half < 2; ++half) {
             constexpr std::uint8_t half_lanes = 8;
             const Ymm index(half == 0 ? AddressChecks::index(q).getIdx() : 31);
             if (half == 1) e.c.vextracti64x4(index, AddressChecks::index(q), 1);
-            pairs_of(e, value, piece, q, half);
-            const Opmask& lanes = lanes_to_clear(e, q);
+            load_pairs(e, value, piece, q, half);
+            const Opmask& lanes = copy_lanes_to_k5(e, q);
             if (half == 1) e.c.kshiftrw(lanes, lanes, half_lanes);
             e.c.vpscatterdq(e.c.ptr[at.base(q) + index + piece.offset] | lanes, value);
         }
@@ -250,9 +252,9 @@ void store_parts(Emitter& e, AddressChecks& at, const Piece& piece, u32 shift, L
         }
         const auto to = at.first_of(q, piece.offset);
         if constexpr (sizeof(T) == 1)
-            e.c.vpmovdb(e.or_same(e.c.xword[to], q), from);
+            e.c.vpmovdb(e.merge_masked(e.c.xword[to], q), from);
         else
-            e.c.vpmovdw(e.or_same(e.c.yword[to], q), from);
+            e.c.vpmovdw(e.merge_masked(e.c.yword[to], q), from);
     }
 }
 

@@ -22,7 +22,7 @@ template <> struct Registers<Reg64> {
 
 /// Loads both sources, lets `write` compute in the first register, and stores that register.
 /// `write` also sets SCC, if the operation does.
-template <class Reg, class Write> bool two(Emitter& e, const Instruction& i, Write write) {
+template <class Reg, class Write> bool emit_binary(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
     const Reg& a = Registers<Reg>::first(e.c);
@@ -34,8 +34,9 @@ template <class Reg, class Write> bool two(Emitter& e, const Instruction& i, Wri
     return true;
 }
 
-/// Like two(), but loads only 32 bits of the shift count: the host uses its low five or six bits.
-template <class Reg, class Write> bool shift(Emitter& e, const Instruction& i, Write write) {
+/// Like emit_binary(), but loads only 32 bits of the shift count, of which the host uses the low
+/// five or six bits. SCC becomes 1 if the result is not 0, else 0.
+template <class Reg, class Write> bool emit_shift(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
     const Reg& a = Registers<Reg>::first(e.c);
@@ -48,7 +49,8 @@ template <class Reg, class Write> bool shift(Emitter& e, const Instruction& i, W
     return true;
 }
 
-template <class Reg, class Write> bool one(Emitter& e, const Instruction& i, Write write) {
+/// Like emit_binary(), for operations with one source.
+template <class Reg, class Write> bool emit_unary(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0])) return false;
     const Reg& a = Registers<Reg>::first(e.c);
     e.load(a, i.src[0]);
@@ -57,8 +59,8 @@ template <class Reg, class Write> bool one(Emitter& e, const Instruction& i, Wri
     return true;
 }
 
-/// Comparison of two scalars.
-template <class Reg, class Write> bool test(Emitter& e, const Instruction& i, Write write) {
+/// Compares two scalars; `write` then sets SCC from the host's flags.
+template <class Reg, class Write> bool emit_compare(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
     const Reg& a = Registers<Reg>::first(e.c);
@@ -70,9 +72,10 @@ template <class Reg, class Write> bool test(Emitter& e, const Instruction& i, Wr
     return true;
 }
 
-/// Compares the destination with the 16-bit constant, sign-extended or zero-extended.
+/// Compares the destination with the 16-bit constant, sign-extended or zero-extended; `write` then
+/// sets SCC from the host's flags.
 template <class Write>
-bool test_constant(Emitter& e, const Instruction& i, bool is_signed, Write write) {
+bool emit_compare_constant(Emitter& e, const Instruction& i, bool is_signed, Write write) {
     e.c.mov(e.c.eax, e.scalar32(i.dst));
     e.c.cmp(e.c.eax, is_signed ? static_cast<u32>(i.imm) : u32{static_cast<u16>(i.imm)});
     write(e.c);
@@ -80,7 +83,7 @@ bool test_constant(Emitter& e, const Instruction& i, bool is_signed, Write write
 }
 
 /// S_*_SAVEEXEC: stores the old EXEC to the destination, then the new EXEC.
-template <class Write> bool save_exec(Emitter& e, const Instruction& i, Write write) {
+template <class Write> bool emit_save_exec(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0])) return false;
     constexpr u32 exec = static_cast<u32>(ScalarReg::Exec);
     e.load(e.c.rax, i.src[0]);
@@ -94,39 +97,40 @@ template <class Write> bool save_exec(Emitter& e, const Instruction& i, Write wr
     return true;
 }
 
-bool nothing(Emitter&, const Instruction&) {
+bool emit_nothing(Emitter&, const Instruction&) {
     return true;
 }
 
 #define SET(name) table[static_cast<std::size_t>(Op::name)]
 #define TWO(name, reg, ...)                                                                    \
     SET(name) = [](Emitter& e, const Instruction& i) {                                         \
-        return two<reg>(                                                                       \
+        return emit_binary<reg>(                                                               \
             e, i, [&](Code& h, const reg& a, [[maybe_unused]] const reg& b) { __VA_ARGS__; }); \
     }
 #define LOGIC(name, ...)                                                 \
     TWO(name##_b32, Reg32, __VA_ARGS__; h.test(a, a); h.setnz(e.scc())); \
     TWO(name##_b64, Reg64, __VA_ARGS__; h.test(a, a); h.setnz(e.scc()))
-#define SHIFT(name, reg, ...)                                                               \
-    SET(name) = [](Emitter& e, const Instruction& i) {                                      \
-        return shift<reg>(e, i, [&](Code& h, const reg& a, const reg& b) { __VA_ARGS__; }); \
+#define SHIFT(name, reg, ...)                                                                    \
+    SET(name) = [](Emitter& e, const Instruction& i) {                                           \
+        return emit_shift<reg>(e, i, [&](Code& h, const reg& a, const reg& b) { __VA_ARGS__; }); \
     }
 #define ONE(name, reg, ...)                                                                       \
     SET(name) = [](Emitter& e, const Instruction& i) {                                            \
-        return one<reg>(                                                                          \
+        return emit_unary<reg>(                                                                   \
             e, i, [&]([[maybe_unused]] Code& h, [[maybe_unused]] const reg& a) { __VA_ARGS__; }); \
     }
-#define TEST(name, reg, set)                                      \
-    SET(name) = [](Emitter& e, const Instruction& i) {            \
-        return test<reg>(e, i, [&](Code& h) { h.set(e.scc()); }); \
+#define TEST(name, reg, set)                                              \
+    SET(name) = [](Emitter& e, const Instruction& i) {                    \
+        return emit_compare<reg>(e, i, [&](Code& h) { h.set(e.scc()); }); \
     }
-#define TEST_CONSTANT(name, is_signed, set)                                      \
-    SET(name) = [](Emitter& e, const Instruction& i) {                           \
-        return test_constant(e, i, is_signed, [&](Code& h) { h.set(e.scc()); }); \
+#define TEST_CONSTANT(name, is_signed, set)                                              \
+    SET(name) = [](Emitter& e, const Instruction& i) {                                   \
+        return emit_compare_constant(e, i, is_signed, [&](Code& h) { h.set(e.scc()); }); \
     }
-#define SAVE_EXEC(name, ...)                                                                      \
-    SET(name) = [](Emitter& e, const Instruction& i) {                                            \
-        return save_exec(e, i, [&](Code& h, const Reg64& a, const Reg64& exec) { __VA_ARGS__; }); \
+#define SAVE_EXEC(name, ...)                                                                     \
+    SET(name) = [](Emitter& e, const Instruction& i) {                                           \
+        return emit_save_exec(e, i,                                                              \
+                              [&](Code& h, const Reg64& a, const Reg64& exec) { __VA_ARGS__; }); \
     }
 
 void fill_arithmetic(EmitTable& table) {
@@ -187,8 +191,8 @@ void fill_single(EmitTable& table) {
         e.store(i.dst, e.c.eax);
         return true;
     };
-    SET(s_nop) = nothing;
-    SET(s_waitcnt) = nothing;
+    SET(s_nop) = emit_nothing;
+    SET(s_waitcnt) = emit_nothing;
 }
 
 void fill_tests(EmitTable& table) {

@@ -36,7 +36,7 @@ void shift_by(Emitter& e, const Zmm& to, const Zmm& value, const Zmm& by, Shift 
     shift(to, value, Emitter::s(0));
 }
 
-/// Upper halves of 64-bit products of all lanes; `multiply` emits a product of the even lanes.
+/// Upper halves of the 64-bit products of all lanes; `multiply` emits the products of even lanes.
 template <class Multiply>
 void high_product(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, Multiply multiply) {
     constexpr std::uint8_t word = 32;
@@ -69,7 +69,8 @@ void multiply_24(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, bool is_
     e.c.vpmulld(to, Emitter::s(0), Emitter::s(1));
 }
 
-/// Applies a truth table to three sources; its index has x in bit 2, y in bit 1, z in bit 0.
+/// Applies a truth table to three sources. The table's index has x in bit 2, y in bit 1, z in bit
+/// 0.
 template <std::uint8_t Truth>
 void ternary(Code& c, const Zmm& to, const Zmm& x, const Zmm& y, const Zmm& z) {
     c.vmovdqa32(Emitter::s(0), x);
@@ -250,7 +251,7 @@ template <Carry How, bool HasCarryIn> bool with_carry(Emitter& e, const Instruct
             if (HasCarryIn) h.vpcmpud(h.k6 | h.k6, a, b, kEqual);
         }
         if (HasCarryIn) e.or_masks(q);
-        e.keep_mask(h.k5, q);
+        e.collect_mask(h.k5, q);
         h.vmovdqa32(e.result(q), t);
     }
     e.write_mask(i.sdst);

@@ -16,6 +16,8 @@ Zmm part(unsigned source, unsigned half) {
     return Zmm(first + static_cast<int>(source * 2 + half));
 }
 
+/// Calls `write` for each half of every quarter, with the code generator, the result and the
+/// sources. The result is the register of source 0.
 template <class Write> bool each_half(Emitter& e, const Instruction& i, Write write) {
     if (!e.start_wide(i)) return false;
     const OpInfo& row = info(i.op);
@@ -58,7 +60,7 @@ bool multiply_add(Emitter& e, const Instruction& i) {
             e.c.vpcmpuq(half == 0 ? e.c.k5 : e.c.k6, r, c, below);
         }
         e.join_masks(q, part(1, 0), part(1, 1));
-        e.keep_mask(e.c.k5, q);
+        e.collect_mask(e.c.k5, q);
         e.wide_result(q, part(0, 0), part(0, 1));
     }
     e.write_mask(i.sdst);

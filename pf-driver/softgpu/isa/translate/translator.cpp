@@ -26,7 +26,7 @@ std::uint64_t address(const void* of) {
 }
 
 /// Writes the code of one block: the head, which checks whether the block may run; the instructions
-/// twice, for a full EXEC and for any other; and the exits.
+/// twice, for a full EXEC and for any other EXEC; and the exits.
 class BlockWriter {
 public:
     BlockWriter(Xbyak::CodeGenerator& code, Block& block, std::uint32_t mode,
@@ -40,14 +40,14 @@ public:
     [[nodiscard]] bool is_stopped() const { return is_stopped_; }
 
 private:
-    void head();
-    [[nodiscard]] bool body(bool is_masked);
-    [[nodiscard]] bool ends_early();
-    bool branch(Emitter& emitter, const Instruction& i);
-    void link(std::size_t which);
-    void exits();
-    void link_exit(std::size_t which, std::uint64_t pc);
-    void jump_to_leave();
+    void write_head();
+    [[nodiscard]] bool write_body(bool is_masked);
+    [[nodiscard]] bool is_over();
+    bool write_branch(Emitter& emitter, const Instruction& i);
+    void write_link(std::size_t which);
+    void write_exits();
+    void write_link_exit(std::size_t which, std::uint64_t pc);
+    void write_jump_to_leave();
 
     Xbyak::CodeGenerator& c;
     Block& block_;
@@ -61,25 +61,26 @@ private:
 };
 
 bool BlockWriter::write() {
-    head();
-    if (!body(false)) return false;
+    write_head();
+    if (!write_body(false)) return false;
     c.L(masked_);
-    if (!body(true)) return false;
-    exits();
+    if (!write_body(true)) return false;
+    write_exits();
     return true;
 }
 
-/// A translation of a block takes longer than a stop may take, so the stop flag is read between
-/// instructions. Also true if the code does not fit, because the rest would be useless.
-bool BlockWriter::ends_early() {
+/// True if the translation must stop or the code does not fit; the rest of the code would be
+/// useless. A translation takes longer than a stop may take, so write_body() calls is_over() before
+/// each instruction, and write_slow_paths() calls it before each slow path.
+bool BlockWriter::is_over() {
     is_stopped_ = must_stop_();
     return is_stopped_ || Xbyak::GetError() != Xbyak::ERR_NONE;
 }
 
-/// The checks that the run loop makes before a block, except for address watches: the run loop
-/// reads the watches when it enters translated code.
-void BlockWriter::head() {
-    c.cmp(VGPU_FRAME(c, left), 0);
+/// Writes the checks that the run loop makes before a block, except for address watches, which the
+/// run loop reads when it enters translated code.
+void BlockWriter::write_head() {
+    c.cmp(VGPU_FRAME(c, instructions_left), 0);
     c.jle(leave_at_head_, kNear);
     c.mov(c.rax, VGPU_FRAME(c, stop));
     c.cmp(c.byte[c.rax], 0);
@@ -100,15 +101,15 @@ void BlockWriter::head() {
     c.jne(masked_, kNear);
 }
 
-bool BlockWriter::body(bool is_masked) {
+bool BlockWriter::write_body(bool is_masked) {
     Emitter emitter(c, block_, mode_, is_masked, routines_.find_pages);
     const EmitTable& rows = emit_rows();
     bool has_branched = false;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
-        if (ends_early()) return false;
+        if (is_over()) return false;
         const Instruction& i = block_.code[at];
         emitter.begin(at, handler_exits_[at]);
-        has_branched = i.ends_block && branch(emitter, i);
+        has_branched = i.ends_block && write_branch(emitter, i);
         if (has_branched) break;
         const EmitRow row = rows[static_cast<std::size_t>(i.op)];
         if (row != nullptr && row(emitter, i)) continue;
@@ -116,14 +117,14 @@ bool BlockWriter::body(bool is_masked) {
     }
     if (!has_branched) {
         emitter.flush();
-        link(0);
+        write_link(0);
     }
-    return emitter.write_slow_paths([this] { return ends_early(); });
+    return emitter.write_slow_paths([this] { return is_over(); });
 }
 
 /// Writes a branch of SOPP: link 0 leads to the instruction after the branch, link 1 to the target.
 /// False if the instruction is not such a branch.
-bool BlockWriter::branch(Emitter& emitter, const Instruction& i) {
+bool BlockWriter::write_branch(Emitter& emitter, const Instruction& i) {
     constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
     constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
     constexpr std::size_t exec = static_cast<std::size_t>(ScalarReg::Exec) * 4;
@@ -144,47 +145,47 @@ bool BlockWriter::branch(Emitter& emitter, const Instruction& i) {
             c.jz(taken, kNear);
         else
             c.jnz(taken, kNear);
-        link(0);
+        write_link(0);
     }
     c.L(taken);
-    link(1);
+    write_link(1);
     return true;
 }
 
-/// Ends the block: jumps to where link `which` points.
-void BlockWriter::link(std::size_t which) {
-    c.sub(VGPU_FRAME(c, left), static_cast<std::uint32_t>(block_.code.size()));
+/// Ends the block: counts its instructions and jumps to where link `which` points.
+void BlockWriter::write_link(std::size_t which) {
+    c.sub(VGPU_FRAME(c, instructions_left), static_cast<std::uint32_t>(block_.code.size()));
     c.mov(c.rax, address(&block_.links[which]));
     c.jmp(c.qword[c.rax]);
 }
 
-void BlockWriter::jump_to_leave() {
+void BlockWriter::write_jump_to_leave() {
     c.mov(c.rcx, address(routines_.leave));
     c.jmp(c.rcx);
 }
 
-void BlockWriter::link_exit(std::size_t which, std::uint64_t pc) {
+void BlockWriter::write_link_exit(std::size_t which, std::uint64_t pc) {
     link_at_[which] = c.getSize();
     c.mov(c.rax, pc);
     c.mov(c.qword[c.r12 + static_cast<std::size_t>(offsetof(WaveState, pc))], c.rax);
     c.mov(c.rax, address(&block_.links[which]));
     c.mov(VGPU_FRAME(c, link), c.rax);
     c.xor_(c.eax, c.eax);
-    jump_to_leave();
+    write_jump_to_leave();
 }
 
-void BlockWriter::exits() {
+void BlockWriter::write_exits() {
     const Instruction& last = block_.code.back();
     constexpr std::uint64_t address_bits = 0xfffffffffffc;
     const std::uint64_t next_pc = last.pc + last.size;
     const std::uint64_t target = next_pc + static_cast<std::uint64_t>(std::int64_t{last.imm} * 4);
-    link_exit(0, last.ends_block ? next_pc & address_bits : next_pc);
-    link_exit(1, target & address_bits);
+    write_link_exit(0, last.ends_block ? next_pc & address_bits : next_pc);
+    write_link_exit(1, target & address_bits);
     c.L(leave_at_head_);
     c.mov(c.rax, block_.pc);
     c.mov(c.qword[c.r12 + static_cast<std::size_t>(offsetof(WaveState, pc))], c.rax);
     c.xor_(c.eax, c.eax);
-    jump_to_leave();
+    write_jump_to_leave();
     Label common;
     for (std::size_t at = 0; at < block_.code.size(); ++at) {
         if (!handler_exits_[at].is_used) continue;
@@ -197,7 +198,7 @@ void BlockWriter::exits() {
     c.mov(c.rcx, address(block_.code.data()));
     c.mov(VGPU_FRAME(c, first), c.rcx);
     c.movzx(c.eax, c.al);
-    jump_to_leave();
+    write_jump_to_leave();
 }
 
 /// Executes a serializing instruction. Without one, a processor may execute old code after code was
@@ -242,8 +243,8 @@ template <class Write> const std::byte* Translator::append_code(Write write) {
     return run;
 }
 
-/// The first chunk also receives the code that enters and leaves translated code. False if the VF's
-/// share has no chunk left.
+/// Allocates a chunk. The first chunk also receives the code that enters translated code, and the
+/// Routines. False if the VF's share has no chunk left.
 bool Translator::add_chunk() {
     const CodeChunk chunk = share_.take();
     if (chunk.write == nullptr) return false;

@@ -2,11 +2,11 @@
 //
 // Translator: compiles decoded blocks to host code. The interpreter remains the reference:
 // translated code calls the interpreter's handler for an instruction that has no host code or an
-// unusual form. The run loop leaves waves with an unusual MODE to the interpreter (is_usual() in
-// execute.cpp). README.md describes how translated code works.
+// unusual form. The run loop leaves waves with an unusual MODE to the interpreter
+// (needs_no_checks() in execute.cpp). README.md describes how translated code works.
 //
-// A Translator belongs to one DecodeCache and its thread. Its code lives as long as the blocks of
-// the cache: both are forgotten together.
+// A Translator belongs to one DecodeCache and its thread. The cache forgets its blocks and the
+// Translator's code together.
 #pragma once
 
 #include <cassert>
@@ -26,7 +26,7 @@ struct Block;
 /// Zen 4, and BMI2.
 [[nodiscard]] bool can_translate();
 
-/// True if the operation has host code. If not, translated code calls its handler.
+/// True if the operation has host code. If not, translated code calls the operation's handler.
 [[nodiscard]] bool has_host_code(Op op);
 
 /// Code that all blocks of a Translator use.
@@ -52,8 +52,8 @@ public:
     Translator(const Translator&) = delete;
     Translator& operator=(const Translator&) = delete;
 
-    /// If Done, block.head and block.links are set. The code runs only for waves whose MODE equals
-    /// `mode` in the bits of mode::kTranslated.
+    /// Translates the block; if Done, block.head and block.links are set. The code runs only for
+    /// waves whose MODE equals `mode` in the bits of mode::kTranslated.
     [[nodiscard]] Translation translate(Block& block, std::uint32_t mode,
                                         const StopCheck& must_stop);
     /// Runs translated code, beginning with the block at `head`. Returns the outcome of the handler
@@ -62,16 +62,16 @@ public:
         assert(is_own(head) && "this code belongs to another cache");
         return static_cast<Outcome>(enter_(&frame, head));
     }
-    /// Forgets all code and returns its memory. No code may be running, and no Block::head may be
-    /// used afterwards.
+    /// Forgets all code and returns its memory to the share. No code may be running, and no
+    /// Block::head may be used afterwards.
     void reset();
     [[nodiscard]] bool has_code() const { return !chunks_.empty(); }
 
-    /// Number of times that the interpreter runs a block before it is translated.
+    /// Number of times that the interpreter runs a block before the block is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return share_.hot_runs(); }
 
 private:
-    /// True if code lies in a chunk of this translator; for assertions.
+    /// True if `head` lies in a chunk of this translator; for assertions.
     [[nodiscard]] bool is_own(const void* head) const;
     [[nodiscard]] bool add_chunk();
     [[nodiscard]] Translation write_block(Block& block, std::uint32_t mode,
@@ -81,7 +81,7 @@ private:
 
     CodeShare& share_;
     std::vector<CodeChunk> chunks_;  ///< the last one is being filled
-    std::size_t used_ = 0;           ///< bytes of the last chunk
+    std::size_t used_ = 0;           ///< bytes of the last chunk that are in use
     Enter enter_ = nullptr;
     Routines routines_;
 };
