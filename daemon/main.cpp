@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpud: options, wiring, and the main loop, which serves the bus. Each GPU has a thread
-// (service/gpu/host.h). service/ decides, adapters/ and dbus/ do the I/O.
+// (service/gpu/host.h). service/ decides; adapters/, backend/ and dbus/ do the I/O.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/domain_event_source.h"
@@ -120,8 +120,8 @@ spdlog::level::level_enum level_of(EventKind kind) {
     return spdlog::level::err;
 }
 
-/// vgpud's log. Guests, VMMs and callers cannot flood it (pf-driver/process/log_limit.h). Used in
-/// the main loop only.
+/// vgpud's log. Guests, VMMs and callers cannot flood the log (pf-driver/process/log_limit.h). Used
+/// in the main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -155,7 +155,7 @@ std::vector<std::string> libvirt_command(const Config& config) {
     return {config.libvirt_program, "--connect", config.libvirt_uri};
 }
 
-/// Time for D-Bus signals and the event log.
+/// The current time for the event log, in us since 1970.
 std::uint64_t time_us() {
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(
@@ -241,8 +241,8 @@ public:
     }
 
     /// Serves until SIGTERM or SIGINT. With an unreadable state directory vgpud shows everything
-    /// and changes nothing. GPUs are started before the bus name is requested, and objects are made
-    /// before requests are accepted, so that clients find everything.
+    /// and changes nothing. run() starts the GPUs before it requests the bus name, and makes the
+    /// objects before it handles a request, so that clients find everything.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
@@ -267,8 +267,8 @@ public:
     }
 
 private:
-    /// Ends the services that hold D-Bus messages. Runs after the D-Bus objects are destroyed and
-    /// before the bus connection is, also after an exception.
+    /// Ends the services that hold D-Bus messages. The destructor runs after those of the D-Bus
+    /// objects and before that of the bus connection, also after an exception.
     struct EndServices {
         Manager& manager;
         Agents& agents;
@@ -291,8 +291,8 @@ private:
                     paths.uapi_socket, paths.vf_socket_dir)};
     }
 
-    /// XeBackend offers what the PF driver offers; with a driver other than xe, only what the
-    /// kernel's PCI core offers.
+    /// Uses XeBackend for all PF drivers. With a driver other than xe, XeBackend offers only what
+    /// the kernel's PCI core offers.
     [[nodiscard]] Driver driver_of(const PciConfig& config) const {
         const auto link = std::make_shared<sriov::SriovLink>(
             std::make_shared<sriov::BoundedSysfs>(std::make_shared<sriov::HostSysfs>()),
@@ -317,8 +317,8 @@ private:
         });
     }
 
-    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `rest`: the
-    /// time that the last iteration took without its requests. The time limit is `rest`, but at
+    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `rest` is
+    /// the time that the last iteration took without its requests. The time limit is `rest`, but at
     /// least kCallTime, so that requests get half of the time even while step() reads large
     /// documents (dbus::DeferredWork). A large message fills a socket, and the next message arrives
     /// only while the bus is processed. So while documents wait, this function waits up to
@@ -358,7 +358,7 @@ private:
         if (poll_set.is_ready(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
-    /// Without vgpu-libvirt, the states of domains are unknown, but their names stay.
+    /// If vgpu-libvirt has ended, the states of domains are unknown, but vgpud keeps their names.
     void read_domain_events(const adapters::PollSet& poll_set, dbus::Objects& objects) {
         domain_event_source_.dispatch(poll_set);
         if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())
@@ -378,9 +378,9 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// The main loop: handles requests, answers of GPU threads, services that are due and signals,
-    /// then waits for the next of these. It waits for a caller only in handle_requests(), and for
-    /// PF cores only in ListGpus, ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). Most
+    /// The main loop handles requests, answers of GPU threads, services that are due and signals.
+    /// Then it waits for the next of these. It waits for a caller only in handle_requests(), and
+    /// for PF cores only in ListGpus, ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). Most
     /// iterations only read a property, and GpuHost::is_newer() then skips the GPUs.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds rest = Nanoseconds::zero();
@@ -409,8 +409,8 @@ private:
         }
     }
 
-    /// All reasons to wake up, except signals. Built again each time, so that no closed descriptor
-    /// is watched.
+    /// All reasons to wake up, except signals. The set is built again before each wait, so that no
+    /// closed descriptor is watched.
     adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
@@ -487,7 +487,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     }
 }
 
-/// Limits the number of heaps: a heap per GPU thread would keep megabytes of freed memory.
+/// Limits the number of heaps, because a heap per GPU thread would keep megabytes of freed memory.
 void limit_heaps() {
     constexpr int kHeaps = 2;
     static_cast<void>(::mallopt(M_ARENA_MAX, kHeaps));

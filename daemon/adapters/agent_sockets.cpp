@@ -18,16 +18,16 @@ namespace {
 
 /// Lets the group open the socket, because QEMU may run as another user of vgpud's group.
 constexpr mode_t kSocketMode = 0660;
-/// Room for the client, and for a second one that connects too early.
+/// How many clients may wait in the kernel until accept(): QEMU, and one more.
 constexpr int kBacklog = 2;
-constexpr std::string_view kAgentEnd = ".agent.sock", kVfEnd = ".sock";
+constexpr std::string_view kAgentSuffix = ".agent.sock", kVfSuffix = ".sock";
 
-/// Gives the agent's socket to the owner of the VF's socket, so that a VM with this VF can also
-/// open the socket that a restarted vgpud creates.
-void follow_owner_of_vf(const std::string& path) {
-    if (!path.ends_with(kAgentEnd)) return;
-    const std::string vf =
-        path.substr(0, path.size() - kAgentEnd.size()).append(kVfEnd.begin(), kVfEnd.end());
+/// Gives the agent's socket at `path` the user and group of the VF's socket. Otherwise a VM that
+/// has the VF could not open the new socket after a restart of vgpud.
+void copy_user_of_vf_socket(const std::string& path) {
+    if (!path.ends_with(kAgentSuffix)) return;
+    const std::string vf = path.substr(0, path.size() - kAgentSuffix.size())
+                               .append(kVfSuffix.begin(), kVfSuffix.end());
     struct stat facts {};
     if (::lstat(vf.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
     if (facts.st_uid == ::geteuid()) return;
@@ -37,16 +37,17 @@ void follow_owner_of_vf(const std::string& path) {
 }  // namespace
 
 AgentSockets::AgentSockets()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), names_(vgpu_socket_watch_open()) {
-    if (names_.is_open()) static_cast<void>(register_fd(names_.get(), tag_of(0, End::Names)));
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), removal_watch_(vgpu_socket_watch_open()) {
+    if (removal_watch_.is_open())
+        static_cast<void>(register_fd(removal_watch_.get(), tag_of(0, Source::RemovalWatch)));
 }
 
 AgentSockets::~AgentSockets() {
     while (!endpoints_.empty()) close(std::string(endpoints_.begin()->first));
 }
 
-std::uint64_t AgentSockets::tag_of(std::uint32_t id, End end) {
-    return (std::uint64_t{id} << 32) | static_cast<std::uint32_t>(end);
+std::uint64_t AgentSockets::tag_of(std::uint32_t id, Source source) {
+    return (std::uint64_t{id} << 32) | static_cast<std::uint32_t>(source);
 }
 
 Result<> AgentSockets::register_fd(int fd, std::uint64_t tag) {
@@ -69,21 +70,22 @@ Result<> AgentSockets::listen(const std::string& path) {
 /// Opens the socket at `path`. `endpoint.id` must be set.
 Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
     TRY(UniqueFd listener, listen_at(path, kSocketMode, kBacklog));
-    if (auto watched = register_fd(listener.get(), tag_of(endpoint.id, End::Listener)); !watched) {
+    if (auto watched = register_fd(listener.get(), tag_of(endpoint.id, Source::Listener));
+        !watched) {
         remove_socket(path);
         return watched;
     }
     endpoint.listener = std::move(listener);
     endpoint.number = vgpu_socket_number(path.c_str());
-    static_cast<void>(vgpu_socket_watch_add(names_.get(), path.c_str()));
-    follow_owner_of_vf(path);
+    static_cast<void>(vgpu_socket_watch_add(removal_watch_.get(), path.c_str()));
+    copy_user_of_vf_socket(path);
     return {};
 }
 
-/// If the file of a socket was removed, opens the socket again, because new clients cannot find it.
-/// Connected clients stay.
+/// Opens each socket again whose file was removed or replaced, because new clients cannot reach
+/// that socket. Connected clients stay.
 void AgentSockets::open_removed() {
-    vgpu_socket_watch_clear(names_.get());
+    vgpu_socket_watch_clear(removal_watch_.get());
     for (auto& [path, endpoint] : endpoints_) {
         if (vgpu_socket_number(path.c_str()) == endpoint.number) continue;
         if (open(path, endpoint)) accept_clients(path, endpoint.is_accepting);
@@ -104,7 +106,7 @@ void AgentSockets::accept_clients(const std::string& path, bool is_accepting) {
     if (at == endpoints_.end()) return;
     at->second.is_accepting = is_accepting;
     epoll_event event{.events = is_accepting ? std::uint32_t{EPOLLIN} : 0u,
-                      .data = {.u64 = tag_of(at->second.id, End::Listener)}};
+                      .data = {.u64 = tag_of(at->second.id, Source::Listener)}};
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, at->second.listener.get(), &event);
 }
 
@@ -132,15 +134,15 @@ void AgentSockets::dispatch(const PollSet& poll_set) {
     const int count = ::epoll_wait(epoll_.get(), ready.data(), kMaxReady, 0);
     for (int i = 0; i < count; ++i) {
         const std::uint64_t tag = ready.at(static_cast<std::size_t>(i)).data.u64;
-        if (tag == tag_of(0, End::Names)) {
+        if (tag == tag_of(0, Source::RemovalWatch)) {
             open_removed();
             continue;
         }
-        // the socket may have been closed since the event
+        // close() may have closed the socket after epoll reported it
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;
         const auto at = endpoints_.find(path->second);
-        if (static_cast<End>(tag & UINT32_MAX) == End::Listener)
+        if (static_cast<Source>(tag & UINT32_MAX) == Source::Listener)
             accept(at->first, at->second);
         else
             read(at->first, at->second);
@@ -150,9 +152,9 @@ void AgentSockets::dispatch(const PollSet& poll_set) {
 void AgentSockets::accept(const std::string& path, Endpoint& endpoint) {
     UniqueFd client(
         ::accept4(endpoint.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // A second client is closed here by the destructor of UniqueFd.
+    // If the endpoint has a client, the destructor of `client` closes the second client.
     if (!client.is_open() || endpoint.client.is_open()) return;
-    if (!register_fd(client.get(), tag_of(endpoint.id, End::Client))) return;
+    if (!register_fd(client.get(), tag_of(endpoint.id, Source::Client))) return;
     endpoint.client = std::move(client);
     input_.push_back({.path = path, .kind = AgentInput::Kind::Connected});
 }

@@ -2,7 +2,7 @@
 //
 // AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
 // blocks. Reads at most kMaxPerIteration bytes of each client in an iteration of the main loop, so
-// that a client that sends without end delays the others little. Hundreds of mostly idle sockets
+// that a client that sends without end delays other clients little. Hundreds of mostly idle sockets
 // share one epoll instance, which main.cpp watches. Replaces socket files that were removed. Runs
 // in one thread.
 #pragma once
@@ -15,19 +15,22 @@
 
 namespace vgpu::daemon::adapters {
 
-/// A second client of a socket is accepted and closed, so that it sees the refusal at once.
+/// While a socket has a client, AgentSockets accepts each further client and closes its connection
+/// at once, so that the further client sees the refusal.
 class AgentSockets final : public AgentPort {
 public:
-    /// Bytes read per client and iteration of the main loop.
+    /// Limit of the bytes that are read from a client in an iteration of the main loop.
     static constexpr std::size_t kMaxPerIteration = 16 * 1024;
 
-    /// Events handled per iteration; epoll rotates among ready sockets.
+    /// Limit of the sockets that an iteration serves. epoll rotates among ready sockets, so the
+    /// next iteration serves the rest.
     static constexpr int kMaxReady = 64;
 
     AgentSockets();
     ~AgentSockets() override;
 
-    /// Adds the descriptor of the epoll. After the wait, call dispatch() with the same `poll_set`.
+    /// Adds the descriptor of the epoll instance. After the wait, call dispatch() with the same
+    /// `poll_set`.
     void watch(PollSet& poll_set);
     /// Accepts and reads without waiting.
     void dispatch(const PollSet& poll_set);
@@ -47,9 +50,10 @@ private:
         std::uint64_t number = 0;  ///< inode of the listener's file
         bool is_accepting = true;
     };
-    enum class End : std::uint32_t { Listener, Client, Names };
-    /// The value that epoll stores with a descriptor.
-    static std::uint64_t tag_of(std::uint32_t id, End end);
+    /// The kind of descriptor that became readable.
+    enum class Source : std::uint32_t { Listener, Client, RemovalWatch };
+    /// The value that epoll stores with a descriptor. `id`: Endpoint::id; 0 for RemovalWatch.
+    static std::uint64_t tag_of(std::uint32_t id, Source source);
 
     Result<> register_fd(int fd, std::uint64_t tag);
     Result<> open(const std::string& path, Endpoint& endpoint);
@@ -58,8 +62,8 @@ private:
     void read(const std::string& path, Endpoint& endpoint);
 
     UniqueFd epoll_;
-    UniqueFd names_;              ///< readable when a socket's file may be gone
-    std::size_t watched_at_ = 0;  ///< in PollSet::fds
+    UniqueFd removal_watch_;      ///< readable when a socket's file may be gone
+    std::size_t watched_at_ = 0;  ///< index of epoll_ in PollSet::fds
     std::uint32_t last_id_ = 0;
     std::map<std::string, Endpoint> endpoints_;
     std::map<std::uint32_t, std::string> paths_;  ///< by Endpoint::id

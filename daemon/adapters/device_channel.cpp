@@ -23,9 +23,9 @@ unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }
 
-/// Interrupts a system call of this thread after `limit`, then repeatedly, because a signal before
-/// the call has no effect. poll() cannot bound an ioctl, and a helper thread could stay blocked in
-/// the ioctl.
+/// Interrupts a system call of this thread by a signal after `limit`. Repeats the signal, because
+/// a signal before the call has no effect. poll() cannot bound an ioctl, and a helper thread
+/// could stay blocked in the ioctl.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {
@@ -61,8 +61,9 @@ private:
     bool is_armed_ = false;
 };
 
-/// True if the device or driver is gone or does not answer, so that this file must be closed.
-bool is_end(int error) {
+/// True if the channel is of no further use: the device is gone, interrupt() has cancelled the
+/// file, the PF core does not answer in time, or the driver does not know the ioctl.
+bool is_channel_lost(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }
 
@@ -78,7 +79,7 @@ Result<std::unique_ptr<UapiChannel>> DeviceChannel::open(const std::string& path
     if (!fd.is_open())
         return fail_errno(ErrorId::PfLost, errno, fmt::format("{}: cannot open", path));
     std::unique_ptr<DeviceChannel> channel(new DeviceChannel(path, std::move(fd)));
-    // interrupt() may have been called before the channel existed
+    // UapiClient::interrupt() may have been called before the channel existed
     pollfd raised{.fd = interrupted.fd(), .events = POLLIN, .revents = 0};
     if (::poll(&raised, 1, 0) == 1) channel->interrupt();
     return std::unique_ptr<UapiChannel>(std::move(channel));
@@ -102,7 +103,7 @@ Result<UapiReply> DeviceChannel::exchange(const UapiRequest& request) {
     if (result == 0) return reply;
     const std::string words = error_text();
     if (error == EINTR) return lost("no answer from vgpu_pf", ETIMEDOUT);
-    if (is_end(error)) return lost(words.empty() ? "vgpu_pf" : words, error);
+    if (is_channel_lost(error)) return lost(words.empty() ? "vgpu_pf" : words, error);
     return refused(-error, words);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // DeviceChannel: implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl per
-// operation. An ioctl waits until the core answers, its time limit ends (a timer sends this thread
-// a signal), or interrupt() is called (CANCEL on the same file).
+// operation. An ioctl waits until the PF core answers. At the time limit, a timer ends the ioctl by
+// a signal to the calling thread. interrupt() ends the ioctl by CANCEL on the same file.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -11,13 +11,14 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
-    /// PfLost if the device cannot be opened. O_NONBLOCK affects only events; an ioctl waits.
+    /// PfLost if the device cannot be opened. Uses O_NONBLOCK, which affects only reads of events,
+    /// not ioctls.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    /// -1: the events' descriptor, which is the same file, reports the end of the core.
+    /// -1, because EventPort::wait_fd(), a duplicate of this file, reports the end of the PF core.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 
@@ -26,7 +27,8 @@ private:
         : path_(std::move(path)), device_(std::move(device)) {}
 
     [[nodiscard]] tl::unexpected<Error> lost(std::string_view what, int code) const;
-    /// The core's text for the last failed request, because an ioctl returns only an errno.
+    /// The PF core's text for the last failed request, because an ioctl returns only an errno.
+    /// Empty if there is none.
     [[nodiscard]] std::string error_text() const;
 
     const std::string path_;

@@ -49,20 +49,21 @@ void DomainEventSource::start() {
                                          .input = input.reader(),
                                          .output = output.writer(),
                                          .errors = STDERR_FILENO});
-    if (pid < 0) return complain(-pid);
+    if (pid < 0) return record_failed_start(-pid);
     pid_ = pid;
-    reported_ = 0;
+    reported_errno_ = 0;
     input_ = UniqueFd(input.take_writer());
     output_ = UniqueFd(output.take_reader());
     ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// Reports a reason unless it is the same as the last one.
-void DomainEventSource::complain(int code) {
-    if (std::exchange(reported_, code) == code) return;
+/// Sets the answer of take_problem(). Does nothing if the last start failed with the same errno
+/// `code`.
+void DomainEventSource::record_failed_start(int code) {
+    if (std::exchange(reported_errno_, code) == code) return;
     problem_ = fmt::format(
-        "cannot run '{}': {}; vgpud tries again. Install it, or name it in 'programs' of vgpud's "
-        "configuration",
+        "cannot run '{}': {}; vgpud tries again. Install this program, or name it in 'programs' "
+        "of vgpud's configuration",
         command_.front(), std::strerror(code));
 }
 
@@ -79,13 +80,13 @@ void DomainEventSource::read() {
         text_.erase(0, end_of_line + 1);
         delay_ = kFirstDelay;
     }
-    // bounds memory for an endless line
+    // End the child, because a line without end would use up the memory.
     if (text_.size() > kMaxLine) end();
 }
 
 void DomainEventSource::end() {
     if (pid_ > 0) {
-        // Kill first, because the main loop must not wait for the child.
+        // Without the kill, waitpid() would block the main loop until the child ends by itself.
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
         is_lost_ = true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainEventSource: runs vgpu-libvirt and reads its lines. Restarts it with a growing delay. The
-// child ends when vgpud ends, because its standard input then ends. Reading never blocks. A line
-// longer than kMaxLine ends the child. main.cpp calls watch() before each wait and dispatch() after
-// it, in one thread.
+// DomainEventSource: runs vgpu-libvirt as a child and reads its lines. Restarts the child with a
+// growing delay. The child ends when vgpud ends, because the child's standard input then ends.
+// Reading never blocks. A line longer than kMaxLine ends the child. main.cpp calls watch() before
+// each wait and dispatch() after it, in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -16,14 +16,15 @@
 
 namespace vgpu::daemon::adapters {
 
-/// The lines are parsed by service/owners/domains.h.
+/// service/owners/domains.h parses the lines.
 class DomainEventSource {
 public:
-    /// Delay from the end of the child, or from a start that failed, to the next start. Doubles
-    /// with each start; a received line resets it.
+    /// First delay from the end of the child, or from a start that failed, to the next start. The
+    /// delay doubles with each start; a received line resets it.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
+    /// The delay does not grow beyond this limit.
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
-    static constexpr std::size_t kMaxLine = 1u << 20;
+    static constexpr std::size_t kMaxLine = 1u << 20;  ///< in bytes
 
     /// `command`: program (searched in PATH) and arguments; if empty, nothing is run.
     DomainEventSource(std::vector<std::string> command, const Clock& clock);
@@ -35,9 +36,10 @@ public:
     /// Reads available output; starts the child if due.
     void dispatch(const PollSet& poll_set);
 
-    /// Whole lines since the last call.
+    /// The whole lines that have arrived since the last call.
     std::vector<std::string> take_lines();
-    /// Why the child cannot be started, returned once; else empty.
+    /// Why the last start of the child failed; empty if the start succeeded, or if an earlier call
+    /// has returned the reason.
     std::string take_problem();
     /// True once after the child has ended; its earlier lines may then be outdated.
     bool take_loss();
@@ -45,7 +47,7 @@ public:
 
 private:
     void start();
-    void complain(int code);
+    void record_failed_start(int code);
     void read();
     void end();
 
@@ -54,11 +56,11 @@ private:
     pid_t pid_ = -1;
     UniqueFd input_;   ///< the child's standard input; closing it ends the child
     UniqueFd output_;  ///< the child's standard output
-    std::optional<std::size_t> watched_at_;  ///< in PollSet::fds
-    std::string text_;                       ///< incomplete line
+    std::optional<std::size_t> watched_at_;  ///< index of output_ in PollSet::fds
+    std::string text_;                       ///< the last line, if it is incomplete
     std::vector<std::string> lines_;
     std::string problem_;
-    int reported_ = 0;  ///< errno of the last complaint
+    int reported_errno_ = 0;  ///< errno of the last failed start; 0 after a success
     bool is_lost_ = false;
     Nanoseconds next_start_{0};
     Nanoseconds delay_ = kFirstDelay;

@@ -25,10 +25,10 @@ Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
                           info.bytes <= (1u << 30) && expected_bytes <= info.bytes;
     // a device has no size; its mmap() checks the range
-    const bool is_there =
+    const bool is_within_file =
         S_ISCHR(file.st_mode) ||
         (file.st_size >= 0 && info.bytes <= static_cast<std::uint64_t>(file.st_size));
-    if (!is_sound || !is_there)
+    if (!is_sound || !is_within_file)
         return fail(ErrorId::PfLost, "the event ring's sizes contradict each other");
     return {};
 }
@@ -73,7 +73,8 @@ bool EventRing::copy(std::uint64_t seq, vgpu_pf_event& to) const {
     return load_acquire(event->seq) == seq;
 }
 
-/// The eventfd may be blocking, so it is read only if it is readable.
+/// Resets wakeup_, so that only a later event makes wakeup_ readable. Polls before the read,
+/// because a read of a blocking descriptor without data would wait.
 void EventRing::drain_wakeup() const {
     pollfd waited{.fd = wakeup_.get(), .events = POLLIN, .revents = 0};
     std::uint64_t count = 0;
@@ -86,7 +87,7 @@ EventBatch EventRing::read() {
     drain_wakeup();
     EventBatch batch;
     const std::uint64_t end = next_seq();
-    // A lower number: the writer has restarted.
+    // An end below next_ means that the PF core has restarted.
     if (end < next_) next_ = end;
     if (end - next_ > info_.entries) {
         batch.lost = end - next_ - info_.entries;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // EventRing: implements EventPort over the uapi's ring in shared memory. The PF core may write
-// during a read, so the sequence number is checked again after the copy; torn and overwritten
-// events count as lost. The mapping is read-only, and sizes are checked once. Only one thread
-// reads.
+// during a read, so read() checks the sequence number of an event again after the copy. Torn and
+// overwritten events count as lost. The mapping is read-only, and map() checks the sizes once. Only
+// one thread reads.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -16,8 +16,8 @@ namespace vgpu::daemon::adapters {
 
 class EventRing final : public EventPort {
 public:
-    /// Maps the ring and skips to its end. PfLost for sizes that contradict each other. Closes
-    /// `memory`.
+    /// Maps the ring and skips to its end. PfLost if the sizes contradict each other, or if the
+    /// ring cannot be mapped. Closes `memory`.
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;
@@ -32,7 +32,8 @@ public:
 private:
     EventRing(const void* base, const vgpu_pf_event_ring_info& info, UniqueFd wakeup);
     void drain_wakeup() const;
-    /// False if the slot has another event or is being written.
+    /// Copies the event with the number `seq`. False if its slot has another event, or if the PF
+    /// core is writing the slot.
     [[nodiscard]] bool copy(std::uint64_t seq, vgpu_pf_event& to) const;
 
     const void* base_;

@@ -10,7 +10,7 @@ void GpuThread::start(GpuLoop& loop) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
-    // set first, because the thread must see it when it wakes
+    // set before the thread is woken, because the thread then reads is_stopping_
     is_stopping_ = true;
     loop_->interrupt();
     wakeup_.raise();
@@ -19,7 +19,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
-        // before the iteration, so that a wake() during it causes another one
+        // cleared before iterate(), so that a wake() during iterate() causes another iteration
         wakeup_.clear();
         loop_->iterate();
         PollSet poll_set;

@@ -14,14 +14,15 @@ namespace vgpu::daemon::adapters {
 
 class HeapTrimmer final : public TimedPart {
 public:
+    /// Time without work after which step() checks the heap.
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
-    /// A smaller amount is soon reused, and returning it costs page faults.
+    /// Minimum amount to return. vgpud soon reuses a smaller amount, and would pay page faults.
     static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
 
     explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}
 
     void record_work() { due_ = clock_.now() + kQuiet; }
-    /// None before record_work(), and after the heap was checked.
+    /// None before record_work(), and after step() has checked the heap.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override { return due_; }
     void step() override {
         if (!due_ || clock_.now() < *due_) return;

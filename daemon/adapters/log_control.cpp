@@ -14,7 +14,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-/// Words of syslog(3). Several words may map to one level of spdlog.
+/// A word of syslog(3) and its level of spdlog. Several words may have the same level.
 struct LevelRow {
     std::string_view word;
     spdlog::level::level_enum level;

@@ -2,8 +2,8 @@
 //
 // A disk image that keeps QEMU from saving or migrating a domain with a VF, because the VF's state
 // would be lost. QEMU refuses both while a VDI image is open, and the error names the block node
-// (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds it to QEMU's command
-// line.
+// (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds the disk to QEMU's
+// command line.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -14,7 +14,8 @@ namespace vgpu::daemon::adapters {
 
 /// An empty disk of one block: header and block map, 1 KiB.
 [[nodiscard]] std::string migration_blocker_image();
-/// Writes the image, readable by all users, because QEMU may run as any user.
+/// Writes the image to a new file at `path`, readable by all users, because QEMU may run as any
+/// user. System if the file exists already or cannot be written.
 Result<> write_migration_blocker(const std::string& path);
 
 }  // namespace vgpu::daemon::adapters

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Content of a file. Empty if it cannot be read, for example if the process ends after the file
-/// was opened. Does not throw.
+/// Content of a file. Empty if the file cannot be read, for example if the process ends after the
+/// file was opened. Does not throw.
 std::string text_of(const fs::path& path) {
     return text::whole_file(path).value_or("");
 }

@@ -44,7 +44,7 @@ Result<AssignmentMode> mode_of(const Platform& platform, AssignmentMode requeste
 
 // --- kernel
 
-/// The word in brackets of "[none] vfio-pci host".
+/// The mode in brackets, such as None in "[none] vfio-pci host". System if there is no such mode.
 Result<AssignmentMode> chosen_in(std::string_view text) {
     for (const AssignmentMode mode : kKernelModes)
         if (text.find(fmt::format("[{}]", name_of(mode))) != std::string_view::npos) return mode;
@@ -64,7 +64,8 @@ Result<AssignmentMode> read_attribute(const std::string& path) {
 tl::unexpected<Error> refused(int code, const std::string& path) {
     if (code == EBUSY)
         return fail(ErrorId::WrongState,
-                    "its function is in use; end that VM, or unbind its driver");
+                    "the function of the VF is in use; end the VM that has the function, or unbind "
+                    "the function's driver");
     if (code == EOPNOTSUPP)
         return fail(ErrorId::AssignmentRefused,
                     "there is no IOMMU in front of the GPU, so a guest's DMA would reach all of "
@@ -120,7 +121,8 @@ Result<> PlatformAssignment::set(std::uint32_t vf, AssignmentMode assignment_mod
     const auto attribute = attribute_of(vf);
     TRY(const AssignmentMode mode,
         mode_of(attribute ? kKernelPlatform : kProcessPlatform, assignment_mode));
-    // vgpu_pf.ko refuses every write while the function is in use
+    // Do not write the mode that is in force, because vgpu_pf.ko refuses every write while the
+    // function is in use.
     if (const auto now = get(vf); now && *now == mode) return {};
     if (attribute) return write_attribute(*attribute, mode);
     return mode == AssignmentMode::None ? withhold(vf)

@@ -6,8 +6,9 @@
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
-//   process  path of the VF's vfio-user socket: the public one, or for 'none' one in a directory
-//            that only vgpud's user may enter. A connected client keeps the VF.
+//   process  the place of the VF's vfio-user socket is the mode. In mode 'vfio-user' the socket has
+//            its public path. In mode 'none' it is in a directory that only vgpud's user may enter.
+//            A connected client keeps the VF.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -32,9 +33,12 @@ public:
 private:
     /// The path of the sysfs file; none if the platform is a process.
     [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
+    /// The public path of the VF's socket.
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
     [[nodiscard]] std::string withheld_directory() const { return vf_socket_dir_ + "/withheld"; }
+    /// The path of the VF's socket in mode None.
     [[nodiscard]] std::string withheld_of(std::uint32_t vf) const;
+    /// Moves the VF's socket to withheld_of().
     [[nodiscard]] Result<> withhold(std::uint32_t vf) const;
 
     const std::string uapi_path_;

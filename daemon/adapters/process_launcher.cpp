@@ -27,11 +27,12 @@ namespace {
 
 constexpr int kExecFailed = 127;
 constexpr mode_t kLogMode = 0640;
-/// Variables for vgpud only: a child that has them could report to systemd as if it were vgpud.
+/// Variables for vgpud only. A child with these variables could report to systemd as if the child
+/// were vgpud.
 constexpr std::array<std::string_view, 3> kNotForChildren{
     "NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
 
-std::string record_path(const ProcessSpec& spec) {
+std::string pid_file_of(const ProcessSpec& spec) {
     return fmt::format("{}/{}.pid", spec.directory, spec.label);
 }
 
@@ -49,8 +50,8 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// Resources of the child. A child that cannot change its user or run the program writes the errno
-/// to `failure`; a successful exec closes `failure`.
+/// What the child gets from vgpud. A child that cannot change its user or run the program writes
+/// the errno to `failure`; a successful exec closes `failure`.
 struct Inheritance {
     char* const* command;
     char* const* environment;
@@ -73,10 +74,10 @@ int become_user(const DeviceUser& user) {
     ::_exit(kExecFailed);
 }
 
-/// Runs in the child of a program with threads, so it allocates nothing. `gate`: vgpud writes a
-/// byte once the pid file is written. If vgpud dies before that, the child reads end of file and
-/// exits.
-[[noreturn]] void become(const Inheritance& given, int gate) {
+/// Runs the program in the forked child. Allocates nothing, because vgpud has threads. First waits
+/// until vgpud has written the pid file, and then a byte to `gate`. If vgpud dies before that, the
+/// child reads end of file and exits.
+[[noreturn]] void run_child(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
     ::setsid();
@@ -88,7 +89,7 @@ int become_user(const DeviceUser& user) {
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
     // Close all other fds, even those without O_CLOEXEC. `failure` moves to the lowest number, so
-    // that one range remains.
+    // that the fds to close are one range.
     constexpr int kFailure = STDERR_FILENO + 1;
     if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
     ::close_range(kFailure + 1, ~0u, 0);
@@ -110,7 +111,8 @@ Result<Pipe> make_pipe() {
     return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
 }
 
-/// 0 once the program runs, else the errno that the child wrote.
+/// Waits until the child runs the program or ends. Returns the errno that the child wrote to the
+/// pipe, else 0.
 int exec_error(Pipe& failure) {
     failure.writer.reset();
     int code = 0;
@@ -125,14 +127,14 @@ std::string log_of(const ProcessSpec& spec) {
     return fmt::format("{}/{}.log", spec.directory, spec.label);
 }
 
-std::string describe(int status) {
+std::string describe_end(int status) {
     if (WIFSIGNALED(status))
         return fmt::format("by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
 /// Opens a file of vgpud. Refuses a link or a file of another user, which the device user may have
-/// put in its place.
+/// put in the file's place.
 Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode = 0) {
     UniqueFd file(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
     if (!file.is_open())
@@ -144,10 +146,10 @@ Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode = 0) {
     return file;
 }
 
-Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
-    constexpr mode_t kRecordMode = 0644;
-    const std::string path = record_path(spec);
-    TRY(const UniqueFd file, open_own(path, O_WRONLY | O_CREAT, kRecordMode));
+Result<> write_pid_file(const ProcessSpec& spec, const ProcessId& id) {
+    constexpr mode_t kPidFileMode = 0644;
+    const std::string path = pid_file_of(spec);
+    TRY(const UniqueFd file, open_own(path, O_WRONLY | O_CREAT, kPidFileMode));
     const std::string line = fmt::format("{} {}\n", id.pid, id.start_time);
     if (::ftruncate(file.get(), 0) != 0 ||
         ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
@@ -155,8 +157,8 @@ Result<> write_record(const ProcessSpec& spec, const ProcessId& id) {
     return {};
 }
 
-/// Lets the user make and remove its own sockets in the directory, but not remove vgpud's files.
-Result<> share(const std::string& directory, const DeviceUser& user) {
+/// Lets `user` make sockets in the directory and remove them, but not remove vgpud's files.
+Result<> share_directory(const std::string& directory, const DeviceUser& user) {
     constexpr mode_t kStickyForGroup = 01775;
     const auto own_user = static_cast<uid_t>(-1);
     if (::chown(directory.c_str(), own_user, user.gid) != 0 ||
@@ -178,9 +180,9 @@ Result<DeviceUser> device_user(const std::string& name) {
     return DeviceUser{.uid = user->pw_uid, .gid = user->pw_gid};
 }
 
-/// Ends the last line of the log, which lacks its line feed if the disk was full or an earlier
-/// program was killed.
-void end_last_line(const std::string& log) {
+/// Ends the last line of the log. That line may lack its line feed, because the disk was full or
+/// because an earlier program was killed.
+static void end_last_line(const std::string& log) {
     const auto file = open_own(log, O_RDWR | O_CREAT | O_APPEND, kLogMode);
     if (!file) return;
     char last = '\n';
@@ -189,11 +191,24 @@ void end_last_line(const std::string& log) {
     static_cast<void>(::write(file->get(), "\n", 1) == 1);
 }
 
+/// Writes the pid file of a child, and lets the child execute its program. After an error the child
+/// reads end of file and exits.
+static Result<> record_and_release(const ProcessSpec& spec, const ProcessId& id, Pipe& gate) {
+    Result<> released = write_pid_file(spec, id);
+    const char go = 1;
+    if (released && ::write(gate.writer.get(), &go, 1) != 1)
+        released = fail_errno(ErrorId::System, errno, fmt::format("cannot start {}", spec.label));
+    if (released) return {};
+    gate.writer.reset();
+    ::waitpid(id.pid, nullptr, 0);
+    return released;
+}
+
 Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     trim_log(spec);
     const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!input.is_open()) return fail_errno(ErrorId::System, errno, "cannot open /dev/null");
-    if (user_) TRY_VOID(share(spec.directory, *user_));
+    if (user_) TRY_VOID(share_directory(spec.directory, *user_));
     end_last_line(log_of(spec));
     TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_CREAT | O_APPEND, kLogMode));
     TRY(Pipe gate, make_pipe());
@@ -207,22 +222,19 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     const pid_t pid = ::fork();
     if (pid < 0) return fail_errno(ErrorId::System, errno, "cannot fork");
     if (pid == 0) {
-        // otherwise the child itself would keep the gate open after vgpud dies, and read no end of
-        // file
+        // Close the child's copy of the writer. With this copy, the child would never read end of
+        // file after vgpud dies.
         gate.writer.reset();
-        become({.command = command.data(),
-                .environment = environment.data(),
-                .input = input.get(),
-                .output = output.get(),
-                .failure = failure.writer.get(),
-                .user = user_ ? &*user_ : nullptr},
-               gate.reader.get());
+        run_child({.command = command.data(),
+                   .environment = environment.data(),
+                   .input = input.get(),
+                   .output = output.get(),
+                   .failure = failure.writer.get(),
+                   .user = user_ ? &*user_ : nullptr},
+                  gate.reader.get());
     }
     const ProcessId id{.pid = pid, .start_time = OwnerProbe().start_time_of(pid).value_or(0)};
-    TRY_VOID(write_record(spec, id));
-    const char go = 1;
-    if (::write(gate.writer.get(), &go, 1) != 1)
-        return fail_errno(ErrorId::System, errno, fmt::format("cannot start {}", spec.label));
+    TRY_VOID(record_and_release(spec, id, gate));
     if (const int code = exec_error(failure); code != 0) {
         ::waitpid(pid, nullptr, 0);
         return fail_errno(ErrorId::System, code, fmt::format("cannot run '{}'", spec.command[0]));
@@ -230,7 +242,8 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     return id;
 }
 
-/// Copies the last lines and empties the file itself, because the program keeps appending to it.
+/// Copies the end of the log to LABEL.log.1, and empties the log in place, because the program
+/// keeps appending to the same file.
 void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     const std::string path = log_of(spec);
     std::error_code error;
@@ -245,16 +258,16 @@ void ProcessLauncher::trim_log(const ProcessSpec& spec) {
     const bool is_kept =
         count > 0 && ::ftruncate(kept->get(), 0) == 0 &&
         ::write(kept->get(), last.data(), static_cast<std::size_t>(count)) == count;
-    // The log is emptied even if the copy failed, because its size limit matters more.
+    // The log is emptied even if the copy failed, because the log's size limit matters more.
     static_cast<void>(is_kept);
     static_cast<void>(::ftruncate(log->get(), 0) == 0);
 }
 
 std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
-    const auto file = open_own(record_path(spec), O_RDONLY);
+    const auto file = open_own(pid_file_of(spec), O_RDONLY);
     if (!file) return {};
-    constexpr std::size_t kMaxRecord = 64;
-    std::array<char, kMaxRecord> bytes{};
+    constexpr std::size_t kMaxBytes = 64;
+    std::array<char, kMaxBytes> bytes{};
     const ssize_t count = ::read(file->get(), bytes.data(), bytes.size());
     if (count <= 0) return {};
     std::istringstream record(std::string(bytes.data(), static_cast<std::size_t>(count)));
@@ -266,7 +279,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // Until waitpid() a dead child is a zombie and keeps its pid in use.
-    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return describe(status);
+    if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return describe_end(status);
     const bool runs = OwnerProbe().start_time_of(id.pid) == id.start_time;
     return runs ? std::nullopt : std::optional(std::string());
 }

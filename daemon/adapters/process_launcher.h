@@ -2,13 +2,14 @@
 //
 // ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, the
 // default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and an
-// environment without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. The file LABEL.pid ("pid
-// start_time") is written before the exec, so that the next vgpud finds the child. end_of() reaps
-// children. Any thread may call it.
+// environment without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. vgpud writes the file
+// LABEL.pid
+// ("pid start_time") before the exec, so that the next vgpud finds the child. end_of() reaps
+// children. Any thread may call a ProcessLauncher.
 //
 // With a device user, children run as that user and may make and remove sockets in their directory.
-// The directory is sticky, so they cannot remove files of vgpud. vgpud writes no pid file or log
-// through a link, and none that belongs to another user.
+// The directory is sticky, so children cannot remove files of vgpud. vgpud writes neither a pid
+// file nor a log through a link, nor into a file of another user.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -25,15 +26,15 @@ struct DeviceUser {
     gid_t gid = 0;
 };
 
-/// ConfigInvalid if there is no such user, or if the user is root.
+/// Looks up the user `name`. ConfigInvalid if there is no such user, or if the user is root.
 Result<DeviceUser> device_user(const std::string& name);
 
 class ProcessLauncher final : public ProcessPort {
 public:
-    /// Children run as `user`, which requires root; without one, as vgpud's user.
+    /// Children run as `user`, which requires root. Without `user` they run as vgpud's user.
     explicit ProcessLauncher(std::optional<DeviceUser> user = {}) : user_(user) {}
 
-    /// trim_log() empties a larger LABEL.log; LABEL.log.1 is never larger.
+    /// trim_log() empties a LABEL.log with more bytes. LABEL.log.1 never has more bytes.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
     Result<ProcessId> start(const ProcessSpec& spec) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RunLock: ensures that at most one vgpud uses a run or state directory. Uses flock(2): the lock
-// lasts as long as the RunLock, and ends with the process. The file names the holder. main.cpp
-// takes the locks before it reads the state.
+// RunLock: a lock with which at most one vgpud uses a run or state directory. It is a flock(2) on a
+// file that contains the pid of the holder. The lock ends with the RunLock or the process. main.cpp
+// takes both locks before it reads the state.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -17,7 +17,8 @@ public:
     /// Locks the run directory. Errors: AlreadyRunning, with the holder's pid; System.
     static Result<RunLock> take(const std::string& run_dir);
     /// Locks the state directory, because two vgpud with different run directories could otherwise
-    /// destroy a state that they share. Works on a read-only or full disk.
+    /// destroy a state that they share. If the lock file can be neither made nor opened, as on a
+    /// read-only disk, locks the directory itself. Errors as take().
     static Result<RunLock> lock_state(const std::string& state_dir);
 
 private:

@@ -23,8 +23,8 @@ namespace {
 constexpr std::size_t kMaxMessage = 64 * 1024;
 constexpr std::size_t kMaxFds = 4;
 
-/// Takes the descriptors before the reply is checked, so that none leaks. Returns none if there
-/// were too many.
+/// Takes the descriptors of a reply; none if the reply has too many. Call fds_of() before the reply
+/// is checked, so that no descriptor leaks.
 std::optional<std::vector<UniqueFd>> fds_of(msghdr& message) {
     std::array<int, kMaxFds> taken{};
     const int count = vgpu_take_passed_fds(&message, taken.data(), taken.size());
@@ -87,7 +87,7 @@ Result<> SocketChannel::send(const UapiRequest& request) {
 }
 
 Result<> SocketChannel::wait_readable(std::chrono::milliseconds limit) {
-    // A deadline, because a limit per poll() would begin again after a signal.
+    // A deadline, because a time limit of each poll() would begin again after each signal.
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SocketChannel: implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at
-// a time, descriptors by SCM_RIGHTS). A request without a timely answer fails with PfLost, and
-// UapiClient then closes the channel, so that a late reply is never mistaken for the next one.
+// a time, descriptors by SCM_RIGHTS). A request without a timely answer fails with PfLost.
+// UapiClient then closes the channel, so that a late reply never answers the next request.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -11,7 +11,8 @@ namespace vgpu::daemon::adapters {
 
 class SocketChannel final : public UapiChannel {
 public:
-    /// PfLost if no process listens; ConfigInvalid if the path is too long.
+    /// PfLost if the connection fails, for example because no process listens. ConfigInvalid if the
+    /// path is too long.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 
@@ -32,7 +33,7 @@ private:
     const std::string path_;
     UniqueFd socket_;
     const Wakeup& interrupted_;
-    /// Number of the request, which the reply must repeat.
+    /// Number of the last request. The reply to this request must repeat the number.
     std::uint64_t cookie_ = 0;
 };
 

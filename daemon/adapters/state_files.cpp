@@ -29,7 +29,7 @@ std::string directory_of(const std::string& path) {
     return path.substr(0, path.rfind('/'));
 }
 
-/// Syncs a directory. Only then is a rename, a new file or a removal on disk.
+/// Syncs a directory. A rename, a new file or a removal is on disk only after this sync.
 Result<> sync_directory(const std::string& path) {
     const UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!directory.is_open() || ::fsync(directory.get()) != 0) return not_written("sync", path);
@@ -55,12 +55,12 @@ Result<> write_temporary(const std::string& path, std::string_view content) {
     return {};
 }
 
-/// Keeps the file as `backup`, by a hard link: a rename would leave no file under the first name
-/// for a moment.
-Result<> link_as(const std::string& path, const std::string& backup) {
-    const auto is_linked = [&] { return ::link(path.c_str(), backup.c_str()) == 0; };
-    if (is_linked() || errno == ENOENT) return {};
-    if (errno == EEXIST && ::unlink(backup.c_str()) == 0 && is_linked()) return {};
+/// Keeps the file at `path`, if it exists, also as `backup`, by a hard link. Replaces an earlier
+/// backup. A rename would leave no file at `path` for a moment.
+Result<> link_backup(const std::string& path, const std::string& backup) {
+    const auto try_link = [&] { return ::link(path.c_str(), backup.c_str()) == 0; };
+    if (try_link() || errno == ENOENT) return {};
+    if (errno == EEXIST && ::unlink(backup.c_str()) == 0 && try_link()) return {};
     return not_written("keep", path);
 }
 
@@ -100,7 +100,7 @@ Result<std::vector<std::string>> StateFiles::list() {
 Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
     const std::string path = where(name);
     {
-        // From now on check_mark() accepts only this file, or one that vgpud has written.
+        // From now on check_mark() accepts only the file as it is now, or as vgpud writes it later.
         const std::scoped_lock lock(mutex_);
         marks_.try_emplace(name, mark_of(path));
     }
@@ -127,7 +127,7 @@ Result<> StateFiles::replace(const std::string& name, std::string_view content,
     TRY_VOID(check_mark(name));
     TRY_VOID(make_directory(directory_of(path)));
     auto done = write_temporary(temporary, content);
-    if (done && !backup_name.empty()) done = link_as(path, where(backup_name));
+    if (done && !backup_name.empty()) done = link_backup(path, where(backup_name));
     if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = not_written("replace", path);
     if (!done) {
         ::unlink(temporary.c_str());
@@ -156,8 +156,8 @@ StateFiles::Mark StateFiles::mark_of(const std::string& path) {
             .changed_ns = facts.st_mtim.tv_nsec};
 }
 
-/// Fails if another program replaced or restored the file while vgpud runs, because a write would
-/// overwrite the file with the state that vgpud has in memory.
+/// Without this check, vgpud would overwrite the changes of another program by the state that vgpud
+/// has in memory.
 Result<> StateFiles::check_mark(const std::string& name) {
     const std::scoped_lock lock(mutex_);
     const std::string path = where(name);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// StateFiles: implements StatePort with the files in the state directory. To replace a file, it
-// writes and syncs a temporary file, renames that file, and syncs the directory. So at every
-// moment, even after a power cut, the file is the old or the new one. Any thread may call it.
+// StateFiles: implements StatePort with the files in the state directory. replace() writes and
+// syncs a temporary file, renames that file over the old one, and syncs the directory. So at every
+// moment, even after a power cut, the file is the old or the new one. Any thread may call a
+// StateFiles.
 #pragma once
 
 #include "daemon/ports/state_port.h"
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] std::string where(const std::string& name) const override;
 
 private:
-    /// Distinguishes a file from another one that replaces it.
+    /// Identifies the state of a file. Differs after a program has changed or replaced the file.
     struct Mark {
         ino_t inode = 0;  ///< 0: there is no file
         off_t bytes = 0;
@@ -45,8 +46,8 @@ private:
 
     std::string directory_;
     std::mutex mutex_;  ///< guards marks_
-    /// Files as they were first read or last written. Any other file must not exist when vgpud
-    /// writes it.
+    /// By name: the mark of the file when it was first read or last written. A file without a mark
+    /// must not exist when vgpud first writes it.
     std::map<std::string, Mark> marks_;
 };
 

@@ -23,13 +23,14 @@ void UapiClient::disconnect() {
 }
 
 void UapiClient::interrupt() {
-    // Raised first and never cleared, so that a channel that connect() is opening sees it.
+    // interrupted_ is raised first and never cleared, so that it also ends the requests of a
+    // channel that connect() is still opening.
     interrupted_.raise();
     const std::scoped_lock lock(mutex_);
     if (channel_) channel_->interrupt();
 }
 
-/// Closes a lost channel.
+/// Closes the channel if `result` is PfLost.
 template <typename T> Result<T> UapiClient::checked(Result<T> result) {
     if (!result && result.error().id == ErrorId::PfLost) disconnect();
     return result;
@@ -60,7 +61,8 @@ template <typename T> Result<T> UapiClient::call(vgpu_pf_op op, T body, int fd_t
     TRY(const UapiReply reply,
         checked(channel_->exchange(
             {.op = op, .body = bytes_of(body), .fd = fd_to_send, .limit = time_limit_})));
-    // An older core's struct is shorter: its missing members stay as they were sent.
+    // The struct of an older PF core is shorter. The members that the shorter struct lacks keep the
+    // values that were sent.
     std::copy_n(reply.body.begin(), std::min(sizeof body, reply.body.size()),
                 std::as_writable_bytes(std::span<T, 1>(&body, 1)).begin());
     return body;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiClient: the Backend for a GPU that the PF core of vgpu drives. Sends requests over a
-// UapiChannel. Closes a channel that failed; connect() opens a new one. Either the process vgpu-pf
-// or the kernel module answers at the path.
+// UapiClient: the Backend of a GPU that our PF core drives. UapiClient sends requests over a
+// UapiChannel. `path` names the channel's other end: the socket of the process vgpu-pf, or the
+// device of the kernel module vgpu_pf.ko. If a request fails with PfLost, UapiClient closes the
+// channel; connect() opens a new one.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -16,15 +17,17 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Checks lengths, numbers and texts of replies against their bounds.
+/// If a reply exceeds a bound, UapiClient does not refuse the reply, but shortens the struct or the
+/// text, or lowers the count.
 class UapiClient final : public Backend {
 public:
-    /// Limit for requests that are answered at once.
+    /// Time limit of a request that the PF core answers at once.
     static constexpr std::chrono::milliseconds kTimeout{2000};
-    /// Limit for change(): the PF core answers when the VF is off the engine or scrubbed.
+    /// Time limit of a request by change(). The PF core answers some changes only after the VF has
+    /// left the engine, and VERIFY_ZERO only after the PF core has read the VF's VRAM.
     static constexpr std::chrono::milliseconds kChangeTimeout{10000};
-    /// Limit for the first request on a connection, because a stopped PF core accepts connections
-    /// but does not answer.
+    /// Time limit of the first request on a connection. It is short, because the kernel accepts
+    /// connections even for a stopped PF core, which does not answer.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
     using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,
@@ -56,7 +59,7 @@ public:
 private:
     template <typename T> Result<T> checked(Result<T> result);
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
-    /// Like call(), with kChangeTimeout.
+    /// As call(), with the time limit kChangeTimeout.
     template <typename T> Result<T> change(vgpu_pf_op op, T body);
     Result<vgpu_pf_info> read_info();
     Result<> change_vf(vgpu_pf_op op, std::uint32_t vf, std::uint32_t generation);

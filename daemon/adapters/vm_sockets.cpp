@@ -18,12 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// QEMU's user must be able to enter the directory, which has only links and the image.
+/// All users may enter and list the directory, because QEMU may run as any user. The directory
+/// contains only links and the migration blocker.
 constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
                                 fs::perms::group_exec | fs::perms::others_read |
                                 fs::perms::others_exec;
 
-Result<> link_one(const std::string& target, const fs::path& at) {
+Result<> make_link(const std::string& target, const fs::path& at) {
     if (target.empty()) return {};
     std::error_code error;
     fs::create_symlink(target, at, error);
@@ -34,7 +35,7 @@ Result<> link_one(const std::string& target, const fs::path& at) {
 }
 
 /// Checks that the socket exists. A dangling link would look like success, but QEMU would fail.
-Result<> check_there(const std::string& socket) {
+Result<> check_exists(const std::string& socket) {
     std::error_code error;
     if (socket.empty() || fs::exists(socket, error)) return {};
     return fail(
@@ -52,7 +53,7 @@ Result<> set_owner(const std::string& socket, std::uint32_t uid, std::uint32_t g
                       fmt::format("cannot give {} to uid {}, gid {}", socket, uid, gid));
 }
 
-/// Link targets, by path of the link.
+/// The targets of the links in `directory`, by path of the link.
 std::map<fs::path, std::string> links_in(const fs::path& directory) {
     std::map<fs::path, std::string> links;
     std::error_code ignored;
@@ -65,7 +66,8 @@ std::map<fs::path, std::string> links_in(const fs::path& directory) {
     return links;
 }
 
-/// The N of a name: 3 for "3.sock"; empty for "3.agent.sock".
+/// The N of a link's name N.sock, such as 3 for "3.sock"; none for other names, such as
+/// "3.agent.sock".
 std::optional<std::size_t> n_of(const std::string& name) {
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), n);
@@ -93,9 +95,9 @@ Result<> VmSockets::link(const std::string& owner_dir, const std::vector<VfSocke
     if (error)
         return fail_errno(ErrorId::System, error.value(), "cannot create " + directory.string());
     for (std::size_t n = 0; n < sockets.size(); ++n) {
-        TRY_VOID(check_there(sockets[n].vfio_user));
-        TRY_VOID(link_one(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
-        TRY_VOID(link_one(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
+        TRY_VOID(check_exists(sockets[n].vfio_user));
+        TRY_VOID(make_link(sockets[n].vfio_user, directory / fmt::format("{}.sock", n)));
+        TRY_VOID(make_link(sockets[n].agent, directory / fmt::format("{}.agent.sock", n)));
     }
     return write_migration_blocker(migration_blocker_path(owner_dir));
 }
@@ -126,7 +128,7 @@ Result<> VmSockets::grant(const VfSockets& sockets, std::uint32_t uid, std::uint
 }
 
 void VmSockets::revoke(const VfSockets& sockets) {
-    // each alone, because a missing socket does not matter here
+    // Make both calls and ignore errors, because a socket may be missing.
     static_cast<void>(set_owner(sockets.vfio_user, ::geteuid(), ::getegid()));
     static_cast<void>(set_owner(sockets.agent, ::geteuid(), ::getegid()));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // VmSockets: implements VmSocketsPort with symbolic links, because QEMU follows them and replacing
-// them is cheap. Any thread may call it.
+// them is cheap. Any thread may call a VmSockets.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -10,7 +10,7 @@ namespace vgpu::daemon::adapters {
 
 class VmSockets final : public VmSocketsPort {
 public:
-    /// link() makes the directory of an owner, and unlink() removes it.
+    /// link() makes the directory of an owner in `run_dir`; unlink() removes that directory.
     explicit VmSockets(std::string run_dir) : run_dir_(std::move(run_dir)) {}
 
     /// Path of the image that keeps QEMU from saving the VM (migration_blocker.h).

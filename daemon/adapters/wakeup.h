@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Wakeup: makes another thread's poll() return, by an eventfd. A raise() before the poll is not
-// lost. Any thread may call it.
+// lost. Any thread may call a Wakeup.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -16,7 +16,7 @@ public:
     Wakeup() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
     void raise() const { ::eventfd_write(fd_.get(), 1); }
-    /// True if it was raised since the last clear().
+    /// True if raise() was called since the last clear().
     bool clear() const {
         eventfd_t count = 0;
         return ::eventfd_read(fd_.get(), &count) == 0;

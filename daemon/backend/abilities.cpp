@@ -11,7 +11,7 @@ struct NeedsRow {
     std::string_view name;
     std::string_view text;
 };
-/// In the order of Needs.
+/// One row for each value of Needs, in their order.
 constexpr std::array kNeeds{NeedsRow{"nothing", ""},
                             NeedsRow{"vf-idle", "needs the VF idle"},
                             NeedsRow{"all-idle", "needs all VFs idle"},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Facts: the values that a GPU's driver reports of the GPU and of its VFs. A value that the driver
-// does not know is absent, never 0. On D-Bus the property Unknown names it, and vgpuctl and the
-// metrics do not show it.
+// does not know is absent, never 0. On D-Bus the property Unknown names such values; vgpuctl
+// and the metrics do not show them.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -29,10 +29,10 @@ inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
 namespace vgpu::daemon {
 
 struct VramFacts {
-    std::uint64_t bytes = 0;         ///< of the device
-    std::uint64_t free_bytes = 0;    ///< not given to a VF
+    std::uint64_t bytes = 0;         ///< all VRAM of the device
+    std::uint64_t free_bytes = 0;    ///< VRAM that VFs could still get
     std::uint64_t largest_free = 0;  ///< the most VRAM that one VF could get
-    std::uint64_t pf_bytes = 0;      ///< kept by the PF
+    std::uint64_t pf_bytes = 0;      ///< VRAM that the PF keeps
 
     bool operator==(const VramFacts&) const = default;
 };
@@ -53,7 +53,7 @@ struct GpuFacts {
     std::string address{};          ///< PCI address of the PF; empty: unknown
     std::uint32_t total_vfs = 0;    ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;  ///< VFs 1 to enabled_vfs exist now
-    /// VFs in use that are not vgpud's: "vf3 (0000:03:00.3) is open through vfio-pci".
+    /// VFs in use that do not belong to vgpud: "vf3 (0000:03:00.3) is open through vfio-pci".
     std::vector<std::string> other_users{};
     bool is_device_lost = false;
     std::optional<VramFacts> vram{};
@@ -63,15 +63,16 @@ struct GpuFacts {
 };
 
 /// The state is ABSENT if the VF does not exist, has no resources, or does not belong to vgpud.
-/// States and reasons are those of the uapi. If the driver has no VF states, the backend reports
+/// The uapi defines states and reasons. If the driver has no VF states, the backend reports
 /// ABSENT, PROVISIONED, STOPPED or SCRUBBING.
 struct VfFacts {
     std::uint32_t vf = 0;
     std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state
-    std::uint32_t generation = 0;  ///< differs from that of the earlier VF with this number
-    bool is_attached = false;      ///< true if a client or a driver has the function open
-    std::uint32_t last_error = VGPU_PF_REASON_NONE;
-    std::string address{};             ///< PCI address; empty: unknown
+    /// Differs from the generation of the earlier VF with this number.
+    std::uint32_t generation = 0;
+    bool is_attached = false;  ///< true if a client or a driver has the function open
+    std::uint32_t last_error = VGPU_PF_REASON_NONE;  ///< enum vgpu_pf_reason
+    std::string address{};                           ///< PCI address; empty: unknown
     std::optional<text::Uuid> uuid{};  ///< from provision(); absent if the driver keeps none
     std::optional<std::uint64_t> vram_bytes{};
     std::optional<std::uint64_t> cu_mask{};

@@ -7,8 +7,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// A VF's resources change only while the VF is idle (Needs::VfIdle); its settings take effect with
-/// the next run table.
+/// A VF's resources, guest limits and assignment mode change only while the VF is idle. The other
+/// settings of a VF need nothing, and take effect with the next run table.
 Abilities abilities_of(const vgpu_pf_info& info) {
     Abilities abilities(info.platform == 0 ? "vgpu-pf" : "vgpu_pf");
     abilities.has_run_tables = true;

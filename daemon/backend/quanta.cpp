@@ -11,7 +11,11 @@ namespace vgpu::daemon {
 namespace {
 
 constexpr std::uint32_t kUsPerMs = 1000;
-constexpr std::uint32_t kLongestCycleMs = 200, kUsualQuantumMs = 16;
+/// Limit of the sum of exact quanta, unless even the shortest exact quanta have a larger sum. Also
+/// the limit of the cycle that rounded_quanta() divides by weight before it rounds.
+constexpr std::uint32_t kLongestCycleMs = 200;
+/// Without bounds on waits, each quantum has at least this length if kLongestCycleMs allows that.
+constexpr std::uint32_t kComfortableQuantumMs = 16;
 /// Quanta are rounded if the exact ratio of the weights needs more ms than this in a cycle.
 constexpr std::uint64_t kMaxUnits = 1000;
 constexpr double kTolerance = 0.05;
@@ -35,7 +39,7 @@ struct Problem {
         return out + (demands.size() + 1) * std::uint64_t{kSwitchUs};
     }
     /// The first VF with a wait above its bound; none if all bounds are kept.
-    [[nodiscard]] std::optional<std::size_t> broken(const Ms& quanta) const {
+    [[nodiscard]] std::optional<std::size_t> find_broken_bound(const Ms& quanta) const {
         for (std::size_t i = 0; i < demands.size(); ++i)
             if (demands[i].max_wait_us != 0 && wait(quanta, i) > demands[i].max_wait_us) return i;
         return {};
@@ -54,7 +58,7 @@ std::uint32_t fixed_ms(const VfShare& demand) {
     return demand.quantum_us / kUsPerMs;
 }
 
-/// The sum over the VFs whose quantum follows their weight.
+/// The sum of the weights of all VFs without a quantum_us.
 std::uint64_t sum_of_weights(std::span<const VfShare> demands) {
     return std::accumulate(demands.begin(), demands.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const VfShare& demand) {
@@ -62,6 +66,7 @@ std::uint64_t sum_of_weights(std::span<const VfShare> demands) {
                            });
 }
 
+/// The greatest common divisor of the weights of all VFs without a quantum_us.
 std::uint32_t divisor_of_weights(std::span<const VfShare> demands) {
     std::uint32_t divisor = 0;
     for (const VfShare& demand : demands)
@@ -69,7 +74,8 @@ std::uint32_t divisor_of_weights(std::span<const VfShare> demands) {
     return std::max(divisor, 1u);
 }
 
-Ms multiple(std::span<const VfShare> demands, std::uint32_t factor, std::uint32_t divisor) {
+/// Quanta of `factor` · weight / `divisor` ms. A VF with a quantum_us keeps that quantum.
+Ms quanta_by_weight(std::span<const VfShare> demands, std::uint32_t factor, std::uint32_t divisor) {
     Ms out;
     for (const VfShare& demand : demands)
         out.push_back(demand.quantum_us != 0 ? fixed_ms(demand)
@@ -81,27 +87,29 @@ std::uint64_t sum(const Ms& quanta) {
     return std::accumulate(quanta.begin(), quanta.end(), std::uint64_t{0});
 }
 
-/// Quanta that are exact multiples of the weights. With bounds on waits, the largest multiple that
-/// keeps the bounds; without, the smallest in which each quantum is at least kUsualQuantumMs. The
-/// sum of the quanta may exceed kLongestCycleMs only with the factor 1. None if there are no such
-/// quanta.
-std::optional<Ms> exact(const Problem& problem) {
+/// Quanta that are exact multiples of the weights. With bounds on waits, returns the largest
+/// multiple that keeps the bounds. Without bounds, returns the smallest multiple in which each
+/// quantum is at least kComfortableQuantumMs, or the largest multiple if no multiple achieves that.
+/// The sum of the quanta may exceed kLongestCycleMs only with the factor 1. None if there are no
+/// such quanta.
+std::optional<Ms> exact_quanta(const Problem& problem) {
     const std::uint32_t divisor = divisor_of_weights(problem.demands);
     if (sum_of_weights(problem.demands) / divisor > kMaxUnits) return {};
     std::optional<Ms> best;
     for (std::uint32_t factor = 1;; ++factor) {
-        const Ms quanta = multiple(problem.demands, factor, divisor);
-        const bool is_long = sum(quanta) > kLongestCycleMs && best;
-        if (is_long || problem.broken(quanta)) return best;
+        const Ms quanta = quanta_by_weight(problem.demands, factor, divisor);
+        const bool is_too_long = sum(quanta) > kLongestCycleMs && best;
+        if (is_too_long || problem.find_broken_bound(quanta)) return best;
         best = quanta;
-        const bool is_usual = *std::min_element(quanta.begin(), quanta.end()) >= kUsualQuantumMs;
+        const bool is_comfortable =
+            *std::min_element(quanta.begin(), quanta.end()) >= kComfortableQuantumMs;
         const bool is_all_fixed = sum_of_weights(problem.demands) == 0;
-        if (is_all_fixed || (!problem.has_bounds() && is_usual)) return best;
+        if (is_all_fixed || (!problem.has_bounds() && is_comfortable)) return best;
     }
 }
 
 /// True if the share of each VF is within kTolerance of the share by its weight.
-bool is_near(const Problem& problem, const Ms& quanta) {
+bool keeps_shares(const Problem& problem, const Ms& quanta) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < quanta.size(); ++i)
@@ -116,8 +124,9 @@ bool is_near(const Problem& problem, const Ms& quanta) {
     return true;
 }
 
-/// The rounded quanta of the longest cycle that keeps bounds and shares.
-std::optional<Ms> rounded(const Problem& problem) {
+/// The rounded quanta of the longest cycle that keeps the bounds on waits and the shares; none if
+/// no cycle does.
+std::optional<Ms> rounded_quanta(const Problem& problem) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     for (std::uint32_t cycle = kLongestCycleMs; cycle > 0; --cycle) {
         Ms quanta;
@@ -126,16 +135,17 @@ std::optional<Ms> rounded(const Problem& problem) {
                                  ? fixed_ms(demand)
                                  : static_cast<std::uint32_t>(
                                        std::max(1L, std::lround(demand.weight * cycle / weights))));
-        if (!problem.broken(quanta) && is_near(problem, quanta)) return quanta;
+        if (!problem.find_broken_bound(quanta) && keeps_shares(problem, quanta)) return quanta;
     }
     return {};
 }
 
+/// NoSchedule, with the reason why neither exact_quanta() nor rounded_quanta() has found quanta.
 tl::unexpected<Error> refuse(const Problem& problem) {
     Ms shortest;
     for (const VfShare& demand : problem.demands)
         shortest.push_back(std::max(1u, fixed_ms(demand)));
-    const auto found = problem.broken(shortest);
+    const auto found = problem.find_broken_bound(shortest);
     if (!found)
         return fail(ErrorId::NoSchedule,
                     "quanta in whole milliseconds cannot keep both these weights within 5 % and "
@@ -160,8 +170,9 @@ Result<> check_quantum(const VfShare& demand) {
                             demand.quantum_us, name_of(demand), fits, below + kUsPerMs));
 }
 
-/// Returns `quanta`, or NoSchedule if a VF has less than its min_pct while all are busy.
-Result<Quanta> with_shares(std::span<const VfShare> demands, Quanta quanta) {
+/// Returns `quanta`, or NoSchedule if a VF has a smaller share than its min_pct while all functions
+/// are busy.
+Result<Quanta> check_shares(std::span<const VfShare> demands, Quanta quanta) {
     constexpr double kPercent = 100;
     for (std::size_t i = 0; i < demands.size(); ++i) {
         const VfQuantum& vf = quanta.vfs[i];
@@ -176,7 +187,8 @@ Result<Quanta> with_shares(std::span<const VfShare> demands, Quanta quanta) {
     return quanta;
 }
 
-Quanta described(const Problem& problem, const Ms& quanta) {
+/// Adds time-outs, waits and shares to the quanta.
+Quanta with_waits_and_shares(const Problem& problem, const Ms& quanta) {
     Quanta out{.pf_quantum_ms = problem.pf_quantum_ms,
                .pf_preempt_timeout_us = problem.default_timeout_us,
                .cycle_ms = static_cast<std::uint32_t>(sum(quanta)) + problem.pf_quantum_ms};
@@ -199,12 +211,12 @@ Quanta described(const Problem& problem, const Ms& quanta) {
 Result<Quanta> quanta_of(std::span<const VfShare> demands, std::uint32_t pf_quantum_ms) {
     Problem problem{demands, pf_quantum_ms, kTimeoutUs};
     if (problem.has_bounds()) problem.default_timeout_us = kBoundedTimeoutUs;
-    if (demands.empty()) return described(problem, {});
+    if (demands.empty()) return with_waits_and_shares(problem, {});
     for (const VfShare& demand : demands) TRY_VOID(check_quantum(demand));
-    if (const auto quanta = exact(problem))
-        return with_shares(demands, described(problem, *quanta));
-    if (const auto quanta = rounded(problem))
-        return with_shares(demands, described(problem, *quanta));
+    if (const auto quanta = exact_quanta(problem))
+        return check_shares(demands, with_waits_and_shares(problem, *quanta));
+    if (const auto quanta = rounded_quanta(problem))
+        return check_shares(demands, with_waits_and_shares(problem, *quanta));
     return refuse(problem);
 }
 

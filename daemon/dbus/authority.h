@@ -27,7 +27,7 @@ public:
     using Done = std::function<void(Result<>)>;
 
     virtual ~Authority() = default;
-    /// Does not wait for polkit. May wait for the bus, as PeerCredentials does.
+    /// Does not wait for polkit, but may wait for the bus, as PeerCredentials does.
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 

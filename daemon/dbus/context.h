@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through authorized(): ask the Authority, let the service work, reply. Runs in one
-// thread.
+// runs only through run_if_authorized(): ask the Authority, let the service work, reply. Runs in
+// one thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -23,8 +23,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Queue of long work for the main loop (reading documents). Each step() does one piece, so that
-/// other requests are served in between.
+/// Queue of long work for the main loop, such as reading documents. Each step() does one piece of
+/// work, so that other requests are served in between.
 class DeferredWork {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -49,7 +49,7 @@ struct Context {
     const Clock& clock;
     const EventLog& events;
     RequestLimits& request_limits;
-    std::function<void()> show_new_jobs;  ///< makes objects of new jobs; removes none
+    std::function<void()> show_new_jobs;  ///< makes objects of new jobs; removes no objects
     /// Makes and removes VF objects, and makes objects of new jobs.
     std::function<void()> follow_objects;
     std::function<void()> emit_changes;  ///< signals changes of GPUs and VFs, then of jobs
@@ -66,7 +66,7 @@ inline bool needs_domain_words(const VfView& view) {
 }
 
 /// Adds the owner's domain name and, for an orphan, why the domain does not run. Only the main loop
-/// knows both.
+/// knows these two facts.
 inline void add_domain_words(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
@@ -82,21 +82,22 @@ inline void complete(const Context& context, VfView& view) {
 
 /// An incoming method call.
 struct Caller {
-    OpenCalls& calls;    ///< of the called object
+    OpenCalls& calls;    ///< the open calls of the called object
     std::string sender;  ///< unique bus name
 };
 
-/// NotAuthorized if the sender is gone.
+/// Admits a request of `sender`, which counts as open while the ticket exists. NotAuthorized if the
+/// user of `sender` is not known; TooManyRequests above a limit.
 inline Result<RequestLimits::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.peer_credentials.user_of(sender));
     return context.request_limits.admit(sender, user);
 }
 
-/// Starts `work` for any caller and replies with its value. For methods that only read, but need
-/// the GPU's thread. Counts as an open request.
+/// Starts `work` for any caller and replies with the value of `work`. For methods that only read,
+/// but need a GPU's thread. The call counts as an open request.
 template <typename T>
-void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
-              std::type_identity_t<std::function<void(Done<T>)>> work) {
+void run_for_any_caller(Context& context, const Caller& caller, sdbus::Result<T>&& result,
+                        std::type_identity_t<std::function<void(Done<T>)>> work) {
     const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
     const auto call = std::make_shared<OpenCallOf<T, T>>(std::move(result), *ticket);
@@ -104,19 +105,20 @@ void answered(Context& context, const Caller& caller, sdbus::Result<T>&& result,
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
-/// Starts `work` if the caller may do `action`, and replies with its value. Admission comes first,
-/// so that floods do not load polkit. Objects are updated before the reply, so that the caller
-/// finds new ones; signals of properties follow the reply. `work` does not start if the object is
-/// removed before the Authority agrees.
+/// Starts `work` if the caller may do `action`, and replies with the value of `work`. Checks the
+/// request limits first, so that floods do not load polkit. Objects are updated before the reply,
+/// so that the caller finds new objects; signals of properties follow the reply. `work` does not
+/// start if the object is removed before the Authority agrees.
 template <typename T = void, typename... Replied>
-void authorized(Context& context, const Caller& caller, const std::string& action,
-                sdbus::Result<Replied...>&& result,
-                std::type_identity_t<std::function<void(Done<T>)>> work) {
+void run_if_authorized(Context& context, const Caller& caller, const std::string& action,
+                       sdbus::Result<Replied...>&& result,
+                       std::type_identity_t<std::function<void(Done<T>)>> work) {
     const auto ticket = admit(context, caller.sender);
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
     const auto call = std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket);
     caller.calls.add(call);
-    // The called object must not be removed while its method runs.
+    // No object may be removed while its method runs. So an answer within the call makes only the
+    // objects of new jobs.
     const auto is_within_call = std::make_shared<bool>(true);
     const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
         if (*is_within_call) {
@@ -129,7 +131,8 @@ void authorized(Context& context, const Caller& caller, const std::string& actio
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // if the call was answered already, the VF may have another owner
+                                // if the call is answered, its object was removed, and another VF
+                                // may have the VF's number
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

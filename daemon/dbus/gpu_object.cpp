@@ -61,13 +61,15 @@ void GpuObject::refresh() {
 }
 
 void GpuObject::Set(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
-               [&manager = context_.manager, id = id_, values = options_of(options)](
-                   const Done<>& done) { manager.set_gpu({.gpu = id}, values, done); });
+    run_if_authorized(
+        context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
+        [&manager = context_.manager, id = id_, values = options_of(options)](const Done<>& done) {
+            manager.set_gpu({.gpu = id}, values, done);
+        });
 }
 
 void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) {
-    authorized<sdbus::UnixFd>(
+    run_if_authorized<sdbus::UnixFd>(
         context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [this, values = options_of(options)](const Done<sdbus::UnixFd>& done) {
             if (const auto known = OptionReader(values).only({}); !known)
@@ -77,7 +79,7 @@ void GpuObject::Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options)
 }
 
 void GpuObject::ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) {
-    answered<SentOptions>(
+    run_for_any_caller<SentOptions>(
         context_, {calls_, current_sender(getObject())}, std::move(result),
         [this, values = options_of(options)](const Done<SentOptions>& done) {
             const OptionReader reader(values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuObject: implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. Objects makes one per configured GPU.
+// GpuObject: implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. The class Objects makes a GpuObject for
+// each configured GPU.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -23,11 +24,12 @@ public:
 
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
-    /// (VF, quantum in us), in table order.
+    /// The run table: (VF, quantum in us), in the order of the table.
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Needs no authorisation. Answers in pieces, so that a client can follow the recording.
+    /// Needs no authorisation. Each call answers with a piece, so that a client can follow the
+    /// recording.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
     /// Answers with a file descriptor, because the report may be larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
@@ -37,13 +39,13 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    /// The GPU exists as long as the object.
+    /// The GPU of this object. The GpuHost exists as long as this object.
     GpuHost& gpu();
 
     Context& context_;
     OpenCalls calls_;
     std::string id_;
-    GpuView signalled_;  ///< as last signalled
+    GpuView signalled_;  ///< the values that listeners know from signals
 };
 
 }  // namespace vgpu::daemon::dbus

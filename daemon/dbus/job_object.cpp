@@ -34,8 +34,9 @@ sdbus::ObjectPath job_path(std::uint32_t id) {
 }
 
 const char* action_of_job(std::string_view kind) {
-    const bool makes_vfs = kind == "apply" || kind == "recovery" || kind == kind_of(VfJob::Destroy);
-    return makes_vfs ? kProvisionAction : kControlAction;
+    const bool is_provisioning =
+        kind == "apply" || kind == "recovery" || kind == kind_of(VfJob::Destroy);
+    return is_provisioning ? kProvisionAction : kControlAction;
 }
 
 JobObject::JobObject(Context& context, JobView view)
@@ -63,7 +64,7 @@ void JobObject::show(JobView view) {
 }
 
 void JobObject::Cancel(sdbus::Result<>&& result, SentOptions options) {
-    authorized(
+    run_if_authorized(
         context_, {calls_, current_sender(getObject())}, action_of_job(view_.kind),
         std::move(result),
         [&jobs = context_.jobs, id = view_.id, values = options_of(options)](const Done<>& done) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N from the last JobView. Objects makes and
-// removes it.
+// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N from the last JobView. The class Objects
+// makes and removes JobObjects.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 sdbus::ObjectPath job_path(std::uint32_t id);
 /// The polkit action that a job of this kind requires: provision for jobs that create or destroy
-/// VFs, control for the others.
+/// VFs, control for other jobs.
 const char* action_of_job(std::string_view kind);
 
 /// Cancel requires the polkit action of the job's work.

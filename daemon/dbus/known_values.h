@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Values of properties that a GPU's driver may not know or offer. The value column of
-// *_properties.def is a value or an optional. Without a value, the name of the property is in the
-// property Unknown. The property is then absent in ListGpus; ListVfs and the getters must return a
-// value of the property's type, and return unset().
+// Values of properties that a GPU's driver may not know or offer. The column `value` of
+// *_properties.def has a plain value or an optional. An empty optional means that the value is not
+// known. The property `Unknown` then lists the name of the property, and ListGpus leaves the
+// property out. ListVfs and the getters must return a value of the property's type; they return
+// unset().
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -39,13 +40,14 @@ template <typename T> T unset() {
         return std::numeric_limits<T>::max();
 }
 
-/// A member of `from`, or the result of a function of `from`; empty if `from` is.
+/// A member of `from`, or the result of a function of `from`. Empty if `from` is empty.
 template <typename From, typename Member> auto of(const std::optional<From>& from, Member member) {
     using Found = std::decay_t<std::invoke_result_t<Member, const From&>>;
     return from ? std::optional<Found>(std::invoke(member, *from)) : std::nullopt;
 }
 
-/// Empty if the driver does not offer the setting.
+/// `value`, or empty if the driver does not offer the setting. A driver that vgpud does not know
+/// yet counts as offering every setting.
 template <typename T> std::optional<T> offered(const Abilities* abilities, Change change, T value) {
     if (abilities != nullptr && !abilities->driver.empty() && !abilities->can(change)) return {};
     return value;
@@ -57,7 +59,7 @@ template <typename T> std::optional<T> offered(const GpuView& gpu, Change change
     return offered(&gpu.info.abilities, change, std::move(value));
 }
 
-/// "full" if vgpud manages the GPU, "observe" if it only watches; empty if the GPU was never
+/// "full" if vgpud manages the GPU, "observe" if vgpud only watches; empty if the GPU was never
 /// reached.
 inline std::optional<std::string> manage(const GpuView& gpu) {
     const Abilities& abilities = gpu.info.abilities;
@@ -65,40 +67,43 @@ inline std::optional<std::string> manage(const GpuView& gpu) {
     return abilities.is_observing ? "observe" : "full";
 }
 
-/// The GPU's quantum; empty if weights determine the quanta.
+/// The GPU's quantum; empty if weights determine the quanta, or if the driver offers no quantum.
 inline std::optional<std::uint32_t> quantum_us(const GpuView& gpu) {
     if (has_quanta_by_weight(gpu.info.abilities)) return {};
     return offered(gpu, Change::QuantumUs, gpu.quantum_us);
 }
 
-/// The GPU's longest gap; empty if only VFs can have one.
+/// The GPU's max_gap_ms. Empty if the driver serves its functions in turn, so that only VFs have
+/// the setting, or if the driver does not offer the setting.
 inline std::optional<std::uint32_t> max_gap_ms(const GpuView& gpu) {
     if (gpu.info.abilities.pf_quantum_ms) return {};
     return offered(gpu, Change::MaxGapMs, gpu.max_gap_ms);
 }
 
-/// Empty for 0 or an empty text.
+/// `value`, or empty for 0 or an empty text.
 template <typename T> std::optional<T> if_set(const T& value) {
     return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-/// Unit and maximum of a VF's VRAM; empty if the driver does not let vgpud choose the size.
+/// Unit of a VF's VRAM; empty if the driver does not let vgpud choose the size.
 inline std::optional<std::uint64_t> vram_unit(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.needs == Needs::Never ? std::nullopt : std::optional(vram.unit);
 }
+/// Maximum of a VF's VRAM; empty if the driver reports no maximum.
 inline std::optional<std::uint64_t> vram_max(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.max == Ability{}.max ? std::nullopt : std::optional(vram.max);
 }
 
-/// Longest time off the engine, for a driver that serves its functions in turn.
+/// Longest time off the engine (DriverTiming). Empty if the time is not known, or if the driver
+/// does not serve its functions in turn.
 inline std::optional<std::uint64_t> worst_wait_us(const VfView& vf) {
     return vf.active.driver_timing ? vf.active.driver_timing->worst_wait_us : std::nullopt;
 }
 
-/// The run table, if there is one.
-inline std::optional<TableView> in_force(const GpuView& gpu) {
+/// The run table; empty if there is none or if it has no entries.
+inline std::optional<TableView> table_with_entries(const GpuView& gpu) {
     return gpu.table && gpu.table->entries > 0 ? gpu.table : std::nullopt;
 }
 

@@ -26,7 +26,7 @@ private:
     void LogTarget(const std::string& value) override;
     std::string SyslogIdentifier() override { return "vgpud"; }
 
-    /// Throws NotAuthorized.
+    /// Throws NotAuthorized unless the caller is root or vgpud's user.
     void check_caller();
 
     PeerCredentials& peer_credentials_;

@@ -13,8 +13,8 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// Limit of the wait for fresh values before VFs or GPUs are listed. A GPU that already failed to
-/// answer in time causes no wait.
+/// Limit of the wait for fresh values before VFs, GPUs or capacity are listed. A GPU that already
+/// failed to answer in time causes no wait.
 constexpr Nanoseconds kRefreshLimit = std::chrono::milliseconds(20);
 
 struct Listing {
@@ -68,7 +68,8 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
     return listing;
 }
 
-/// The listed VFs: views in snapshots, or copies that complete() has changed.
+/// The VFs to list. Each element of `vfs` points to a view in a snapshot of `seen`, or to a copy in
+/// `completed`, which complete() has changed.
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -76,9 +77,11 @@ struct ListedVfs {
     PropertyFilter filter;
 };
 
-const VfView& completed(const Context& context, const VfView& view, ListedVfs& listed) {
-    const bool has_more = listed.filter.includes("Agent") || needs_domain_words(view);
-    if (!has_more || !listed.filter.needs_completion()) return view;
+/// If the filter includes a property of `view` that complete() may change, returns a completed
+/// copy, which `listed` keeps. Otherwise returns `view`.
+const VfView& complete_if_needed(const Context& context, const VfView& view, ListedVfs& listed) {
+    const bool may_change = listed.filter.includes("Agent") || needs_domain_words(view);
+    if (!may_change || !listed.filter.needs_completion()) return view;
     complete(context, listed.completed.emplace_back(view));
     return listed.completed.back();
 }
@@ -92,7 +95,7 @@ ListedVfs vfs_of(const Context& context, const Dict& options) {
     for (const GpuHost* gpu : query->gpus) {
         listed.seen.push_back(gpu->snapshot());
         for (const auto& [vf, view] : listed.seen.back()->vfs)
-            listed.vfs.push_back(&completed(context, view, listed));
+            listed.vfs.push_back(&complete_if_needed(context, view, listed));
     }
     return listed;
 }
@@ -158,7 +161,7 @@ ManagerObject::~ManagerObject() {
 void ManagerObject::CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                              SentOptions options) {
     check_argument("gpu", gpu);
-    authorized<sdbus::ObjectPath>(
+    run_if_authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [&manager = context_.manager, gpu = std::move(gpu),
          values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
@@ -218,7 +221,7 @@ void ManagerObject::Plan(sdbus::Result<std::string>&& result, std::string config
                          SentOptions options) {
     check_document(config);
     const auto text = std::make_shared<const std::string>(std::move(config));
-    answered<std::string>(
+    run_for_any_caller<std::string>(
         context_, {calls_, current_sender(getObject())}, std::move(result),
         [this, text, values = options_of(options)](const Done<std::string>& done) {
             context_.deferred_work.add(
@@ -230,7 +233,7 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
                           SentOptions options) {
     check_document(config);
     const auto text = std::make_shared<const std::string>(std::move(config));
-    authorized<sdbus::ObjectPath>(
+    run_if_authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
         [this, text, values = options_of(options)](const Done<sdbus::ObjectPath>& done) {
             context_.deferred_work.add([&jobs = context_.jobs, text, values, done] {
@@ -240,17 +243,17 @@ void ManagerObject::Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string
 }
 
 void ManagerObject::Export(sdbus::Result<std::string>&& result, SentOptions options) {
-    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
-                          [&](const Done<std::string>& done) {
-                              context_.jobs.export_document(options_of(options), done);
-                          });
+    run_for_any_caller<std::string>(context_, {calls_, current_sender(getObject())},
+                                    std::move(result), [&](const Done<std::string>& done) {
+                                        context_.jobs.export_document(options_of(options), done);
+                                    });
 }
 
 void ManagerObject::AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) {
-    answered<std::string>(context_, {calls_, current_sender(getObject())}, std::move(result),
-                          [&](const Done<std::string>& done) {
-                              context_.jobs.automatic_document(options_of(options), done);
-                          });
+    run_for_any_caller<std::string>(context_, {calls_, current_sender(getObject())},
+                                    std::move(result), [&](const Done<std::string>& done) {
+                                        context_.jobs.automatic_document(options_of(options), done);
+                                    });
 }
 
 void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
@@ -259,7 +262,7 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
     check_owner(owner);
     auto parsed = selectors_of(selectors);
     if (!parsed) throw to_dbus(parsed.error());
-    authorized<std::vector<Dict>>(
+    run_if_authorized<std::vector<Dict>>(
         context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
         [&assignments = context_.assignments, owner = std::move(owner), parsed = *std::move(parsed),
          values = options_of(options)](const Done<std::vector<Dict>>& done) {
@@ -274,41 +277,42 @@ void ManagerObject::Assign(sdbus::Result<std::vector<Dict>>&& result, std::strin
 void ManagerObject::Grant(sdbus::Result<>&& result, std::string owner, std::uint32_t uid,
                           std::uint32_t gid, SentOptions options) {
     check_owner(owner);
-    authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
-               [&assignments = context_.assignments, owner = std::move(owner), uid, gid,
-                values = options_of(options)](const Done<>& done) {
-                   done(assignments.grant(owner, uid, gid, values));
-               });
+    run_if_authorized(context_, {calls_, current_sender(getObject())}, kAssignAction,
+                      std::move(result),
+                      [&assignments = context_.assignments, owner = std::move(owner), uid, gid,
+                       values = options_of(options)](const Done<>& done) {
+                          done(assignments.grant(owner, uid, gid, values));
+                      });
 }
 
 void ManagerObject::Unassign(sdbus::Result<std::uint32_t>&& result, std::string owner,
                              SentOptions options) {
     check_owner(owner);
-    authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
-                              std::move(result),
-                              [&assignments = context_.assignments, owner = std::move(owner),
-                               values = options_of(options)](const Done<std::uint32_t>& done) {
-                                  assignments.unassign(owner, values, done);
-                              });
+    run_if_authorized<std::uint32_t>(
+        context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
+        [&assignments = context_.assignments, owner = std::move(owner),
+         values = options_of(options)](const Done<std::uint32_t>& done) {
+            assignments.unassign(owner, values, done);
+        });
 }
 
 void ManagerObject::Adopt(sdbus::Result<std::uint32_t>&& result, std::string owner,
                           SentOptions options) {
     check_owner(owner);
-    authorized<std::uint32_t>(context_, {calls_, current_sender(getObject())}, kAssignAction,
-                              std::move(result),
-                              [&assignments = context_.assignments, owner = std::move(owner),
-                               values = options_of(options)](const Done<std::uint32_t>& done) {
-                                  assignments.adopt(owner, values, done);
-                              });
+    run_if_authorized<std::uint32_t>(
+        context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
+        [&assignments = context_.assignments, owner = std::move(owner),
+         values = options_of(options)](const Done<std::uint32_t>& done) {
+            assignments.adopt(owner, values, done);
+        });
 }
 
-void ManagerObject::signal(const JobEvent& changes) {
-    const sdbus::ObjectPath path = job_path(changes.id);
-    if (changes.result.empty())
-        emitJobAdded(changes.id, path);
+void ManagerObject::signal(const JobEvent& event) {
+    const sdbus::ObjectPath path = job_path(event.id);
+    if (event.result.empty())
+        emitJobAdded(event.id, path);
     else
-        emitJobRemoved(changes.id, path, changes.result);
+        emitJobRemoved(event.id, path, event.result);
 }
 
 void ManagerObject::refresh() {
@@ -378,10 +382,10 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
     // Refresh first, because listeners may look up the object of an event.
     const bool is_due = has_changes_ && now >= next_refresh();
     if (is_due || !admin_events.empty()) {
-        const bool is_of_all = is_due && has_domain_changes_;
-        // Called even if all GPUs are refreshed, because it stores the snapshots.
+        const bool needs_all = is_due && has_domain_changes_;
+        // Call changed_gpus() even if all GPUs are refreshed, because it stores the snapshots.
         const std::set<std::string> changed = changed_gpus(admin_events);
-        refresh(is_of_all ? all_gpus() : changed);
+        refresh(needs_all ? all_gpus() : changed);
     }
     if (is_due) {
         refreshed_at_ = now;
@@ -391,7 +395,7 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
     deferred_.step();
 }
 
-/// GPUs with a new snapshot or an event.
+/// The GPUs with a new snapshot or an event. Stores the snapshots for the next comparison.
 std::set<std::string> Objects::changed_gpus(const std::vector<AdminEvent>& admin_events) {
     std::set<std::string> changed;
     // some events concern vgpud, not a GPU
@@ -434,7 +438,7 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
     for (const auto& gpu : gpus_)
         if (gpus.contains(gpu->id())) gpu->refresh();
     for (const std::string& gpu : gpus)
-        for (auto at = first_vf_of(gpu); is_of(at, gpu); ++at) at->second->refresh();
+        for (auto at = first_vf_of(gpu); is_vf_of(at, gpu); ++at) at->second->refresh();
     if (!gpus.empty()) manager_.refresh();
 }
 
@@ -442,11 +446,11 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
 void Objects::follow_vfs(const std::set<std::string>& gpus, Signals signals) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->snapshot();
-        for (auto at = first_vf_of(gpu); is_of(at, gpu);) {
+        for (auto at = first_vf_of(gpu); is_vf_of(at, gpu);) {
             const auto known = seen->vfs.find(at->first.vf);
-            const bool is_there =
+            const bool is_in_service =
                 known != seen->vfs.end() && known->second.record.spec.uuid == at->second->vf_uuid();
-            at = is_there ? std::next(at) : vfs_.erase(at);
+            at = is_in_service ? std::next(at) : vfs_.erase(at);
         }
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu, .vf = vf};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects: owns vgpud's objects on the bus: the manager at /org/vgpu1 (org.vgpu1.Manager,
-// ObjectManager), and one object per GPU, VF in service and job. refresh() makes and removes
-// objects and signals changed properties. main.cpp calls step() in every iteration.
+// Objects: owns vgpud's objects on the bus. They are the manager at /org/vgpu1 (org.vgpu1.Manager,
+// ObjectManager), and one object for each GPU, each VF in service and each job. main.cpp calls
+// step() in every iteration; step() makes and removes objects and signals changed properties.
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
@@ -14,8 +14,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Methods with an sdbus::Result may answer later, the others answer within the call. Methods throw
-/// sdbus::Error.
+/// Methods with an sdbus::Result may answer later; other methods answer within the call. Methods
+/// throw sdbus::Error.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -27,7 +27,7 @@ public:
         emitEvent(admin_event.gpu, admin_event.vf, std::string(name_of(admin_event.kind)),
                   admin_event.text);
     }
-    void signal(const JobEvent& changes);
+    void signal(const JobEvent& event);
     /// Signals CapacityCounter if the capacity has changed since the last call.
     void refresh();
 
@@ -37,14 +37,15 @@ private:
     /// Requires org.vgpu1.provision. The object exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
-    /// Methods that only read need no authorisation. ListVfs, ListGpus and Capacity wait up to 20
-    /// ms for fresh values.
+    // Methods that only read need no authorisation. ListVfs, ListGpus and Capacity wait up to 20 ms
+    // for fresh values.
     Dict ListVfs(const SentOptions& options) override;
     std::vector<Dict> ListGpus(const SentOptions& options) override;
     std::vector<Dict> Capacity(const SentOptions& options) override;
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
-    /// Needs no authorisation, but counts as an open request, because it asks every GPU.
+    // Plan, Export and AutoConfig need no authorisation, but count as open requests, because they
+    // ask GPUs.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
     /// Requires org.vgpu1.provision; the job may still fail.
@@ -52,7 +53,7 @@ private:
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
     void AutoConfig(sdbus::Result<std::string>&& result, SentOptions options) override;
-    /// Assign, Grant, Unassign and Adopt require org.vgpu1.assign.
+    // Assign, Grant, Unassign and Adopt require org.vgpu1.assign.
     void Assign(sdbus::Result<std::vector<Dict>>&& result, std::string owner,
                 std::vector<sdbus::Struct<std::string, std::string>> selectors,
                 SentOptions options) override;
@@ -89,7 +90,8 @@ public:
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
 
-    /// Makes the first objects, without signals. Call before the first request is accepted.
+    /// Makes the objects of VFs and jobs that exist already. Signals no InterfacesAdded for these
+    /// VFs. Call before the first request is accepted.
     void show_first();
     /// Call when a GPU has a new snapshot or a job has made progress.
     void record_change() { has_changes_ = true; }
@@ -98,6 +100,7 @@ public:
     /// Checks for changes (at once if there are `admin_events`, otherwise every kInterval), signals
     /// `admin_events`, and does one piece of deferred work.
     void step(const std::vector<AdminEvent>& admin_events);
+    /// True if deferred work, such as reading a document, waits for step().
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
     /// When to call step() again, if needs_step().
     [[nodiscard]] Nanoseconds next_step() const {
@@ -109,15 +112,15 @@ private:
     [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
-    /// The two halves of refresh(): before, and after, the reply of a method that changes
-    /// something.
+    /// The first half of refresh(), before the reply of a method that changes something.
     void follow_changed();
+    /// The second half of refresh(), after that reply.
     void emit_followed();
     void emit_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<AdminEvent>& admin_events);
-    /// Makes and removes VF objects so that they match the snapshots, with InterfacesAdded or
-    /// -Removed.
+    /// Makes and removes VF objects so that they match the snapshots. Signals InterfacesRemoved
+    /// and, unless omitted, InterfacesAdded.
     void follow_vfs(const std::set<std::string>& gpus, Signals signals = Signals::Emitted);
     void follow_jobs();
     void make_job_objects(const std::vector<JobView>& views);
@@ -126,11 +129,11 @@ private:
     [[nodiscard]] VfObjects::iterator first_vf_of(const std::string& gpu) {
         return vfs_.lower_bound(Target{.gpu = gpu, .vf = 0});
     }
-    [[nodiscard]] bool is_of(VfObjects::iterator at, const std::string& gpu) {
+    [[nodiscard]] bool is_vf_of(VfObjects::iterator at, const std::string& gpu) {
         return at != vfs_.end() && at->first.gpu == gpu;
     }
 
-    /// Declared before context_, which refers to these members.
+    /// deferred_ and request_limits_ are declared before context_, which refers to them.
     DeferredWork deferred_;
     RequestLimits request_limits_;
     Context context_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // OpenCalls: the unanswered calls of one object. They must be answered before the object leaves the
-// bus: when a reply is sent, libsystemd compares a pointer into the object's vtable
-// (enforced_reply_signature in bus-objects.c), but sdbus-c++ frees the vtable with the object.
+// bus, because libsystemd reads the object's vtable when a reply is sent (enforced_reply_signature
+// in bus-objects.c), and sdbus-c++ frees the vtable with the object.
 #pragma once
 
 #include "daemon/dbus/request_limits.h"
@@ -26,7 +26,8 @@ public:
     OpenCall(const OpenCall&) = delete;
     OpenCall& operator=(const OpenCall&) = delete;
 
-    /// Answers because the object is removed. Throws sdbus::Error if the bus is gone.
+    /// Answers with the error `why`, because the object is removed. Throws sdbus::Error if the bus
+    /// is gone.
     virtual void end(const Error& why) = 0;
 };
 
@@ -37,7 +38,7 @@ public:
         : result_(std::move(result)), ticket_(std::move(ticket)) {}
 
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
-    /// Sends the answer. Ignores all but the first one.
+    /// Sends the answer. Only the first call has an effect.
     void answer(const Result<T>& answer) {
         if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);

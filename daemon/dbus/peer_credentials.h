@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PeerCredentials: finds the user of a unique bus name, and remembers it for later calls. Uses a
-// separate connection, because on the shared one the answer would queue behind all other messages.
-// Runs only in the main loop.
+// PeerCredentials: finds the user of a unique bus name, and remembers the user for later calls.
+// Uses a separate connection, because on the shared connection the answer would queue behind other
+// messages. Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
@@ -17,14 +17,14 @@ namespace vgpu::daemon::dbus {
 
 class PeerCredentials {
 public:
-    /// Maximum of remembered names. Another name clears them all.
+    /// Maximum number of remembered names. A further name clears all earlier ones.
     static constexpr std::size_t kRemembered = 1024;
 
     /// `bus`: a second connection to vgpud's bus.
     explicit PeerCredentials(std::unique_ptr<sdbus::IConnection> bus);
 
-    /// NotAuthorized if the caller is gone. One round trip to the bus per new caller; the bus never
-    /// reuses a unique name.
+    /// NotAuthorized if the caller is gone or the bus does not answer. Makes one round trip to the
+    /// bus per new caller; the bus never reuses a unique name.
     Result<uid_t> user_of(const std::string& sender);
 
 private:

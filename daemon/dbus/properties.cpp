@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// The text as an element of a path. D-Bus paths allow letters, digits and '_'.
+/// Converts `text` to an element of a path. D-Bus paths allow letters, digits and '_'.
 std::string path_element(const std::string& text) {
     std::string element;
     for (const char letter : text) {
@@ -28,8 +28,8 @@ bool is_schedulable(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// Compares cheaply the values from which signalled properties are made; called for every VF of a
-/// changed GPU.
+/// Compares the values from which signalled properties are made. Must be cheap, because it runs for
+/// every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return a.active == b.active && a.abilities == b.abilities && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
@@ -161,7 +161,7 @@ Result<PropertyFilter> PropertyFilter::of_vf(std::string_view names) {
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
         std::string_view{"Path"}, std::string_view{"Target"}};
-    return among(kKnown, names);
+    return parse(kKnown, names);
 }
 
 Result<PropertyFilter> PropertyFilter::of_gpu(std::string_view names) {
@@ -170,10 +170,10 @@ Result<PropertyFilter> PropertyFilter::of_gpu(std::string_view names) {
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
         std::string_view{"Path"}, std::string_view{"Target"}};
-    return among(kKnown, names);
+    return parse(kKnown, names);
 }
 
-Result<PropertyFilter> PropertyFilter::among(std::span<const std::string_view> known,
+Result<PropertyFilter> PropertyFilter::parse(std::span<const std::string_view> known,
                                              std::string_view names) {
     PropertyFilter filter;
     while (!names.empty()) {

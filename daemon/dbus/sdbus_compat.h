@@ -27,7 +27,7 @@ using ErrorName = std::string;
 using CallError = const sdbus::Error*;
 #endif
 
-/// Activates a proxy; needed in 1.2 after its registration.
+/// Activates a proxy. Version 1.2 requires this call; 2.x does not have it.
 template <typename Proxy> void activate(Proxy& proxy) {
     if constexpr (requires { proxy.finishRegistration(); }) proxy.finishRegistration();
 }

@@ -41,7 +41,7 @@ void VfObject::refresh() {
     const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
-    // Usually nothing has changed, so this avoids the copy.
+    // Usually nothing has changed, so this check avoids the copy.
     if (!needs_domain_words(view) && changes(signalled_, view).empty()) return;
     VfView now = view;
     add_domain_words(context_, now);
@@ -51,14 +51,15 @@ void VfObject::refresh() {
 }
 
 void VfObject::Set(sdbus::Result<>&& result, SentOptions options) {
-    authorized(context_, {calls_, current_sender(getObject())}, kProvisionAction, std::move(result),
-               [&manager = context_.manager, target = target_, values = options_of(options)](
-                   const Done<>& done) { manager.set_vf(target, values, done); });
+    run_if_authorized(context_, {calls_, current_sender(getObject())}, kProvisionAction,
+                      std::move(result),
+                      [&manager = context_.manager, target = target_, values = options_of(options)](
+                          const Done<>& done) { manager.set_vf(target, values, done); });
 }
 
 void VfObject::control(vgpu_pf_control_action action, sdbus::Result<>&& result,
                        const SentOptions& options) {
-    authorized(
+    run_if_authorized(
         context_, {calls_, current_sender(getObject())}, kControlAction, std::move(result),
         [&manager = context_.manager, target = target_, action, values = options_of(options)](
             const Done<>& done) { manager.control(target, action, values, done); });
@@ -73,7 +74,7 @@ void VfObject::Stop(sdbus::Result<>&& result, SentOptions options) {
 }
 
 void VfObject::start(VfJob job, JobResult&& result, const SentOptions& options) {
-    authorized<sdbus::ObjectPath>(
+    run_if_authorized<sdbus::ObjectPath>(
         context_, {calls_, current_sender(getObject())}, action_of_job(kind_of(job)),
         std::move(result),
         [&context = context_, job, target = target_,
@@ -86,7 +87,7 @@ void VfObject::start(VfJob job, JobResult&& result, const SentOptions& options) 
 void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                      SentOptions options) {
     check_owner(owner);
-    authorized<std::uint64_t>(
+    run_if_authorized<std::uint64_t>(
         context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
         [&manager = context_.manager, target = target_, owner, values = options_of(options)](
             const Done<std::uint64_t>& done) { manager.claim(target, owner, values, done); });
@@ -95,11 +96,12 @@ void VfObject::Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
 void VfObject::Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
                        SentOptions options) {
     check_owner(owner);
-    authorized(context_, {calls_, current_sender(getObject())}, kAssignAction, std::move(result),
-               [&manager = context_.manager, target = target_, owner, generation,
-                values = options_of(options)](const Done<>& done) {
-                   manager.release(target, owner, generation, values, done);
-               });
+    run_if_authorized(context_, {calls_, current_sender(getObject())}, kAssignAction,
+                      std::move(result),
+                      [&manager = context_.manager, target = target_, owner, generation,
+                       values = options_of(options)](const Done<>& done) {
+                          manager.release(target, owner, generation, values, done);
+                      });
 }
 
 #define VF_JOB(name)                                               \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfObject: implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VfView (the last
-// one if the VF is gone), and methods pass options to Manager. Objects makes it.
+// VfObject: implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VF's newest VfView,
+// or the last signalled VfView if the VF is gone. Methods pass options to Manager. The class
+// Objects makes VfObjects.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -13,8 +14,8 @@ namespace vgpu::daemon::dbus {
 /// Whether the constructor emits the signal InterfacesAdded.
 enum class Signals { Emitted, Omitted };
 
-/// Changing methods require polkit's org.vgpu1.provision, .assign or .control. Those that may take
-/// long reply at once with a job (VfRun).
+/// Methods that change something require polkit's org.vgpu1.provision, .assign or .control. Methods
+/// that may take long reply at once with a job (VfRun).
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -55,13 +56,13 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// Calls `value_of` with the newest view, or with the last signalled one if the VF is gone.
+    /// Calls `value_of` with the newest view, or with the last signalled view if the VF is gone.
     /// Copies the view only for properties that need complete().
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
         const auto at = seen->vfs.find(target_.vf);
-        const bool is_there = at != seen->vfs.end() && at->second.record.spec.uuid == vf_uuid_;
-        if (!is_there) return value_of(signalled_);
+        const bool is_in_service = at != seen->vfs.end() && at->second.record.spec.uuid == vf_uuid_;
+        if (!is_in_service) return value_of(signalled_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;
         complete(context_, whole);
@@ -72,7 +73,7 @@ private:
     OpenCalls calls_;
     Target target_;
     daemon::Uuid vf_uuid_{};
-    VfView signalled_;  ///< as last signalled
+    VfView signalled_;  ///< the values that listeners know from signals
 };
 
 }  // namespace vgpu::daemon::dbus

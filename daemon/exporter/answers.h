@@ -16,7 +16,7 @@
 
 namespace vgpu::exporter {
 
-/// Shared by the connections that send it.
+/// A whole HTTP response, shared by the connections that send it.
 using Response = std::shared_ptr<const std::string>;
 
 class Answers {
@@ -46,7 +46,7 @@ private:
     Source source_;
     const daemon::Clock& clock_;
     Readings readings_;
-    std::map<MetricsFormat, Response> responses_;  ///< of readings_
+    std::map<MetricsFormat, Response> responses_;  ///< made from readings_
     daemon::Nanoseconds fresh_until_{0};
 };
 

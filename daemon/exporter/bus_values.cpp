@@ -25,7 +25,7 @@ template <typename T> bool copy_as(const sdbus::Variant& from, Value& to) {
     return true;
 }
 
-/// The value, if it has one of the types; "?" for types of a newer vgpud.
+/// The value, if it has one of `Types`; "?" for a type that only a newer vgpud has.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((copy_as<Types>(variant, value) || ...));

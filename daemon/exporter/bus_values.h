@@ -17,9 +17,8 @@ namespace vgpu::exporter {
 inline constexpr const char* kService = "org.vgpu1";
 using Dict = std::map<std::string, sdbus::Variant>;
 
-/// Converts a dictionary. Members of a dictionary inside a property get names with a dot.
-/// Leaves out the properties that "Unknown" names, because they have no known value, and "Unknown"
-/// itself.
+/// Converts a dictionary. Members of a dictionary inside a property get names with a dot. Leaves
+/// out "Unknown" and the properties that it names, because they have no known value.
 Properties properties_of(const Dict& dict);
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts);
 /// Converts the columns of ListVfs to rows. Omits columns of unknown types.

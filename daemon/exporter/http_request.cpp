@@ -11,7 +11,7 @@ namespace vgpu::exporter {
 namespace {
 
 struct PageRow {
-    std::string_view status;  ///< and further header fields
+    std::string_view status;  ///< code and reason of the status line; further header fields
     std::string_view text;
 };
 
@@ -27,13 +27,14 @@ constexpr std::array kPages{
 
 constexpr std::string_view kEmptyLine = "\r\n\r\n";
 
-/// Removes the word and its space from `line`.
+/// Returns the first word of `line`, and removes the word and its space from `line`.
 std::string_view next_word(std::string_view& line) {
     const std::string_view word = line.substr(0, line.find(' '));
     line.remove_prefix(std::min(word.size() + 1, line.size()));
     return word;
 }
 
+/// The value of the header field Accept; empty if there is none.
 std::string_view accept_of(const std::string& head) {
     constexpr std::string_view kField = "\naccept:";
     const char* const at = ::strcasestr(head.c_str(), kField.data());

@@ -9,22 +9,23 @@
 
 namespace vgpu::exporter {
 
-/// The page that answers a request. Index: "/", which describes this program.
+/// The page that answers a request. Index is the page "/", which describes this program.
 enum class Page { Metrics, Index, NotFound, WrongMethod, BadRequest, TooLarge };
 
 struct HttpRequest {
     Page page = Page::BadRequest;
     bool is_head = false;       ///< true for the method HEAD: the response has no body
-    std::string_view accept{};  ///< the header field; empty if none
+    std::string_view accept{};  ///< value of the header field Accept; empty if none
 };
 
-/// True if `head` contains the empty line that ends it.
+/// True if `head` contains the empty line that ends the head of a request.
 [[nodiscard]] bool is_complete(std::string_view head);
 
-/// Parses an untrusted head. The result refers to `head`.
+/// Parses an untrusted head. The result refers to `head`. Its page is BadRequest if the first line
+/// is not a request of HTTP/1.
 [[nodiscard]] HttpRequest parse_request(const std::string& head);
 
-/// `type`, `text`: for Page::Metrics. The other pages have fixed texts.
+/// The whole response. Uses `type` and `text` only for Page::Metrics; other pages have fixed texts.
 [[nodiscard]] std::string http_response(Page page, std::string_view type = "",
                                         std::string_view text = "");
 /// Number of bytes of `response` before its body.

@@ -23,14 +23,14 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// Checks a port number, because getaddrinfo() would accept 65536 as 0.
+/// True for a number from 0 to 65535. getaddrinfo() would accept 65536 as 0.
 bool is_port(std::string_view text) {
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
     return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Resolves `address`; null if it is not HOST:PORT or [HOST]:PORT.
+/// Resolves `address`; null if `address` is not HOST:PORT or [HOST]:PORT with a numeric host.
 Addresses addresses_of(const std::string& address) {
     const std::size_t colon = std::min(address.rfind(':'), address.size());
     std::string host = address.substr(0, colon);

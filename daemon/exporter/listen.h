@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Listening sockets of vgpu-exporter, from systemd and for --listen; non-blocking. Used by
-// main.cpp.
+// The listening sockets of vgpu-exporter: sockets that systemd passes, and new sockets for
+// --listen. All are non-blocking. Used by main.cpp.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -12,15 +12,17 @@
 
 namespace vgpu::exporter {
 
+/// A value, or the reason why there is none.
 template <typename T> using OrWhy = tl::expected<T, std::string>;
 
-/// `address`: "127.0.0.1:9482" or "[::1]:9482". Port 0: any free port.
+/// Listens at `address`, such as "127.0.0.1:9482" or "[::1]:9482". Port 0: any free port.
 OrWhy<daemon::adapters::UniqueFd> listen_at(const std::string& address);
 
 /// The address of a listening socket, as for listen_at(), with the actual port.
 std::string address_of(int socket);
 
-/// Sockets passed by systemd (sd_listen_fds(3)), if any.
+/// The sockets that systemd has passed (sd_listen_fds(3)), perhaps none. Fails if one of them is
+/// not a listening stream socket.
 OrWhy<std::vector<daemon::adapters::UniqueFd>> passed_sockets();
 
 }  // namespace vgpu::exporter

@@ -17,12 +17,12 @@ namespace {
 using daemon::adapters::UniqueFd;
 
 constexpr const char* kDefaultAddress = "127.0.0.1:9482";
-/// Limit per call. A scrape makes one call to the bus and four to vgpud, so they end within the 10
-/// s for which Prometheus waits by default.
+/// Time limit of a call. A scrape makes one call to the bus and four to vgpud, so it ends within
+/// 10 s. Prometheus waits that long by default.
 constexpr std::chrono::seconds kCallLimit{2};
 
-/// Connects each time, because the bus may have been restarted. Calls the owner of the name,
-/// because a call to the name would start a vgpud that was stopped.
+/// Connects each time, because the bus may have been restarted. Calls vgpud by the unique name of
+/// its connection, because a call to org.vgpu1 would start a vgpud that was stopped.
 Readings readings_of(const std::string& bus_name) {
     try {
         const auto bus = open_bus(bus_name);

@@ -16,8 +16,8 @@ namespace {
 
 struct MetricType {
     std::string_view name;
-    std::string_view suffix;  ///< of its samples
-    std::string_view in_prometheus;
+    std::string_view suffix;         ///< end of the names of samples
+    std::string_view in_prometheus;  ///< name of the type in the Prometheus format
 };
 constexpr MetricType kGauge{"gauge", "", "gauge"}, kCounter{"counter", "_total", "counter"},
     kInfo{"info", "_info", "gauge"}, kStateSet{"stateset", "", "gauge"};
@@ -25,14 +25,21 @@ constexpr MetricType kGauge{"gauge", "", "gauge"}, kCounter{"counter", "_total",
 struct Family {
     std::string_view name;
     const MetricType& type;
-    std::string_view unit;  ///< "none": without a unit
+    std::string_view unit;  ///< "none" if there is no unit
     std::string_view help;
 };
 
 /// The format of a value. Times are written without rounding, because a double cannot represent the
-/// nanoseconds of a few months exactly. NonZero: no sample for 0. IsSet: 1 for a text that is not
-/// empty. OfAgent: no sample without an agent.
-enum class As { Number, Nanoseconds, Microseconds, Percent, NonZero, IsSet, OfAgent };
+/// nanoseconds of a few months exactly.
+enum class As {
+    Number,
+    Nanoseconds,   ///< as seconds
+    Microseconds,  ///< as seconds
+    Percent,       ///< divided by 100
+    NonZero,       ///< a number; no sample for 0
+    IsSet,         ///< 1 for a text that is not empty, else 0
+    OfAgent,       ///< a number; no sample without an agent
+};
 
 struct Row {
     Family family;
@@ -76,25 +83,25 @@ template <typename Integer> std::string decimal(Integer value, int digits) {
                        digits);
 }
 
-Sample written(bool value, As) {
+Sample formatted(bool value, As) {
     return value ? "1" : "0";
 }
-template <typename Integer> Sample written(Integer value, As as) {
+template <typename Integer> Sample formatted(Integer value, As as) {
     constexpr int kNanoseconds = 9, kMicroseconds = 6;
     if (as == As::NonZero && value == 0) return {};
     if (as == As::Nanoseconds) return decimal(value, kNanoseconds);
     if (as == As::Microseconds) return decimal(value, kMicroseconds);
     return fmt::format("{}", value);
 }
-Sample written(double value, As as) {
+Sample formatted(double value, As as) {
     constexpr double kPercent = 100;
     return fmt::format("{}", as == As::Percent ? value / kPercent : value);
 }
-Sample written(const std::string& value, As as) {
+Sample formatted(const std::string& value, As as) {
     if (as != As::IsSet) return {};
     return value.empty() ? "0" : "1";
 }
-Sample written(const Words&, As) {
+Sample formatted(const Words&, As) {
     return {};
 }
 
@@ -108,7 +115,7 @@ Sample sample_of(const Properties& object, const Row& row) {
     if (row.as == As::OfAgent && (connected == nullptr || *connected != Value{true})) return {};
     const Value* const value = find(object, row.property);
     if (value == nullptr) return {};
-    return std::visit([&row](const auto& one) { return written(one, row.as); }, *value);
+    return std::visit([&row](const auto& one) { return formatted(one, row.as); }, *value);
 }
 
 std::string text_of(const Properties& object, std::string_view name) {
@@ -127,11 +134,11 @@ std::string escaped(std::string_view text) {
 }
 
 /// Adds a label. `labels` have no braces.
-std::string with(const std::string& labels, std::string_view label, std::string_view value) {
+std::string with_label(const std::string& labels, std::string_view label, std::string_view value) {
     return fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label, escaped(value));
 }
 
-/// A GPU or VF with the labels of all its samples.
+/// The manager, a GPU or a VF, with the labels of all its samples.
 struct Labelled {
     const Properties& object;
     std::string labels;
@@ -144,7 +151,8 @@ std::string gpu_of(const std::string& vf_target) {
 Labelled labelled_vf(const Properties& vf) {
     const std::string target = text_of(vf, "Target"), gpu = gpu_of(target);
     const std::string index = target.substr(std::min(gpu.size() + 3, target.size()));
-    return {vf, with(with(with("", "gpu", gpu), "vf", index), "name", text_of(vf, "Name"))};
+    return {vf, with_label(with_label(with_label("", "gpu", gpu), "vf", index), "name",
+                           text_of(vf, "Name"))};
 }
 
 /// The text of all metrics. Samples of one family follow each other, as the formats require.
@@ -187,7 +195,7 @@ void add_rows(Document& to, std::span<const Row> rows, const std::vector<Labelle
         current = row.family.name;
         for (const auto& [object, labels] : objects)
             if (const Sample value = sample_of(object, row))
-                to.add(row.kind.empty() ? labels : with(labels, "kind", row.kind), *value);
+                to.add(row.kind.empty() ? labels : with_label(labels, "kind", row.kind), *value);
     }
 }
 
@@ -196,7 +204,7 @@ void add_info(Document& to, std::string_view name, std::string_view help,
     to.begin({name, kInfo, "none", help});
     for (auto [object, labels] : objects) {
         for (const auto& [label, property] : more)
-            labels = with(labels, label, text_of(object, property));
+            labels = with_label(labels, label, text_of(object, property));
         to.add(labels, "1");
     }
 }
@@ -206,20 +214,20 @@ void add_states(Document& to, std::string_view name, std::string_view help,
     to.begin({name, kStateSet, "none", help});
     for (const auto& [object, labels] : objects)
         for (const std::string_view state : states)
-            to.add(with(labels, name, state), state == text_of(object, "State") ? "1" : "0");
+            to.add(with_label(labels, name, state), state == text_of(object, "State") ? "1" : "0");
 }
 
 void add_gpus(Document& to, const Readings& readings) {
     std::vector<Labelled> gpus;
     for (const Properties& gpu : readings.gpus)
-        gpus.push_back({gpu, with("", "gpu", text_of(gpu, "Target"))});
+        gpus.push_back({gpu, with_label("", "gpu", text_of(gpu, "Target"))});
     add_states(to, "vgpu_gpu_state", "State of the GPU.", daemon::gpu_state_names(), gpus);
     to.begin({"vgpu_gpu_vfs", kGauge, "none", "VFs in service."});
     for (const auto& [gpu, labels] : gpus) {
-        const auto is_of = [name = text_of(gpu, "Target")](const Properties& vf) {
+        const auto is_of_gpu = [name = text_of(gpu, "Target")](const Properties& vf) {
             return gpu_of(text_of(vf, "Target")) == name;
         };
-        to.add(labels, fmt::format("{}", std::ranges::count_if(readings.vfs, is_of)));
+        to.add(labels, fmt::format("{}", std::ranges::count_if(readings.vfs, is_of_gpu)));
     }
     add_rows(to, kGpuRows, gpus);
 }
@@ -247,9 +255,11 @@ std::string_view media_type_of(MetricsFormat format) {
 }
 
 MetricsFormat format_for(std::string_view accept) {
-    const bool knows_open = accept.find("application/openmetrics-text") != std::string_view::npos;
-    const bool takes_plain = accept.find("text/plain") != std::string_view::npos;
-    return takes_plain && !knows_open ? MetricsFormat::Prometheus : MetricsFormat::OpenMetrics;
+    const bool names_open_metrics =
+        accept.find("application/openmetrics-text") != std::string_view::npos;
+    const bool names_plain = accept.find("text/plain") != std::string_view::npos;
+    return names_plain && !names_open_metrics ? MetricsFormat::Prometheus
+                                              : MetricsFormat::OpenMetrics;
 }
 
 std::string metrics_text(const Readings& readings, MetricsFormat format) {

@@ -16,22 +16,27 @@ namespace vgpu::exporter {
 enum class MetricsFormat { OpenMetrics, Prometheus };
 
 [[nodiscard]] std::string_view media_type_of(MetricsFormat format);
-/// The format for a request with this header `accept`. Prometheus if it names text/plain and not
-/// OpenMetrics.
+/// The format for a request with the header field `accept`: Prometheus if the field names
+/// text/plain and not OpenMetrics, else OpenMetrics.
 [[nodiscard]] MetricsFormat format_for(std::string_view accept);
 
 struct Readings {
     std::string problem{};  ///< why vgpud does not answer; empty if it answers
-    Properties manager{};   ///< of org.vgpu1.Manager, and "Events": number of events that vgpud has
-                            ///< reported
-    std::vector<Properties> gpus{}, vfs{};  ///< with "Target"; without unknown properties
+    /// Properties of org.vgpu1.Manager, and "Events", the number of events that vgpud has reported.
+    Properties manager{};
+    /// Known properties of each GPU, and "Target".
+    std::vector<Properties> gpus{};
+    /// Known properties of each VF, and "Target".
+    std::vector<Properties> vfs{};
 };
 
-/// The text. Unknown values have no samples. If vgpud does not answer, vgpu_up is the only family.
+/// The text of all metrics. Unknown values have no samples. If vgpud does not answer, vgpu_up is
+/// the only family.
 std::string metrics_text(const Readings& readings, MetricsFormat format);
 
-/// The option `properties` of vgpud's lists: all properties that the text needs.
+/// The properties that the text needs, as a value for the option `properties` of ListGpus.
 std::string properties_of_gpus();
+/// The properties that the text needs, as a value for the option `properties` of ListVfs.
 std::string properties_of_vfs();
 
 }  // namespace vgpu::exporter

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kManager = org::vgpu1::Manager_proxy::INTERFACE_NAME;
 constexpr const char* kPath = "/org/vgpu1";
-/// vgpud reads its GPUs once per second, so values of this age require no further read.
+/// vgpud reads all GPUs once per second, so values of this age require no further read.
 constexpr std::uint32_t kMaxAgeMs = 1500;
 
 /// Options of ListGpus and ListVfs that request the properties `names`.
@@ -31,7 +31,7 @@ Answer answer_of(sdbus::IProxy& manager, const std::string& method, const Dict& 
 Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination) {
     const auto manager = sdbus::createProxy(bus, destination, kPath);
     Readings readings{.manager = all_properties(bus, destination, kPath, kManager)};
-    // Events are numbered from 1 without gaps, so the last number is their count.
+    // vgpud numbers all events from 1, so the number of the newest event is their count.
     readings.manager["Events"] = std::uint64_t{0};
     const Dict newest{{"limit", sdbus::Variant{std::uint32_t{1}}}};
     for (const Dict& event : answer_of<std::vector<Dict>>(*manager, "RecentEvents", newest))

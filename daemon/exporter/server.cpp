@@ -15,7 +15,7 @@ using daemon::adapters::UniqueFd;
 namespace {
 
 /// True if the connection is over. `done`: result of recv() or send().
-bool is_end(ssize_t done) {
+bool is_connection_over(ssize_t done) {
     return done == 0 || (done < 0 && errno != EAGAIN && errno != EINTR);
 }
 
@@ -50,9 +50,9 @@ void Server::accept(int listener) {
     UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) return;
     if (clients_.size() == kMaxClients) {
-        const auto asking =
+        const auto unanswered =
             std::ranges::find_if(clients_, [](const Client& client) { return !client.response; });
-        clients_.erase(asking == clients_.end() ? clients_.begin() : asking);
+        clients_.erase(unanswered == clients_.end() ? clients_.begin() : unanswered);
     }
     clients_.push_back({.fd = std::move(fd), .until = clock_.now() + kTimeout});
 }
@@ -69,7 +69,7 @@ void Server::serve(Client& client) {
 void Server::read(Client& client) {
     std::array<char, kMaxRequest> buffer{};
     const ssize_t got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);
-    client.is_over = is_end(got);
+    client.is_over = is_connection_over(got);
     if (got <= 0 || client.response) return;
     client.request.append(buffer.data(), static_cast<std::size_t>(got));
     if (is_complete(client.request))
@@ -90,7 +90,7 @@ void Server::respond(Client& client, const HttpRequest& request) {
 void Server::write(Client& client) {
     const ssize_t done = ::send(client.fd.get(), client.response->data() + client.sent,
                                 client.total - client.sent, MSG_NOSIGNAL);
-    client.is_over = is_end(done);
+    client.is_over = is_connection_over(done);
     if (done > 0) client.sent += static_cast<std::size_t>(done);
     if (client.sent == client.total) ::shutdown(client.fd.get(), SHUT_WR);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Server: answers scrapers by HTTP on listening sockets. Everyone who can reach the sockets may
-// read, and no client can harm the others:
+// read, and no client can harm other clients:
 //   - sockets never block; an iteration reads one buffer and writes what the client accepts;
 //   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
-//   - at most kMaxClients connections: a further one closes the oldest without a response, or, if
-//     all have one, the oldest.
+//   - there are at most kMaxClients connections. For a further connection, Server closes the oldest
+//     connection without a response, or the oldest of all if all have a response.
 // main.cpp calls watch() before each wait and dispatch() after it, in one thread.
 #pragma once
 
@@ -41,9 +41,10 @@ private:
         daemon::adapters::UniqueFd fd;
         daemon::Nanoseconds until{0};  ///< deadline of the request, then of the response
         std::string request{};
-        Response response{};              ///< null while the request is being read
-        std::size_t sent = 0, total = 0;  ///< bytes of the response
-        std::size_t index = 0;            ///< in PollSet::fds
+        Response response{};    ///< null while the request is being read
+        std::size_t sent = 0;   ///< bytes of the response that were sent
+        std::size_t total = 0;  ///< bytes of the response to send; 0 without a response
+        std::size_t index = 0;  ///< index of `fd` in PollSet::fds
         bool is_over = false;
     };
 

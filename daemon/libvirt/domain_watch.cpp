@@ -25,6 +25,7 @@ void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
 
+/// The timer that ends waits. The first call sets up libvirt's event loop.
 int limit_timer() {
     static std::once_flag once;
     static int timer = -1;
@@ -48,7 +49,7 @@ Json json_of(virDomainPtr domain) {
             {"active", virDomainIsActive(domain) == 1}};
 }
 
-/// Writes a line. Replaces invalid UTF-8, because names may have any bytes.
+/// Converts `json` to one line. Replaces invalid UTF-8, because names may have any bytes.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -102,12 +103,14 @@ void DomainWatch::connect() {
         virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
                                          VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), this, nullptr);
     if (callback_ < 0) return disconnect(virGetLastErrorMessage());
+    report_all();
+    if (connection_ == nullptr) return;
     delay_ = kFirstDelay;
     is_loss_reported_ = false;
-    report_all();
 }
 
-/// Closes the connection. Also called after a failed attempt to connect.
+/// Closes the connection, if there is one, and sets the time of the next attempt to connect.
+/// Reports only the first failure since the last connection, and nothing if `why` is empty.
 void DomainWatch::disconnect(const std::string& why) {
     const std::string reason = why;
     if (connection_ != nullptr) {

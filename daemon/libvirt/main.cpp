@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-libvirt: the program around DomainWatch. vgpud reads its standard output. The program ends
-// when its standard input ends, so that it does not outlive vgpud.
+// vgpu-libvirt: the program around DomainWatch. vgpud reads the program's standard output. The
+// program ends when its standard input ends, so that it does not outlive vgpud.
 #include "daemon/libvirt/domain_watch.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentPort: the interface to the agents' sockets, one per VF, identified by its path. Each socket
-// has one client at a time. No call blocks, and none interprets the bytes. Implemented by
-// adapters/agent_sockets, faked in tests. Used in the main loop only.
+// AgentPort: the interface to the sockets through which agents in guests connect. Each VF has one
+// socket, and calls name the socket by its path. A socket has one client at a time. No call blocks,
+// and no call interprets the bytes. Implemented by adapters/agent_sockets, faked in tests. Used in
+// the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -13,7 +14,8 @@
 
 namespace vgpu::daemon {
 
-/// One event at a socket. `bytes` (only for Bytes) is untrusted; AgentSession joins the pieces.
+/// One event at a socket. `bytes` (only for Bytes) is an untrusted piece of the client's stream;
+/// AgentSession joins the pieces.
 struct AgentInput {
     enum class Kind { Connected, Bytes, Gone };
     std::string path;
@@ -30,12 +32,12 @@ public:
     virtual Result<> listen(const std::string& path) = 0;
     /// Closes the socket and its client, and drops their events.
     virtual void close(const std::string& path) = 0;
-    /// If not accepting, new clients wait.
+    /// While `is_accepting` is false, new clients wait.
     virtual void accept_clients(const std::string& path, bool is_accepting) = 0;
-    /// False if there is no client, or if it does not take all `bytes` at once. Disconnect the
-    /// client then, because its stream has a gap.
+    /// False if there is no client, or if the client does not take all `bytes` at once. Disconnect
+    /// the client then, because its stream has a gap.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
-    /// Closes the client. No Gone follows.
+    /// Closes the client, and drops its events. No event Gone follows.
     virtual void disconnect(const std::string& path) = 0;
     /// All events since the last call.
     virtual std::vector<AgentInput> take() = 0;

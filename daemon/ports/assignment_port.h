@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// AssignmentPort: sets which driver gets the function of a VF: in the kernel a host driver or
-// vfio-pci, in user space the client that opens its vfio-user socket. AssignmentRefused, with the
-// possible choices, if the platform does not support a choice; WrongState if the function is in
-// use. Implemented by adapters/platform_assignment and backend/sriov/assignment. Used in the GPU's
-// thread only.
+// AssignmentPort: sets the assignment mode of a VF: which driver gets the VF's function. In the
+// kernel this is a host driver or vfio-pci, in user space the client that opens the VF's vfio-user
+// socket. set() fails with AssignmentRefused if the platform does not support the mode; the error
+// names the possible modes. If the function is in use, set() fails with WrongState (our PF core) or
+// with VfsInUse (a vendor's driver). Implemented by adapters/platform_assignment and
+// backend/sriov/assignment. Used in the GPU's thread only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -30,14 +31,14 @@ enum class AssignmentMode {
     return kWords[static_cast<std::size_t>(assignment_mode)];
 }
 
-/// Whether a VF may be taken from the driver of this host that has it (mode Host).
+/// Whether set() may take a VF in mode Host from the driver of this host that has the VF.
 enum class TakeFromHost { No, Yes };
 
 class AssignmentPort {
 public:
     virtual ~AssignmentPort() = default;
 
-    /// The choice in force; never Default.
+    /// The mode in force. Default only for a VF that does not exist yet and was set to Default.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
     /// No effect if `assignment_mode` is already in force.
     virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost take) = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: vgpud's time. CLOCK_MONOTONIC and CLOCK_BOOTTIME in vgpud (adapters/system_clock.h), a
-// virtual clock in tests. RUN events carry times of the device's clock instead. Any thread may call
-// it.
+// Clock: the time of vgpud. vgpud reads the clocks of the host (adapters/system_clock.h), and tests
+// have a virtual clock. RUN events carry times of the device's clock, which Clock does not read.
+// Any thread may call a Clock.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace vgpu::daemon {
 
-/// All times of the daemon, unless a name says otherwise (`_us`, `_ms`).
+/// The type of all times of vgpud, unless a name says otherwise (`_us`, `_ms`).
 using Nanoseconds = std::chrono::nanoseconds;
 
 class Clock {
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] virtual Nanoseconds now() const = 0;
     /// Time since boot, including suspension of the host. Never goes back within a boot.
     [[nodiscard]] virtual Nanoseconds boot_time() const { return now(); }
-    /// Differs for each boot.
+    /// A text that differs for each boot.
     [[nodiscard]] virtual std::string boot_id() const { return ""; }
     /// Wall clock, seconds since 1970, for display only, because it may jump. Default: now().
     [[nodiscard]] virtual std::chrono::seconds unix_time() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventPort: reads the event ring of one PF core: the events in order, and the number of events
-// that were overwritten before they were read. One thread reads; next_seq() may be called from any
-// thread. Implemented by adapters/event_ring; tests implement it over a vector.
+// EventPort: reads the events of one PF core in order from its event ring, and counts the events
+// that the PF core overwrote before they were read. One thread reads; any thread may call
+// next_seq(). Implemented by adapters/event_ring; tests implement EventPort over a vector.
 #pragma once
 
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -23,8 +23,8 @@ public:
 
     virtual ~EventPort() = default;
 
-    /// Events since the last call, oldest first, at most kMaxBatch. Call again until it returns
-    /// none. Never blocks. Also drains wait_fd().
+    /// Events since the last call, oldest first, at most kMaxBatch. Call again until the batch has
+    /// no events. Never blocks. Also drains wait_fd().
     virtual EventBatch read() = 0;
 
     /// Number of the next event; starts at 1. A changed number means that an event came.

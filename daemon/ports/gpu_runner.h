@@ -26,7 +26,8 @@ public:
     /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
     /// runner spins on a spare CPU, because waking up takes as long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
-    /// Ends the wait of a running iteration, and prevents later waits. Any thread may call it.
+    /// Ends the wait of a running iteration, and prevents later waits. Any thread may call
+    /// interrupt().
     virtual void interrupt() = 0;
 };
 
@@ -36,7 +37,7 @@ public:
 
     /// Runs the first iteration at once. `loop` must live until stop() has returned.
     virtual void start(GpuLoop& loop) = 0;
-    /// Requests another iteration soon. Any thread may call it.
+    /// Requests another iteration soon. Any thread may call wake().
     virtual void wake() = 0;
     /// Ends the loop; no iteration is running when stop() returns.
     virtual void stop() = 0;

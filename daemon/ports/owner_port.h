@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerPort: finds out whether owners of VFs (processes, VMs) exist, and names clients. GpuModel
-// uses the result to report claims that look forgotten, but ends no claim because of it. Any thread
-// may call an OwnerPort. Implemented by adapters/owner_probe.
+// OwnerPort: finds out whether owners of VFs (processes, VMs) exist, and which process has a VF
+// open. GpuModel uses the result to report claims that look forgotten, but does not end such
+// claims. Any thread may call an OwnerPort. Implemented by adapters/owner_probe.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -18,11 +18,12 @@ class OwnerPort {
 public:
     virtual ~OwnerPort() = default;
 
-    /// Start time 0 matches any process with this pid. False for a zombie.
+    /// True if a process with this pid and start time exists; start time 0 matches any start time.
+    /// False for a zombie.
     [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
     /// Start time as in ProcessId; none if there is no such process.
     [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
-    /// UUIDs (lower case) of VMs on this host. Reads all processes.
+    /// UUIDs (lower case) of the VMs that run on this host. Reads all processes.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
     /// The process that has the VF socket `path` open: "qemu-system-x86 (pid 71)"; empty if
     /// unknown.

@@ -36,16 +36,16 @@ public:
     /// cannot be made. The pid file is written before the program runs, so that a later vgpud finds
     /// the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
-    /// The process that LABEL.pid names, if it runs.
+    /// The process that LABEL.pid names; none if it does not run, or if there is no such file.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
-    /// How the process ended: "with exit status 1", "by signal 9 (Killed)"; none while it runs.
-    /// Reaps a process that ended. "" if the cause is unknown: not a child of this vgpud, a zombie,
-    /// or a reused pid.
+    /// How the process ended, such as "with exit status 1" or "by signal 9 (Killed)"; none while it
+    /// runs. "" if the cause is unknown, because the process was not a child of this vgpud or was
+    /// reaped before. Reaps a child that has ended.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
     /// Bounds the log: moves the end of a long LABEL.log to LABEL.log.1, and empties LABEL.log.
     virtual void trim_log(const ProcessSpec& spec) = 0;
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;
-    /// Removes the socket file at `path`, if any. The caller knows that no process serves it.
+    /// Removes the socket file at `path`, if any. Call only if no process serves the socket.
     virtual void remove_stale(const std::string& path) = 0;
 };
 

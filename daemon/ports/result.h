@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Result<T>: a value, or an error of errors.def with its cause. The function that fails writes the
-// cause once, and names the GPU, VF, option or file. Nothing here throws.
+// cause once, and names the GPU, VF, option or file. No function of this file throws.
 #pragma once
 
 #include "text/utf8.h"
@@ -19,13 +19,12 @@ enum class ErrorId {
 #undef DAEMON_ERROR
 };
 
-/// One row of errors.def. Scripts match `number` (VGPU-302). `name` is the end of the D-Bus error
-/// name. `fix` is a sentence for the caller.
+/// One row of errors.def.
 struct ErrorRow {
     ErrorId id;
-    int number;
-    std::string_view name;
-    std::string_view fix;
+    int number;             ///< the number that scripts match, as in VGPU-302
+    std::string_view name;  ///< the last part of the D-Bus error name
+    std::string_view fix;   ///< a sentence for the caller
 };
 
 struct Error {
@@ -43,7 +42,8 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// Causes quote foreign text, and a bus disconnects senders of invalid UTF-8.
+/// Replaces invalid UTF-8 in causes, because causes quote foreign text, and a bus disconnects
+/// senders of invalid UTF-8.
 using text::as_utf8;
 
 /// Converts `cause` by as_utf8().
@@ -58,14 +58,16 @@ tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
 #define VGPU_DAEMON_CONCAT(a, b) VGPU_DAEMON_CONCAT_(a, b)
 
 #ifndef TRY
-/// TRY(auto x, call()): x is the value of call(), or this function returns call()'s error.
+/// TRY(auto x, call()): x is the value of call(). If call() fails, the function that contains TRY
+/// returns the error of call().
 #define TRY(decl, ...)                                                                     \
     auto VGPU_DAEMON_CONCAT(try_, __LINE__) = (__VA_ARGS__);                               \
     if (!VGPU_DAEMON_CONCAT(try_, __LINE__))                                               \
         return tl::make_unexpected(std::move(VGPU_DAEMON_CONCAT(try_, __LINE__)).error()); \
     decl = std::move(*VGPU_DAEMON_CONCAT(try_, __LINE__))
 
-/// TRY_VOID(call()): this function returns call()'s error if there is one.
+/// TRY_VOID(call()): if call() fails, the function that contains TRY_VOID returns the error of
+/// call().
 #define TRY_VOID(...)                                            \
     if (auto VGPU_DAEMON_CONCAT(try_, __LINE__) = (__VA_ARGS__); \
         !VGPU_DAEMON_CONCAT(try_, __LINE__))                     \

@@ -20,7 +20,7 @@ public:
     /// Does what is due. Called in every iteration.
     virtual void step() = 0;
     /// Time (CLOCK_MONOTONIC) at which step() must be called even if nothing else happens; none if
-    /// there is no need.
+    /// the part has no work to come.
     [[nodiscard]] virtual std::optional<Nanoseconds> next_step() const = 0;
 };
 

@@ -27,15 +27,17 @@ class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;
 
+    /// RUN_DIR/OWNER_DIR/N.sock, whether it exists or not.
     [[nodiscard]] virtual std::string path_of(const std::string& owner_dir,
                                               std::size_t n) const = 0;
     /// Replaces all paths of `owner_dir`. System if a VF's vfio-user socket does not exist or a
     /// path cannot be made. Links made before the failure stay until the next link() or unlink().
     virtual Result<> link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) = 0;
+    /// Removes all paths of `owner_dir`.
     virtual void unlink(const std::string& owner_dir) = 0;
-    /// Removes the paths of `owner_dir` that lead to `sockets`; its other paths stay.
+    /// Removes the paths of `owner_dir` that lead to `sockets`; other paths stay.
     virtual void unlink_vf(const std::string& owner_dir, const VfSockets& sockets) = 0;
-    /// Targets of the paths N.sock of `owner_dir`, in the order of N; empty if it has none.
+    /// Targets of the paths N.sock of `owner_dir`, in the order of N; empty if there are no paths.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& owner_dir) const = 0;
     /// From now on only `uid` and `gid` may open the sockets; open connections stay. System on
     /// failure. An empty path in `sockets` is skipped.

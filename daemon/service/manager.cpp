@@ -16,19 +16,19 @@ constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
 /// Options of control actions. With `force` a VF is paused or stopped although a client has it
-/// open, or reset although it is claimed. With `owner` its owner resets it.
+/// open, or reset although it is claimed. `owner` names the owner on whose behalf a VF is reset.
 constexpr std::array<std::string_view, 1> kStopOptions{"force"};
 constexpr std::array<std::string_view, 2> kResetOptions{"force", "owner"};
-constexpr std::array<std::string_view, 0> kResumeOptions{};
+constexpr std::array<std::string_view, 0> kNoOptions{};
 
 std::span<const std::string_view> options_of(vgpu_pf_control_action action) {
     if (action == VGPU_PF_RESET) return kResetOptions;
     if (action == VGPU_PF_PAUSE || action == VGPU_PF_STOP) return kStopOptions;
-    return kResumeOptions;
+    return kNoOptions;
 }
 
-/// Reads an option of 64 bits. OutOfRange if the value does not fit in 32 bits; it is never
-/// truncated.
+/// The number of the option `name`; none if the option is absent. OutOfRange if the number is
+/// outside `range` or does not fit in 32 bits.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.max = std::min<std::uint64_t>(range.max, UINT32_MAX);
@@ -44,7 +44,7 @@ Result<std::optional<std::string>> name_option(const OptionReader& reader) {
     return name;
 }
 
-/// `names`, and the keys of all settings of a VF.
+/// Returns `names` and the keys of all settings of a VF.
 std::vector<std::string_view> with_settings(std::span<const std::string_view> names) {
     std::vector<std::string_view> all(names.begin(), names.end());
     const auto settings = setting_keys();
@@ -116,8 +116,9 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
                        advice);
 }
 
-/// Finds names that are not unique. A VF may get a name while a state file that also has the name
-/// cannot be read, and operators may restore or copy state files.
+/// Finds VF names that are not unique, and emits an event for each new one. Such names have two
+/// causes: a VF gets a name that is also in a state file that cannot be read, or an operator
+/// restores or copies a state file.
 void Manager::find_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
@@ -145,8 +146,8 @@ void Manager::find_clashes() {
     }
 }
 
-/// Tries paths first, because a name cannot look like GPU/vfN (is_valid_name). Finds only VFs in
-/// the GPUs' snapshots: names on an absent GPU are not found.
+/// Tries paths before names. No name can look like a path (is_valid_name()). Finds only VFs in the
+/// GPUs' snapshots, so it finds no VF of an absent GPU.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -203,7 +204,7 @@ Result<GpuHost*> Manager::gpu_of(const std::string& id) const {
 Result<> Manager::name_is_free(const std::string& name, const Target& except) const {
     for (const std::string& gpu : known_gpus()) {
         if (gpu == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
-        // This form is the default name of a VF, and only allowed for that VF.
+        // "GPU-vfN" is the default name of VF N, and no other VF may have it.
         if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", except.gpu, except.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is reserved for VFs without a name", name));
@@ -218,10 +219,11 @@ Result<> Manager::name_is_free(const std::string& name, const Target& except) co
                     fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
     }
     if (locked_names_.contains(name))
-        return fail(ErrorId::NameTaken, fmt::format("'{}' is being assigned by {}", name, holder_));
+        return fail(ErrorId::NameTaken,
+                    fmt::format("the name '{}' is locked by {}", name, holder_));
     if (pending_names_.contains(name))
         return fail(ErrorId::NameTaken,
-                    fmt::format("'{}' is being assigned by another request", name));
+                    fmt::format("another request is giving a VF the name '{}'", name));
     return {};
 }
 
@@ -233,8 +235,9 @@ Result<> Manager::lock(const std::string& holder, const std::vector<std::string>
     for (const std::string& name : names)
         if (pending_names_.contains(name))
             return fail(ErrorId::NameTaken,
-                        fmt::format("'{}' is being assigned by another request", name));
-    // a recovery continues an earlier run, so it also needs the claims that ended during that run
+                        fmt::format("another request is giving a VF the name '{}'", name));
+    // With an apply on record, the holder is a recovery, which continues the earlier run of that
+    // apply. The recovery also needs the claims that ended during the earlier run.
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     locked_gpus_ = {gpus.begin(), gpus.end()};
@@ -246,8 +249,8 @@ void Manager::lock_names(const std::vector<std::string>& names) {
     locked_names_.insert(names.begin(), names.end());
 }
 
-/// Uses the thread of a GPU, if possible of one in state Ok, because the main loop must not wait
-/// for the disk.
+/// Lets the thread of a GPU write the file, because the main loop must not wait for the disk. Takes
+/// the first GPU in state Ok; if there is none, the first GPU.
 void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
     const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
         return gpu->snapshot()->gpu.state == GpuState::Ok;
@@ -268,19 +271,19 @@ Result<> Manager::not_locked(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Records the end of a claim. Ignores a claim made after the plan, because the apply recreates no
-/// VF with such a claim.
+/// Records the end of a claim on a locked GPU, unless the claim is still on record. Ignores a claim
+/// made after the plan, because the apply recreates no VF with such a claim.
 void Manager::record_end(const EndedClaim& claim) {
     if (!locked_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
-        if (record.owner.generation == claim.generation) return;  // the claim is persistent
+        if (record.owner.generation == claim.generation) return;  // the claim has not ended
     const auto apply = store_.apply();
     if (apply && !claims_before(*apply, claim.gpu, claim.owner).contains(claim.generation)) return;
     ended_claims_.insert(claim);
 }
 
-/// Without a recorded intent no apply has destroyed a VF, so start_release() records the ends of
-/// all claims. Persistent claims do not end here.
+/// Does nothing without an apply on record: then no apply has destroyed a VF, and start_release()
+/// records the ends of all claims.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
@@ -300,7 +303,8 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
 /// Reserves `name`. Returns a callback that frees the name, then calls `done`.
 template <typename T> Done<T> Manager::reserve_name(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
-    // Requests of GPUs run in different threads, so only the main loop sees all names.
+    // Each GPU's thread sees only its own requests, so the main loop keeps the names of all
+    // requests.
     pending_names_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         pending_names_.erase(name);
@@ -308,7 +312,8 @@ template <typename T> Done<T> Manager::reserve_name(const std::string& name, Don
     };
 }
 
-/// `gpu`, or the GPU with the most VRAM for a VF.
+/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty, the GPU in state Ok with writable
+/// state and the most VRAM for one VF; StateReadOnly or PfLost if there is none.
 Result<GpuHost*> Manager::gpu_for_new_vf(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
@@ -332,7 +337,7 @@ Result<> Manager::start_release(const Target& target, const std::string& owner,
     gpu->ask<void>([vf = target.vf, owner, generation,
                     after](GpuModel& model) { return model.release(vf, owner, generation, after); },
                    [this, gpu = target.gpu, owner, generation, done](const Result<>& released) {
-                       // an apply may recreate the VF
+                       // NoSuchVf: an apply may have destroyed the VF, and may recreate it
                        if (released || released.error().id == ErrorId::NoSuchVf)
                            record_end({.gpu = gpu, .owner = owner, .generation = generation});
                        done(released);
@@ -347,7 +352,7 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
         TRY_VOID(not_locked(chosen->id()));
         const std::string& name = request.spec.name;
         if (!name.empty()) TRY_VOID(name_is_free(name, {}));
-        // By value: the caller's options are gone when the GPU's thread runs.
+        // The lambda captures by value, because the caller's options are gone when it runs.
         chosen->ask<Target>(
             [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
                 TRY(const std::uint32_t vf, model.create(request));
@@ -464,10 +469,11 @@ void Manager::release(const Target& target, const std::string& owner, std::uint6
     });
 }
 
-void Manager::pause(const Target& target, const std::string& owner, std::uint64_t generation,
-                    const Done<>& done) {
-    or_refuse(done,
-              [&] { return start_release(target, owner, generation, AfterRelease::Pause, done); });
+void Manager::release_after_stop(const Target& target, const std::string& owner,
+                                 std::uint64_t generation, const Done<>& done) {
+    or_refuse(done, [&] {
+        return start_release(target, owner, generation, AfterRelease::OwnerStopped, done);
+    });
 }
 
 void Manager::emit(EventKind kind, std::string text) {

@@ -22,7 +22,7 @@
 
 namespace vgpu::daemon {
 
-/// A GPU, or one of its VFs, which need not exist.
+/// Identifies a GPU, or one of its VFs by number. The GPU and the VF need not exist.
 struct Target {
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU
@@ -32,11 +32,12 @@ struct Target {
 };
 
 [[nodiscard]] std::string path_of(const Target& target);
-/// AmbiguousName: several VFs have `name`.
+/// The error AmbiguousName for `name`, the name of all VFs in `found`.
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
-/// A name is unique among all GPUs, all VFs on record and all requests under way. Manager reports
-/// VFs that share a name in a state file; they have to be found by path or UUID.
+/// Manager gives a VF only a name that no GPU, no other VF on record and no other request under way
+/// has. If VFs share a name in the state files, Manager reports them, and only their paths and
+/// UUIDs find them.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -52,7 +53,7 @@ public:
     [[nodiscard]] std::vector<std::string> gpu_ids() const;
     /// Ids of gpus() and of GPUs that are only on record.
     [[nodiscard]] std::set<std::string> known_gpus() const;
-    /// Null if there is none.
+    /// Null if no GPU has this id.
     [[nodiscard]] GpuHost* find_gpu(const std::string& id) const;
     /// NoSuchGpu, with the nearest id.
     [[nodiscard]] Result<GpuHost*> gpu_of(const std::string& id) const;
@@ -66,11 +67,12 @@ public:
     /// Tries a GPU's id, GPU/vfN, and a VF's name or UUID. NoSuchVf, with the nearest name;
     /// AmbiguousName, with the VFs' paths.
     Result<Target> resolve(const std::string& text) const;
-    /// Creates a VF. `gpu` empty: the GPU with the most VRAM for one VF. Options: docs/dbus-api.md.
+    /// Creates a VF on `gpu`. If `gpu` is empty, takes the GPU with the most VRAM for one VF.
+    /// Options: docs/dbus-api.md.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
     void set_vf(const Target& target, const Options& options, Done<> done);
     void set_gpu(const Target& target, const Options& options, Done<> done);
-    /// When the release has begun, answers with the generation that is being released.
+    /// Answers when the release has begun, with the generation that the VF had before.
     void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
     /// Answers when the PF core has accepted the action; a reset may still be under way.
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
@@ -78,21 +80,24 @@ public:
 
     /// Locks `gpus` and `names`: until unlock() only the holder may create, change or destroy VFs
     /// of `gpus`, change the settings of `gpus`, or use `names`. Claims and control() stay
-    /// possible. Busy if there is a holder; NameTaken for a name in another request.
+    /// possible. Busy if there is a holder. NameTaken if another request is giving one of `names`
+    /// to a VF.
     Result<> lock(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
     /// Adds names to the current holder's lock.
     void lock_names(const std::vector<std::string>& names);
     void unlock();
-    /// Records the apply under way, or that there is none; durable. A GPU's thread writes the file;
-    /// without GPUs the main loop does.
+    /// Makes it durable that `apply` is under way; std::nullopt: that no apply is under way. A
+    /// GPU's thread writes the file; without GPUs the main loop does.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
-    /// Call it when `owner` releases all its VFs. Ends its claims of VFs that the current apply has
-    /// destroyed, so that the apply recreates these VFs without an owner.
+    /// Call it when the VFs of `owner` are unassigned. Records the end of the owner's claims of VFs
+    /// that the current apply has destroyed, except persistent claims. The apply then recreates
+    /// these VFs without an owner.
     void end_claims(const std::string& owner);
-    /// True if the claim has ended since `gpu` was locked. If so, an apply recreates the VF without
-    /// an owner. Not durable: after a restart of vgpud, the recovery has only the intent.
+    /// True if the claim has ended since the current apply began. Then the apply recreates the VF
+    /// without an owner. Not durable: after a restart of vgpud, the recovery knows only the ends
+    /// since the restart.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
     /// Answers with the generation of the claim. Options: generation, lease_s, persistent.
@@ -101,8 +106,8 @@ public:
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
     /// Call it when the owner has stopped. Scrubs the VF, and ends a claim that is not persistent.
-    void pause(const Target& target, const std::string& owner, std::uint64_t generation,
-               const Done<>& done);
+    void release_after_stop(const Target& target, const std::string& owner,
+                            std::uint64_t generation, const Done<>& done);
 
     /// Emits an event of vgpud itself.
     void emit(EventKind kind, std::string text);
@@ -131,14 +136,14 @@ private:
 
     StateStore store_;
     const Clock& clock_;
-    std::vector<AdminEvent> admin_events_;   ///< of vgpud, not taken yet
-    std::set<std::string> pending_names_;    ///< in requests under way
-    std::map<Target, std::string> clashes_;  ///< name clashes, as reported
-    std::optional<std::uint64_t> clashes_version_;
+    std::vector<AdminEvent> admin_events_;          ///< emitted by Manager, not taken yet
+    std::set<std::string> pending_names_;           ///< new names in requests under way
+    std::map<Target, std::string> clashes_;         ///< name clashes, as reported
+    std::optional<std::uint64_t> clashes_version_;  ///< names_version() that clashes_ belongs to
     std::string holder_;
     std::set<std::string> locked_gpus_, locked_names_;
-    std::set<EndedClaim> ended_claims_;  ///< claims on locked GPUs that ended since the apply or
-                                         ///< its recovery began
+    std::set<EndedClaim> ended_claims_;  ///< claims on locked GPUs that ended since the current
+                                         ///< apply began
     std::vector<std::unique_ptr<GpuHost>> gpus_;
 };
 

@@ -45,11 +45,11 @@ Result<SriovPf*> SriovLink::connected() {
     return fail(ErrorId::PfLost, fmt::format("vgpud is not connected to {}", config.address));
 }
 
-/// Only reads. Accepts any card if the configuration names none.
+/// Only reads files. Accepts any card if the configuration names no card.
 Result<> SriovBackend::connect() {
     disconnect();
     provisioned_.clear();
-    foreign_count_.clear();
+    foreign_change_.clear();
     TRY(const PfFunction facts, SriovPf::inspect(*link_->files, link_->config.address));
     TRY_VOID(check_card(link_->config, facts));
     link_->pf.emplace(
@@ -71,16 +71,16 @@ bool SriovBackend::take_changes() {
     return batch.has_lost || !batch.events.empty();
 }
 
-/// Reports a change of the count that vgpud did not make itself.
+/// Reports a change of the number of VFs that another program made.
 void SriovBackend::check_count(const PfFunction& facts) {
     const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
     if (before == facts.vfs.size()) return;
-    foreign_count_ = fmt::format("another program changed the number of VFs of {} from {} to {}",
-                                 link_->config.address, before, facts.vfs.size());
-    notice(0, NoticeKind::VfCountChanged, foreign_count_);
+    foreign_change_ = fmt::format("another program changed the number of VFs of {} from {} to {}",
+                                  link_->config.address, before, facts.vfs.size());
+    add_notice(0, NoticeKind::VfCountChanged, foreign_change_);
 }
 
-/// Ends the connection if the card or its driver has changed.
+/// Reads the PF and its VFs. Fails and ends the connection if the card or its driver has changed.
 Result<PfFunction> SriovBackend::inspect() {
     TRY(SriovPf * pf, link_->connected());
     if (const auto same = pf->check_identity(); !same) {
@@ -146,7 +146,7 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
 }
 
 /// Takes over a VF that exists, with its resources. To create a VF, disables all VFs, then
-/// enables more of them and binds the drivers of the earlier VFs again.
+/// enables more VFs and binds the drivers of the earlier VFs again.
 Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     TRY(const PfFunction facts, inspect());
     if (requested.vf == 0 || requested.vf > facts.total_vfs)
@@ -160,7 +160,7 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
                                                     requested.vf, link_->config.address));
     TRY_VOID(set_resources(requested, *vf));
-    // a VF without a driver has no user, but may hold data of the last one
+    // a VF without a driver has no user, but may hold data of its last user
     if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(requested.vf));
     ProvisionedVf record{.generation = ++generation_};
     std::copy(std::begin(requested.uuid), std::end(requested.uuid), record.uuid.begin());
@@ -177,11 +177,11 @@ Result<> SriovBackend::check_growth(std::uint32_t count, const PfFunction& facts
     if (const auto why = fixed_count_reason(facts.driver); !why.empty())
         return fail(ErrorId::NotOffered,
                     fmt::format("{}, and vgpud cannot change their number: {}", what, why));
-    if (foreign_count_.empty()) return {};
+    if (foreign_change_.empty()) return {};
     return fail(ErrorId::PfRefused,
                 fmt::format("{}: {}, and vgpud does not compete. Stop the other program, then "
                             "restart vgpud, which recreates its VFs",
-                            what, foreign_count_));
+                            what, foreign_change_));
 }
 
 Result<> SriovBackend::enable_vfs(std::uint32_t count, std::span<const VfSize> sizes) {
@@ -203,13 +203,15 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     return bind_again();
 }
 
-/// bind() resets a VF that gets a driver, because a new VF's memory may hold data of other VFs.
+/// Gives each VF of SriovLink::modes its mode again after VFs were enabled. Also resets each of
+/// these VFs, because the memory of an enabled VF may hold data of other VFs. bind() includes the
+/// reset.
 Result<> SriovBackend::bind_again() {
     for (const auto& [vf, mode] : link_->modes) {
         TRY(const auto found, link_->pf->inspect(vf));
         if (!found) continue;
-        const bool is_idle = mode == AssignmentMode::None || mode == AssignmentMode::Default;
-        TRY_VOID(is_idle ? link_->pf->reset(vf) : link_->pf->bind(vf, mode));
+        const bool is_driverless = mode == AssignmentMode::None || mode == AssignmentMode::Default;
+        TRY_VOID(is_driverless ? link_->pf->reset(vf) : link_->pf->bind(vf, mode));
     }
     return {};
 }

@@ -4,15 +4,15 @@
 // core offers: the number of VFs, the driver of each VF, and a reset. A derived class adds the
 // abilities of its PF driver (xe/backend.h).
 //
-// A VF that exists belongs to the service only after provision(); before that, it counts as ABSENT,
-// and vgpud leaves it alone. The driver keeps no names, so a restarted vgpud provisions the VFs of
-// its records again; this takes over existing VFs unchanged, even if they are open, except that it
-// resets those without a driver. The reset of a VF is its scrub, and is over when release()
+// A VF that exists belongs to the service only after provision(). Before that, the VF counts as
+// ABSENT, and vgpud leaves it alone. The driver keeps no names, so a restarted vgpud provisions the
+// VFs of its records again. This provision() takes over existing VFs unchanged, even open ones, and
+// resets only VFs without a driver. The scrub of a VF is a reset, and is over when release()
 // returns.
 //
-// If another program changes the number of VFs, vgpud does not change it until the next connect().
-// With SriovConfig::is_observing no call writes to the PF, because SriovLink::files is then a
-// ReadOnlySysfs.
+// After another program has changed the number of VFs, vgpud leaves the number alone until the next
+// connect(). With SriovConfig::is_observing no call writes to the PF, because SriovLink::files is
+// then a ReadOnlySysfs.
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -30,10 +30,10 @@ struct SriovConfig {
     std::string address;              ///< "0000:03:00.0"
     bool is_observing = true;         ///< true if vgpud must write nothing to the PF
     std::optional<PciModel> model{};  ///< the expected card
-    /// True if settings may be offered that the driver only approximates.
+    /// True if vgpud may offer settings that the driver only approximates.
     bool accepts_approximations = false;
     std::uint32_t vfs = 0;            ///< minimum number of VFs to enable
-    std::uint64_t vram_bytes = 0;     ///< xe: of all VFs together; 0: the size of the VRAM BAR
+    std::uint64_t vram_bytes = 0;     ///< xe: VRAM of all VFs together; 0: size of the VRAM BAR
     std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's quantum, if the host itself uses the GPU
 };
 
@@ -44,8 +44,8 @@ struct SriovLink {
     std::shared_ptr<Sysfs> files;
     SriovConfig config;
     std::unique_ptr<UeventSocket> uevents{};          ///< null: vgpud does not listen to uevents
-    std::optional<SriovPf> pf{};                      ///< while connected
-    std::map<std::uint32_t, AssignmentMode> modes{};  ///< requested; bound once the VF exists
+    std::optional<SriovPf> pf{};                      ///< none while not connected
+    std::map<std::uint32_t, AssignmentMode> modes{};  ///< modes to set when VFs are enabled, by VF
 
     /// PfLost unless connected.
     Result<SriovPf*> connected();
@@ -58,15 +58,15 @@ public:
     Result<> connect() override;
     void disconnect() override { link_->pf.reset(); }
     [[nodiscard]] bool is_connected() const override { return link_->pf.has_value(); }
-    /// The uevent socket; the service polls once a second anyway.
+    /// The uevent socket; -1 if there is none. The service also polls once a second.
     [[nodiscard]] int connection_fd() const override {
         return link_->uevents ? link_->uevents->fd() : -1;
     }
     bool take_changes() override;
     std::vector<BackendNotice> take_notices() override { return std::exchange(notices_, {}); }
 
-    /// DriverBusy while the kernel has not finished an access (Sysfs::pending()); the error names
-    /// it.
+    /// DriverBusy while the kernel has not finished an access. The error names the access
+    /// (Sysfs::pending()).
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
     Result<> provision(const vgpu_pf_provision& requested) override;
@@ -79,15 +79,16 @@ public:
     void interrupt() override { link_->files->interrupt(); }
 
 protected:
-    // Extensions by a PF driver. All are called only while connected.
+    // Extensions for a PF driver. SriovBackend calls them only while connected.
+    /// Adds the abilities that the PF driver has beyond those of the PCI core.
     virtual void add_abilities(Abilities& /*abilities*/) const {}
     virtual EnableSteps& enable_steps() { return no_steps_; }
-    /// None: unknown.
+    /// None if the timing is unknown.
     virtual std::optional<DriverTiming> driver_timing_of(std::uint32_t /*vf*/) const { return {}; }
     virtual Result<std::optional<std::uint64_t>> vram_of(std::uint32_t /*vf*/) {
         return std::optional<std::uint64_t>();
     }
-    /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: none.
+    /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: the driver decides.
     virtual void plan_vram(std::uint32_t /*vf*/, std::uint64_t /*bytes*/) {}
     /// Gives an existing VF the requested resources, unless it has them.
     virtual Result<> set_resources(const vgpu_pf_provision& requested, const VfFunction& vf);
@@ -95,7 +96,7 @@ protected:
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
     virtual Result<> stop(std::uint32_t vf);
 
-    void notice(std::uint32_t vf, NoticeKind kind, std::string text) {
+    void add_notice(std::uint32_t vf, NoticeKind kind, std::string text) {
         notices_.push_back({.vf = vf, .kind = kind, .text = std::move(text)});
     }
     [[nodiscard]] SriovLink& link() { return *link_; }
@@ -122,10 +123,11 @@ private:
     std::shared_ptr<SriovLink> link_;
     EnableSteps no_steps_;
     std::map<std::uint32_t, ProvisionedVf> provisioned_;
-    std::uint32_t generation_ = 0;        ///< of the last VF
-    std::optional<std::size_t> count_{};  ///< VFs at the last read; none after vgpud's own change
-    std::string foreign_count_;           ///< how another program changed the number of VFs; empty
-                                          ///< if none did
+    std::uint32_t generation_ = 0;  ///< generation of the VF that was provisioned last
+    /// Number of VFs at the last read; none after vgpud has changed the number.
+    std::optional<std::size_t> count_{};
+    /// How another program changed the number of VFs; empty if none did.
+    std::string foreign_change_;
     std::vector<BackendNotice> notices_;
 };
 

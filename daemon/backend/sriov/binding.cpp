@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // SriovPf: changes the driver of one VF, and resets the VF. If `driver_override` of a device names
-// a driver, the PCI core binds the device only to this one; a write to `drivers_probe` binds it.
-// While sriov_drivers_autoprobe is 0, a VF without an override gets no driver at all: that is mode
-// None.
+// a driver, the PCI core binds the device only to that driver. A write of the device's address to
+// `drivers_probe` binds the device. In mode None, a VF has no override and gets no driver, because
+// sriov_drivers_autoprobe is 0.
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ constexpr std::string_view kNoOverride = "\n";
 struct Variant {
     std::string_view pf_driver, vfio_driver;
 };
-/// Variants of vfio-pci: after a reset of a VF they wait until the PF driver has done its part.
-/// Linux: drivers/vfio/pci.
+/// Variants of vfio-pci (Linux drivers/vfio/pci). After a reset of a VF, a variant waits until the
+/// PF driver has done its part of the reset.
 constexpr std::array kVariants{Variant{"xe", "xe-vfio-pci"}};
 
 tl::unexpected<Error> in_use(const VfFunction& vf) {
@@ -113,7 +113,8 @@ Result<> SriovPf::probe(const VfFunction& vf, const std::string& driver) {
                             driver, vf.vf, vf.address, now.driver.empty() ? "none" : now.driver));
 }
 
-/// A host driver may probe only while autoprobe is on, and drivers_probe touches this VF alone.
+/// Switches autoprobe on for a moment, because host drivers bind to VFs only while it is on. A
+/// write to drivers_probe binds only this VF.
 Result<> SriovPf::probe_host_driver(const VfFunction& vf) {
     TRY_VOID(write_autoprobe(true));
     const auto probed = files_.write(std::string(kProbe), vf.address);

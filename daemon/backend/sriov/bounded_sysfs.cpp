@@ -11,20 +11,20 @@
 
 namespace vgpu::daemon::sriov {
 
-/// Shared by the owner and the thread, because the thread may outlive the owner.
+/// Shared by the BoundedSysfs and its thread, because the thread may outlive the BoundedSysfs.
 struct BoundedSysfs::Worker {
     std::shared_ptr<Sysfs> files;
     std::mutex mutex;
     std::condition_variable changed;
-    std::function<SysfsResult<std::string>(Sysfs&)> call;  ///< under way or requested
-    std::string what;                                      ///< of `call`; empty if there is none
-    std::optional<SysfsResult<std::string>> answer;        ///< not yet taken by the caller
-    bool is_abandoned = false;  ///< true if no caller waits for the answer
+    std::function<SysfsResult<std::string>(Sysfs&)> call;  ///< requested or under way; may be null
+    std::string what;                                      ///< describes `call`; empty without one
+    std::optional<SysfsResult<std::string>> answer;        ///< until the caller of `call` takes it
+    bool is_abandoned = false;  ///< true if the caller of `call` waits no longer
     bool is_interrupted = false;
     bool is_ending = false;
 
     void run() {
-        // the main loop handles signals
+        // block all signals, because the main loop handles them
         sigset_t all;
         sigfillset(&all);
         pthread_sigmask(SIG_BLOCK, &all, nullptr);

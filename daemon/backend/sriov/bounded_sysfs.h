@@ -2,12 +2,13 @@
 //
 // BoundedSysfs: gives every write, and every read that may wait for a lock, a time limit. Writing 0
 // to sriov_numvfs sleeps in the kernel, beyond the reach of signals, until the last user of a VF
-// closes it (drivers/pci/iov.c, vfio). So a detached thread makes these calls. If a call is late,
-// its caller gets EINPROGRESS, and so do all later calls of these kinds until the late one has
-// ended: the thread makes one call at a time and queues none behind a call that is stuck.
+// closes the VF (drivers/pci/iov.c, vfio). So a detached thread makes the calls with a time limit,
+// one at a time. If a call is late, its caller gets EINPROGRESS. Until the late call has ended,
+// later calls with a time limit get EINPROGRESS at once, because nothing may queue behind a call
+// that is stuck.
 //
 //   GPU's thread   write() --> [call] --> worker: HostSysfs::write() ... the kernel sleeps
-//                  limit over: EINPROGRESS; pending() names it; other files can be read
+//                  limit over: EINPROGRESS; pending() names the call; read() still works
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -40,14 +41,16 @@ public:
     SysfsResult<std::string> link(const std::string& path) override { return files_->link(path); }
     std::optional<unsigned> mode(const std::string& path) override { return files_->mode(path); }
 
-    /// "write '0' to …"
+    /// Names the call of the thread, such as "write '0' to …"; empty if there is none.
     [[nodiscard]] std::string pending() const override;
-    /// The call under way and all later ones end with EINPROGRESS.
+    /// The call under way and all later calls with a time limit end with EINPROGRESS.
     void interrupt() override;
 
 private:
     struct Worker;
-    /// The answer of `call`, or EINPROGRESS with the description `what`.
+    /// Lets the thread make `call`, and returns its answer. Returns `late` if the time limit ends
+    /// first, if an earlier call is still under way, or after interrupt(). `what` describes the
+    /// call, for pending().
     SysfsResult<std::string> run(std::function<SysfsResult<std::string>(Sysfs&)> call,
                                  std::string what, SysfsError late);
 

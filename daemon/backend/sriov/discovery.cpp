@@ -24,8 +24,8 @@ struct DriverRow {
     PfKind kind;
     std::string_view fixed_count;  ///< why the number of VFs is fixed
 };
-/// Other drivers are Generic. gim and amdgpu have no sriov_configure; NVIDIA's refuses
-/// sriov_numvfs.
+/// The drivers whose PFs are not Generic. gim and amdgpu have no sriov_configure; NVIDIA's driver
+/// refuses writes to sriov_numvfs.
 constexpr std::array kDrivers{
     DriverRow{"", PfKind::None, "it has no driver"},
     DriverRow{"vfio-pci", PfKind::None, "a VM has the PF itself"},
@@ -43,8 +43,8 @@ const DriverRow* row_of(std::string_view driver) {
 
 __attribute__((format(printf, 1, 2))) void ignore(char*, ...) {}
 
-/// None if the function has no SR-IOV (a VF has none). Unless it is named, also none if it is not a
-/// GPU or can have no VFs.
+/// Reads the PF at `address`. None if the function has no SR-IOV, such as a VF. Unless the caller
+/// named the function, also none if the function is not a GPU or can have no VFs.
 Result<std::optional<FoundPf>> inspect(Sysfs& files, const std::string& address, bool is_named) {
     std::optional<FoundPf> none;
     if (!files.has(device_path(address, "sriov_totalvfs"))) return none;
@@ -91,7 +91,7 @@ Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named) {
     return out;
 }
 
-/// Sets libpci's message handlers itself, because pci_init() needs a machine with PCI.
+/// Sets libpci's message handlers without pci_init(), which needs a machine with PCI.
 std::string name_of(const PciIds& ids) {
     const std::unique_ptr<pci_access, decltype(&pci_cleanup)> access(pci_alloc(), &pci_cleanup);
     access->warning = access->debug = ignore;

@@ -2,9 +2,9 @@
 //
 // DriftGuard: limits how often vgpud restores a value that another program has changed. Two
 // programs that both restore their values would overwrite each other for ever. So vgpud restores a
-// value at most once in 10 s, and three times in all; then it reports that it gives up. The count
-// starts again if the value has stayed for ten minutes before vgpud gave up, or when the operator
-// changes the value. No I/O; the caller passes the time.
+// value at most once in 10 s, and three times in all. Then vgpud reports that it gives up. The
+// count starts again when the operator changes the value. Unless vgpud has given up, the count also
+// starts again ten minutes after the last restoration. No I/O; the caller passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -28,7 +28,7 @@ public:
         Leave,    ///< do nothing: abandoned before
     };
 
-    /// `what` (a setting of a VF) differs from vgpud's value at `now`.
+    /// Call if the setting `what` differs from vgpud's value at the time `now`.
     Verdict differs(const std::string& what, Nanoseconds now);
     /// Forgets the count of `what`, because the operator has set the value.
     void forget(const std::string& what) { rows_.erase(what); }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// A descriptor that is closed at the end.
+/// An open file; the destructor closes it.
 class File {
 public:
     File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}

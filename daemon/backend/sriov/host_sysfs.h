@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // HostSysfs: the files of this machine. A read or write is one open, one transfer and one close, as
-// a shell's cat or echo would do. No state, so any thread may call it.
+// a shell's cat or echo would do. No state, so any thread may call a HostSysfs.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -10,7 +10,7 @@ namespace vgpu::daemon::sriov {
 
 class HostSysfs final : public Sysfs {
 public:
-    /// `root` is put before every path. Tests have a tree there that looks like sysfs.
+    /// `root` is put before every path; in tests, a directory with a tree that looks like sysfs.
     explicit HostSysfs(std::string root = "") : root_(std::move(root)) {}
 
     SysfsResult<std::string> read(const std::string& path) override;

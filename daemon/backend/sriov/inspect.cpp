@@ -21,7 +21,7 @@ Result<T> read_id(Sysfs& files, const std::string& address, const char* file) {
     return static_cast<T>(value);
 }
 
-/// The driver's name, or empty.
+/// The driver's name; empty if there is no driver.
 Result<std::string> driver_of(Sysfs& files, const std::string& address) {
     auto driver = files.link(device_path(address, "driver"));
     if (driver) return *std::move(driver);
@@ -29,7 +29,7 @@ Result<std::string> driver_of(Sysfs& files, const std::string& address) {
     return tl::make_unexpected(error_of(driver.error()));
 }
 
-/// Fills in driver and use. False if the VF has vanished.
+/// Fills in driver, use and reason. False if the VF has vanished.
 bool inspect(Sysfs& files, VfFunction& vf) {
     const auto driver = driver_of(files, vf.address);
     if (!driver) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovPf: drives any SR-IOV PF whose driver is not ours, through the PCI core's sysfs files. It
+// SriovPf: drives any SR-IOV PF with a vendor's driver, through the PCI core's sysfs files. It
 // reads the VFs and their users, chooses the driver of a VF, resets a VF, and changes the number of
 // VFs by disabling and enabling all. Each operation requires VFs to be closed:
 //
-//   one VF     bind, reset        only while that VF is closed (bind: or has a driver of the host)
-//   all VFs    set_count          only while every VF is closed: all of them disappear
+//   one VF     reset              only while that VF is closed
+//   one VF     bind               only while that VF is closed, or has a driver of the host
+//   all VFs    set_count          only while every VF is closed, because all VFs disappear
 //
 // A VF is closed if no driver of the host is bound to it and its file `enable` reads 0. The file
-// has the kernel's count of how often the function is enabled: 0 while vfio-pci or a variant is
-// bound and no VM has the VF open. Reading has no side effect and needs no capability. A VM may
-// open the VF between the read and the operation, so vgpud unbinds the VF's driver and reads the
-// use again before it resets or disables the VF.
+// shows the kernel's count of how often the function is enabled. The count is 0 while vfio-pci or a
+// variant is bound and no VM has the VF open. Reading has no side effect and needs no capability. A
+// VM may open the VF between the read and the operation, so vgpud unbinds the VF's driver and reads
+// the use again before it resets or disables the VF.
 //
 // Every step is absolute ("4 VFs"), so that a restarted vgpud can repeat it. Only the GPU's thread
 // calls this class.
@@ -27,14 +28,15 @@
 
 namespace vgpu::daemon::sriov {
 
-/// The ids of a card that can be read without CAP_SYS_ADMIN, which its serial number would need.
+/// The ids by which vgpud recognises a card. The serial number is not among them, because reading
+/// it would need CAP_SYS_ADMIN.
 struct PciIds {
     std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
     std::uint8_t revision = 0;
 
     bool operator==(const PciIds&) const = default;
 };
-/// Cards of one kind.
+/// The ids of all cards of one model.
 struct PciModel {
     std::uint16_t vendor = 0, device = 0;
 };
@@ -44,15 +46,15 @@ struct PciModel {
 /// The kind of user that a VF has. Unknown is treated as Open everywhere.
 enum class VfUse {
     Closed,
-    Open,  ///< by vfio: a VM has it
-    Host,  ///< a driver of the host has it
+    Open,  ///< a VM has the VF through vfio, or another program has enabled its function
+    Host,  ///< a driver of the host has the VF
     Unknown,
 };
 
 struct VfFunction {
     std::uint32_t vf = 0;  ///< 1 …
     std::string address;   ///< "0000:03:00.1"
-    std::string driver;    ///< bound to it; empty: none
+    std::string driver;    ///< the bound driver; empty: none
     VfUse use = VfUse::Unknown;
     std::string reason;  ///< why `use` is Unknown
 
@@ -64,14 +66,14 @@ struct PfFunction {
     PciIds ids{};
     std::uint32_t total_vfs = 0;
     bool is_autoprobing = false;    ///< true if new VFs get a driver of the host
-    std::vector<VfFunction> vfs{};  ///< enabled, by number
+    std::vector<VfFunction> vfs{};  ///< the enabled VFs, sorted by number
 
     [[nodiscard]] const VfFunction* find(std::uint32_t vf) const;
     bool operator==(const PfFunction&) const = default;
 };
 
-/// The PF as it was when vgpud took it over. Writes are refused after the card or the driver has
-/// changed.
+/// The PF as it was when vgpud took it over. SriovPf refuses to write after the card or the driver
+/// has changed.
 struct PfIdentity {
     std::string address;
     PciIds ids{};
@@ -82,9 +84,10 @@ struct PfIdentity {
 class EnableSteps {
 public:
     virtual ~EnableSteps() = default;
-    /// All VFs are disabled, and `count` are about to be enabled.
+    /// SriovPf calls before_enable() while all VFs are disabled, before it enables `count` VFs.
     virtual Result<> before_enable(std::uint32_t /*count*/) { return {}; }
-    /// `count` VFs are enabled. They may have drivers and run if their number was `count` before.
+    /// SriovPf calls after_enable() when `count` VFs are enabled. If `count` VFs were enabled
+    /// already, these VFs may have drivers and run.
     virtual Result<> after_enable(std::uint32_t /*count*/) { return {}; }
 };
 
@@ -96,37 +99,39 @@ public:
     [[nodiscard]] const PfIdentity& identity() const { return identity_; }
 
     // --- reads only (inspect.cpp)
-    /// Reads the PF at `address`. Does not wait: counts links, never reads sriov_numvfs. Leaves out
-    /// VFs that vanish meanwhile.
+    /// Reads the PF at `address`. Does not wait, because it counts links and never reads
+    /// sriov_numvfs. Leaves out VFs that vanish meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
     /// As inspect(), without the VFs.
     static Result<PfFunction> inspect_pf(Sysfs& files, const std::string& address);
     Result<PfFunction> inspect() { return inspect(files_, address()); }
-    /// One VF; none if it is not enabled.
+    /// Reads one VF; none if the VF is not enabled.
     Result<std::optional<VfFunction>> inspect(std::uint32_t vf);
-    /// PfLost unless card and driver are those of `identity`.
+    /// PfLost unless card and driver are still those of identity().
     Result<> check_identity();
-    /// The driver through which VMs get VFs of this PF: the variant of its PF driver if that is
-    /// loaded, else vfio-pci. AssignmentRefused if neither is loaded: vgpud loads no module.
+    /// The driver through which VMs get VFs of this PF: the variant of vfio-pci for the PF's driver
+    /// if the variant is loaded, else vfio-pci. AssignmentRefused if neither is loaded, because
+    /// vgpud loads no modules.
     Result<std::string> vfio_driver();
 
     // --- one VF (binding.cpp)
-    /// Gives the VF's function to `mode`: None, VfioPci or Host. A VF that changes its user is
-    /// reset in between. VfsInUse if a VM has it open, or a driver of the host has it and `take` is
-    /// No; AssignmentRefused if the driver is missing.
+    /// Sets the mode of the VF: None (also for Default), VfioPci or Host. Resets a VF that changes
+    /// its mode. VfsInUse if a VM has the VF open, or if a driver of the host has the VF and `take`
+    /// is No. AssignmentRefused if no driver for the mode is loaded or takes the VF.
     Result<> bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take = TakeFromHost::No);
     /// Unbinds the driver of a closed VF, calls `change`, if any, resets the VF (FLR), and binds
-    /// its driver again. If vgpud dies in between, the VF has no driver, and the next bind() to a
-    /// driver resets it.
+    /// the driver again. If `change` fails, skips the reset and returns the error of `change`.
+    /// VfsInUse if the VF is not closed. If vgpud dies in between, the VF has no driver, and the
+    /// next bind() to a driver resets the VF.
     Result<> reset(std::uint32_t vf, const std::function<Result<>()>& change = {});
 
     // --- all VFs (vf_count.cpp)
-    /// Refuses with VfsInUse and the VFs in use. No write.
+    /// VfsInUse, with the VFs in use, unless every VF is closed. Writes nothing.
     Result<> check_all_closed();
-    /// Enables exactly `count` VFs, without drivers. If the PF has another number > 0, disables all
-    /// first; if it has `count` already, calls only after_enable(). VfsInUse before the first write
-    /// if a VF is in use, and later if a VF is opened during the unbinding; then set_count() binds
-    /// the drivers of the others again.
+    /// Enables exactly `count` VFs, without drivers. If another number is enabled, first disables
+    /// all VFs. If `count` VFs are enabled already, calls only after_enable(). VfsInUse before the
+    /// first write if a VF is in use. Also VfsInUse if a VF is opened while the drivers are
+    /// unbound; set_count() then binds the drivers again. OutOfRange if the PF has fewer VFs.
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:

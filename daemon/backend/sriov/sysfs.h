@@ -2,8 +2,9 @@
 //
 // Sysfs: access to the sysfs files that control SR-IOV. HostSysfs uses the files of this machine,
 // BoundedSysfs adds a time limit, ReadOnlySysfs refuses every write (mode observe), and unit tests
-// have a tree in memory. Errors keep the errno, because callers decide by it; error_of() makes the
-// text for people. Only the GPU's thread calls it, unless a class allows more.
+// have a tree in memory. Errors keep the errno, because callers decide by the errno; error_of()
+// makes the text for people. Only the GPU's thread calls a Sysfs, unless a class or function allows
+// more.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -32,7 +33,7 @@ public:
     /// The content without the line feed at its end; at most one page (4096 bytes), as sysfs has.
     virtual SysfsResult<std::string> read(const std::string& path) = 0;
     /// As read(), for a file whose driver takes a lock that another program's write may hold for
-    /// long: sriov_numvfs, driver_override, and the files of xe that show values of its firmware.
+    /// long: sriov_numvfs, driver_override, and the files of xe that show values of the firmware.
     virtual SysfsResult<std::string> read_slow(const std::string& path) { return read(path); }
     /// One write of the whole text. May take as long as the kernel needs.
     virtual SysfsResult<> write(const std::string& path, std::string_view text) = 0;
@@ -42,9 +43,10 @@ public:
     virtual SysfsResult<std::string> link(const std::string& path) = 0;
     /// The access that the kernel has not finished (BoundedSysfs); empty if there is none.
     [[nodiscard]] virtual std::string pending() const { return {}; }
-    /// Ends the access under way and all later ones that could wait. From any thread.
+    /// Ends the access under way, and every later access that could wait. Any thread may call
+    /// interrupt().
     virtual void interrupt() {}
-    /// Permission bits; none if the file does not exist. sysfs checks them for root, too.
+    /// Permission bits; none if the file does not exist. sysfs checks the bits even for root.
     virtual std::optional<unsigned> mode(const std::string& path) = 0;
 
     [[nodiscard]] bool has(const std::string& path) { return mode(path).has_value(); }
@@ -62,8 +64,9 @@ public:
 tl::unexpected<SysfsError> cannot_read(const std::string& path, int code);
 tl::unexpected<SysfsError> cannot_write(const std::string& path, std::string_view text, int code);
 
-/// "<what>: <system's text>; <meaning of this errno of this file>" (errno_meanings.def). Observed
-/// for a write in mode observe, DriverBusy while the kernel has not finished, else PfRefused.
+/// Makes "<what>: <system's text>; <meaning of the errno for this file>" (errno_meanings.def). The
+/// id is Observed for EROFS (a write in mode observe), DriverBusy for EINPROGRESS (the kernel has
+/// not finished), else PfRefused.
 [[nodiscard]] Error error_of(const SysfsError& error);
 
 /// Converts a result for TRY(): the value, or error_of() as Result.
@@ -75,10 +78,11 @@ template <typename T> Result<T> checked(SysfsResult<T> result) {
         return *std::move(result);
 }
 
-/// The number in a file, decimal or 0x…. PfRefused, with the file and its text, for other text or a
-/// number above `max`.
+/// The number in `text`, the content of the file `path`; decimal, or hexadecimal after "0x".
+/// PfRefused, with the path and the text, for other text or for a number above `max`.
 Result<std::uint64_t> parse_number(const std::string& path, std::string_view text,
                                    std::uint64_t max = UINT64_MAX);
+/// Reads the file `path` and returns its number, as parse_number(). Errors also as error_of().
 Result<std::uint64_t> read_number(Sysfs& files, const std::string& path,
                                   std::uint64_t max = UINT64_MAX);
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kKernelGroup = 1;
 constexpr std::size_t kMaxMessage = 8192;
 
-/// The value of "KEY=…" in a message.
+/// The value of "KEY=…" in a message; empty if the message has no such key.
 std::string_view value_of(std::string_view message, std::string_view key) {
     while (!message.empty()) {
         const std::string_view line = message.substr(0, message.find('\0'));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Changes of the number of VFs. The PCI core changes a number such as 3 to 4 only through 0 (else
-// EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks of the
-// PF. So vgpud writes 0 only when every VF is closed and without a driver:
+// SriovPf: changes the number of VFs. The PCI core changes a number such as 3 to 4 only through 0
+// (else EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks
+// of the PF. So vgpud writes 0 only when every VF is closed and without a driver:
 //
 //   all closed?   autoprobe 0   unbind each, check again   numvfs 0   numvfs n   count the links
 //   `- no: VfsInUse,     `-------- opened meanwhile: -'
@@ -55,7 +55,8 @@ Result<> SriovPf::disable_all(const PfFunction& facts) {
     return write_count(0);
 }
 
-/// Gives the first `count` VFs their drivers back. Return: `error`, and what failed besides.
+/// Binds the first `count` VFs to their drivers again. Returns `error`, with the errors of drivers
+/// that could not be bound.
 tl::unexpected<Error> SriovPf::bind_again(const PfFunction& facts, std::size_t count,
                                           const Error& error) {
     std::string cause = error.cause;

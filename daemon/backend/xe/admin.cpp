@@ -14,7 +14,7 @@ constexpr std::uint64_t kTileUnit = 2ull << 20;
 constexpr std::string_view kQuantum = "exec_quantum_ms", kTimeout = "preempt_timeout_us",
                            kVram = "vram_quota", kPriority = "sched_priority";
 
-/// "low" of "[low] normal high".
+/// The word in brackets: "low" for "[low] normal high"; empty if there is none.
 std::string_view chosen_in(std::string_view text) {
     const std::size_t begin = text.find('['), end = text.find(']');
     if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) return {};
@@ -32,14 +32,14 @@ std::string XeAdmin::path(std::string_view file) const {
     return sriov::device_path(address_, fmt::format("sriov_admin/{}", file));
 }
 
-std::string XeAdmin::profile(std::uint32_t function, std::string_view file) const {
+std::string XeAdmin::profile_path(std::uint32_t function, std::string_view file) const {
     return path(function == 0 ? fmt::format("pf/profile/{}", file)
                               : fmt::format("vf{}/profile/{}", function, file));
 }
 
 Level XeAdmin::level() const {
-    if (!files_.is_writable(profile(1, kQuantum))) return Level::None;
-    return files_.is_writable(profile(1, kVram)) ? Level::Vram : Level::Schedule;
+    if (!files_.is_writable(profile_path(1, kQuantum))) return Level::None;
+    return files_.is_writable(profile_path(1, kVram)) ? Level::Vram : Level::Schedule;
 }
 
 std::uint64_t XeAdmin::vram_unit() const {
@@ -68,7 +68,7 @@ Result<std::uint64_t> XeAdmin::read(const std::string& file, std::uint64_t max) 
     return sriov::parse_number(file, text, max);
 }
 
-Result<> XeAdmin::put(const std::string& file, std::uint64_t requested) {
+Result<> XeAdmin::write_checked(const std::string& file, std::uint64_t requested) {
     TRY(const std::uint64_t before, read(file, UINT64_MAX));
     if (before == requested) return {};
     TRY_VOID(sriov::checked(files_.write(file, fmt::format("{}", requested))));
@@ -80,7 +80,7 @@ Result<> XeAdmin::put(const std::string& file, std::uint64_t requested) {
 }
 
 Result<std::optional<std::uint64_t>> XeAdmin::vram(std::uint32_t vf) const {
-    const std::string file = profile(vf, kVram);
+    const std::string file = profile_path(vf, kVram);
     if (!files_.has(file)) return std::optional<std::uint64_t>();
     TRY(const std::uint64_t bytes, read(file, UINT64_MAX));
     return std::optional(bytes);
@@ -91,34 +91,34 @@ Result<std::uint64_t> XeAdmin::set_vram(std::uint32_t vf, std::uint64_t bytes) {
         return fail(ErrorId::NotOffered,
                     fmt::format("there is no writable {}, so the VFs of {} have equal shares of "
                                 "VRAM, or none of their own",
-                                profile(vf, kVram), address_));
+                                profile_path(vf, kVram), address_));
     const std::uint64_t unit = vram_unit(), requested = (bytes + unit - 1) / unit * unit;
-    TRY_VOID(put(profile(vf, kVram), requested));
+    TRY_VOID(write_checked(profile_path(vf, kVram), requested));
     return requested;
 }
 
 Result<> XeAdmin::free_vram_above(std::uint32_t count) {
-    for (std::uint32_t vf = count + 1; files_.has(profile(vf, kVram)); ++vf)
-        TRY_VOID(put(profile(vf, kVram), 0));
+    for (std::uint32_t vf = count + 1; files_.has(profile_path(vf, kVram)); ++vf)
+        TRY_VOID(write_checked(profile_path(vf, kVram), 0));
     return {};
 }
 
 Result<Timing> XeAdmin::timing(std::uint32_t function) const {
     Timing out;
-    TRY(const auto quantum, read(profile(function, kQuantum), UINT32_MAX));
-    TRY(const auto timeout, read(profile(function, kTimeout), UINT32_MAX));
+    TRY(const auto quantum, read(profile_path(function, kQuantum), UINT32_MAX));
+    TRY(const auto timeout, read(profile_path(function, kTimeout), UINT32_MAX));
     out.quantum_ms = static_cast<std::uint32_t>(quantum);
     out.preempt_timeout_us = static_cast<std::uint32_t>(timeout);
     return out;
 }
 
 Result<> XeAdmin::set_timing(std::uint32_t function, const Timing& requested) {
-    TRY_VOID(put(profile(function, kQuantum), requested.quantum_ms));
-    return put(profile(function, kTimeout), requested.preempt_timeout_us);
+    TRY_VOID(write_checked(profile_path(function, kQuantum), requested.quantum_ms));
+    return write_checked(profile_path(function, kTimeout), requested.preempt_timeout_us);
 }
 
 Result<bool> XeAdmin::is_strict() const {
-    const std::string file = profile(1, kPriority);
+    const std::string file = profile_path(1, kPriority);
     TRY(const std::string text, sriov::checked(files_.read_slow(file)));
     const std::string_view chosen = chosen_in(text);
     if (chosen == "normal" || chosen == "low") return chosen == "normal";

@@ -3,11 +3,11 @@
 // XeAdmin: access to the files below <PF>/sriov_admin of Linux' xe driver. These files set VRAM,
 // quanta and time-outs of VFs, and stop VFs
 // (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov). Distributions backport these files, so
-// the level follows from the files that exist, and not from the version of the kernel:
+// the level follows from the writable files, and not from the version of the kernel:
 //
 //   None      no sriov_admin (6.17, 6.18): only the number of VFs
 //   Schedule  vfN/profile/exec_quantum_ms (6.19)
-//   Vram      also vfN/profile/vram_quota, writable (7.0)
+//   Vram      also vfN/profile/vram_quota (7.0)
 //
 // Values are absolute, in force at once, and lost when VFs are disabled or the driver is loaded
 // again. Each number that is written is read back, because the driver rounds and clamps. A write
@@ -27,7 +27,8 @@ enum class Level { None, Schedule, Vram };
 /// "none", "schedule", "vram"
 [[nodiscard]] std::string_view name_of(Level level);
 
-/// How a function shares the engines. 0: unlimited, so one VF could keep the GPU from all others.
+/// How a function shares the engine. 0 means unlimited, so that one VF could keep all other
+/// functions from the GPU.
 struct Timing {
     std::uint32_t quantum_ms = 0;
     std::uint32_t preempt_timeout_us = 0;
@@ -46,11 +47,12 @@ public:
     /// The unit of the quota: 2 MiB for each tile.
     [[nodiscard]] std::uint64_t vram_unit() const;
 
-    /// Size of the BAR through which the host reaches the VRAM: a power of two that is at least the
-    /// VRAM of the GPU; 0 if there is no such BAR. Only an upper limit: the driver may refuse a
-    /// smaller quota.
+    /// Size of the BAR through which the host reaches the VRAM, a power of two that is at least the
+    /// VRAM of the GPU; 0 if there is no such BAR. This size is only an upper limit of quotas: the
+    /// driver may refuse a smaller quota.
     Result<std::uint64_t> vram_bar_bytes() const;
-    /// The quota; none if this kernel or GPU has no such file. EUCLEAN becomes PfRefused.
+    /// The VRAM quota; none if this kernel or GPU has no such file. PfRefused if the tiles of the
+    /// GPU have different quotas (EUCLEAN).
     Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
     /// Gives a closed VF `bytes` of VRAM, rounded up to vram_unit(); 0 frees its VRAM. The driver
     /// does not clear the memory: reset the VF before its next user. Returns the quota in force.
@@ -58,15 +60,16 @@ public:
     /// ENOSPC).
     Result<std::uint64_t> set_vram(std::uint32_t vf, std::uint64_t bytes);
 
-    /// Frees the VRAM of VFs above `count`: the driver keeps quotas of VFs that are not enabled.
+    /// Frees the VRAM of VFs above `count`, because the driver keeps a quota that was written for a
+    /// VF that is not enabled.
     Result<> free_vram_above(std::uint32_t count);
 
-    /// `function`: 0 is the PF.
+    /// The timing that the driver reports. Function 0 is the PF.
     Result<Timing> timing(std::uint32_t function) const;
     /// Writes the values that differ. PfRefused if another value is read back.
     Result<> set_timing(std::uint32_t function, const Timing& requested);
 
-    /// Strict (priority normal): idle VFs keep their slots. A setting of the GPU, not of a VF.
+    /// True if idle VFs keep their slots (priority normal). A setting of the GPU, not of a VF.
     Result<bool> is_strict() const;
     Result<> set_strict(bool is_strict);
 
@@ -75,10 +78,10 @@ public:
 
 private:
     [[nodiscard]] std::string path(std::string_view file) const;
-    [[nodiscard]] std::string profile(std::uint32_t function, std::string_view file) const;
+    [[nodiscard]] std::string profile_path(std::uint32_t function, std::string_view file) const;
     Result<std::uint64_t> read(const std::string& file, std::uint64_t max) const;
     /// Writes `requested` unless the file has it already.
-    Result<> put(const std::string& file, std::uint64_t requested);
+    Result<> write_checked(const std::string& file, std::uint64_t requested);
 
     sriov::Sysfs& files_;
     const std::string address_;

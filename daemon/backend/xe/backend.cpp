@@ -79,8 +79,8 @@ Result<> XeBackend::free_resources(std::uint32_t vf) {
 
 Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
     if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
-    // Without VFs of vgpud there are no shares to set. Kernels from 7.2 on choose defaults of their
-    // own, but only while no function has a value.
+    // Write nothing if vgpud has no VFs. Kernels from 7.2 on choose defaults of their own, but only
+    // while no function has a value.
     if (vfs.empty()) {
         settings_.timings.clear();
         return {};
@@ -124,7 +124,8 @@ Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
     return vram;
 }
 
-/// Leaves out a value that cannot be read now; the next call tries again.
+/// Reads the timings in force. Leaves out a function whose timing cannot be read now; the next call
+/// tries again.
 void XeBackend::read_timings(std::uint32_t vfs) {
     in_force_.clear();
     functions_ = vfs + 1;
@@ -163,17 +164,18 @@ void XeBackend::check_drift(std::uint32_t function, const Timing& requested) {
         "another program gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
         link().config.address, now->second.quantum_ms, now->second.preempt_timeout_us);
     if (verdict == Verdict::Abandon)
-        notice(function, NoticeKind::DriverChanged,
-               fmt::format(
-                   "{}, again; vgpud no longer restores it. Stop the other program, or set the VF "
-                   "again",
-                   what));
+        add_notice(
+            function, NoticeKind::DriverChanged,
+            fmt::format(
+                "{}, again; vgpud no longer restores it. Stop the other program, or set the VF "
+                "again",
+                what));
     if (verdict != Verdict::Restore) return;
     const auto back = admin_.set_timing(function, requested);
-    notice(function, NoticeKind::DriverChanged,
-           back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what, requested.quantum_ms,
-                              requested.preempt_timeout_us)
-                : fmt::format("{}; {}", what, back.error().cause));
+    add_notice(function, NoticeKind::DriverChanged,
+               back ? fmt::format("{}; vgpud wrote {} ms and {} us again", what,
+                                  requested.quantum_ms, requested.preempt_timeout_us)
+                    : fmt::format("{}; {}", what, back.error().cause));
 }
 
 }  // namespace vgpu::daemon::xe

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// XeBackend: drives a PF of Linux' xe driver. Adds to SriovBackend VRAM per VF, weights as quanta,
-// preempt time-outs, and stop, if the driver has their files (XeAdmin::level()). The firmware
-// schedules by itself; vgpud writes values and checks them:
+// XeBackend: drives a PF of Linux' xe driver. It offers more than SriovBackend if the driver has
+// the files (XeAdmin::level()): VRAM per VF, weights as quanta, preempt time-outs, and stop. The
+// firmware schedules by itself; vgpud writes values and checks them:
 //
 //   provision     quota, then a reset, because the driver does not clear the memory
 //   set_shares    weights -> quanta_of() -> PF and all VFs, read back
@@ -57,8 +57,8 @@ private:
     XeSettings settings_;
     XeEnableSteps steps_{admin_, settings_};
     Quanta quanta_;
-    std::map<std::uint32_t, Timing> in_force_;  ///< by function, when last read
-    std::uint32_t functions_ = 0;               ///< number of functions at that read, with the PF
+    std::map<std::uint32_t, Timing> in_force_;  ///< timings at the last read, by function
+    std::uint32_t functions_ = 0;  ///< number of functions at the last read, with the PF
     sriov::DriftGuard drift_;
 };
 

@@ -3,9 +3,9 @@
 // XeEnableSteps: writes the settings of VFs when xe enables them again, because disabling VFs
 // loses the settings. The order matters (drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c):
 //
-//   before   VRAM of every VF, or of none: if one VF has a quota, VFs without one get no VRAM
-//   after    quanta and time-outs of the PF and every VF: if one function has a value before, the
-//            others get no default and are unlimited
+//   before   VRAM of every VF, or of none: if one VF has a quota, VFs without a quota get none
+//   after    quanta and time-outs of the PF and every VF. If one function had a value before, the
+//            other functions would get no default and be unlimited.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -16,7 +16,7 @@
 namespace vgpu::daemon::xe {
 
 /// The requested settings of the functions. A VF without an entry in `vram_bytes` gets no VRAM if
-/// another VF has an entry, and an equal share if none has.
+/// another VF has an entry, and an equal share if no VF has an entry.
 struct XeSettings {
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};  ///< by VF
     std::map<std::uint32_t, Timing> timings{};            ///< by function; 0 is the PF
@@ -31,7 +31,7 @@ public:
         : admin_(admin), settings_(settings) {}
 
     Result<> before_enable(std::uint32_t count) override;
-    /// Checks the quotas and writes the timings that differ. VFs may run.
+    /// Checks the quotas, and writes the timings and the strict mode if they differ. VFs may run.
     Result<> after_enable(std::uint32_t count) override;
 
 private:

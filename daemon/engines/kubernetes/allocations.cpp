@@ -31,10 +31,10 @@ std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const 
     for (const HostVf& vf : vfs) {
         if (vf.profile.empty()) continue;
         const std::string id = device_name_of(vf.target);
-        const bool is_ours = vf.owner == owner_of_device(cluster, id);
+        const bool is_own = vf.owner == owner_of_device(cluster, id);
         PluginDevice device{.id = id,
-                            .is_healthy = is_in_service(vf) && (vf.owner.empty() || is_ours) &&
-                                          (is_ours || !vf.is_open),
+                            .is_healthy = is_in_service(vf) && (vf.owner.empty() || is_own) &&
+                                          (is_own || !vf.is_open),
                             .numa_node = {}};
         if (vf.socket.empty() && !vf.address.empty()) device.numa_node = pci.numa_node(vf.address);
         devices[vf.profile].push_back(std::move(device));
@@ -42,7 +42,8 @@ std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const 
     return devices;
 }
 
-/// If the kubelet gives a device to a container, the container that had it before has ended.
+/// If the kubelet gives a device to a container, the container that had the device before has
+/// ended. So assign() ends the claim of that container first.
 Result<> Allocations::assign(const std::string& id, const HostVf& vf) {
     const std::string owner = owner_of_device(cluster_, id);
     if (vf.owner == owner) {

@@ -27,19 +27,21 @@ struct PluginDevice {
     bool operator==(const PluginDevice&) const = default;
 };
 
-/// Devices by profile. A VF that another owner has, that is open without an owner, or that is not
-/// in service is unhealthy. A VF without a profile is not a device.
+/// Devices by profile. A VF is unhealthy if another owner has it, if it is open without an owner,
+/// or if it is not in service. A VF without a profile is not a device.
 [[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
     std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
 
-/// Any thread may call it.
+/// Any thread may call an Allocations.
 class Allocations {
 public:
     Allocations(VgpudPort& vgpud, const PciPort& pci, std::string cluster, SocketUser user)
         : vgpud_(vgpud), pci_(pci), cluster_(std::move(cluster)), user_(user) {}
 
-    /// Claims the VFs of `ids` for one container, all or none; scrubs those that an earlier
-    /// container had. WrongState if a client still has one of them open.
+    /// Claims the VFs of `ids` for one container, all or none. Ends the claims of earlier
+    /// containers first, and vgpud then scrubs these VFs. WrongState if a client of an earlier
+    /// container still has one of the VFs open. NoSuchVf if this host has no such device. Other
+    /// errors are errors of edits_of() and VgpudPort.
     Result<ContainerEdits> allocate(const std::vector<std::string>& ids);
 
 private:

@@ -101,7 +101,7 @@ std::unique_ptr<ApiServer::Connection> ApiServer::take() {
     if (idle_.empty()) return std::make_unique<Connection>();
     auto connection = std::move(idle_.back());
     idle_.pop_back();
-    curl_easy_reset(connection->curl);  // keeps its connection to the server
+    curl_easy_reset(connection->curl);  // keeps the TCP connection to the server
     return connection;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ApiServer: implements ApiPort by REST over libcurl. Reads the token before each call, because the
-// kubelet replaces it. Keeps connections for later calls. Any thread may call it.
+// kubelet replaces the token. Keeps connections for later calls. Any thread may call an ApiServer.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -35,7 +35,9 @@ public:
 private:
     struct Connection;
 
+    /// Returns a connection that is not in use, or a new one.
     std::unique_ptr<Connection> take();
+    /// Keeps the connection for a later call.
     void keep(std::unique_ptr<Connection> connection);
 
     ApiAddress address_;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// CDI: the additions to a container that gets a VF, in the format of the Container Device
-// Interface, and the metadata of the VF that the container may read (Kubernetes' enhancement
-// proposal KEP-5304). Pure functions.
+// CDI (Container Device Interface): the file that tells the container runtime what a container with
+// a VF gets. Also the metadata of the VF, which the container may read (Kubernetes' enhancement
+// proposal KEP-5304). The functions change nothing; PciPort reads sysfs.
 //
-//   PCI function   device nodes /dev/vfio/vfio and /dev/vfio/GROUP; a variable with the address
-//   softgpu        the vfio-user socket at /run/vgpu-vf/DEVICE.sock; a variable with this path
+//   the VF is        a container gets
+//   a PCI function   device nodes /dev/vfio/vfio and /dev/vfio/GROUP; a variable with the address
+//   of softgpu       the vfio-user socket at /run/vgpu-vf/DEVICE.sock; a variable with this path
 #pragma once
 
 #include "daemon/engines/kubernetes/claim.h"
@@ -30,7 +31,8 @@ struct ContainerEdits {
     std::vector<std::string> device_nodes;
 };
 
-/// `device`: name of the VF as a device. WrongState if a PCI function has no IOMMU group.
+/// The additions for one VF. `device`: name of the VF as a device. WrongState if a PCI function has
+/// no IOMMU group.
 [[nodiscard]] Result<ContainerEdits> edits_of(const std::string& device, const HostVf& vf,
                                               const PciPort& pci);
 
@@ -40,11 +42,11 @@ struct PreparedDevice {
     HostVf vf;
 };
 
-/// Vendor and class of our CDI devices.
+/// Vendor and class of vgpu's CDI devices.
 inline constexpr std::string_view kCdiKind = "vgpu.org/vf";
 
-/// The fully qualified CDI devices of the device at `index`: its VF; for the first device of a
-/// request, also the metadata of that request.
+/// The fully qualified names of the CDI devices for the device at `index`: the CDI device of the VF
+/// and, for the first device of a request, the CDI device of the request's metadata.
 [[nodiscard]] std::vector<std::string> cdi_ids(const std::string& uid,
                                                const std::vector<PreparedDevice>& devices,
                                                std::size_t index);
@@ -58,8 +60,8 @@ inline constexpr std::string_view kCdiKind = "vgpu.org/vf";
     const Claim& claim, const std::vector<PreparedDevice>& devices, const std::string& pool,
     const PciPort& pci);
 
-/// The CDI specification of a claim. `metadata_files`: on the host, by request. Errors as
-/// edits_of().
+/// The CDI specification of a claim. `metadata_files`: paths of the metadata files on the host, by
+/// request. Errors as edits_of().
 [[nodiscard]] Result<nlohmann::json> cdi_spec(
     const Claim& claim, const std::vector<PreparedDevice>& devices,
     const std::map<std::string, std::string>& metadata_files, const PciPort& pci);

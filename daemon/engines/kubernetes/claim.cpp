@@ -17,7 +17,7 @@ constexpr const char* kPodClaim = "resource.kubernetes.io/pod-claim-name";
 /// Limit of the part of a body that a message quotes.
 constexpr std::size_t kMaxQuoted = 200;
 
-/// A member of an object; null if either is missing.
+/// The member `key` of `object`; null if `object` is not an object or lacks the member.
 const json& member(const json& object, const char* key) {
     static const json kNull;
     if (!object.is_object()) return kNull;
@@ -34,7 +34,7 @@ json document_of(const Response& response) {
     return text::read_json(response.body).value_or(json());
 }
 
-/// A Status object with the reason NotFound that names the claim.
+/// True if `status` is a Status object with the reason NotFound that names the claim.
 bool is_not_found(const json& status, const ClaimReference& reference) {
     const json& details = member(status, "details");
     return word(status, "kind") == "Status" && word(status, "reason") == "NotFound" &&

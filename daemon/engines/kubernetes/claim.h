@@ -30,16 +30,16 @@ struct AllocatedDevice {
 
 struct Claim {
     ClaimReference reference;
-    std::string pod_claim;  ///< name of the claim within its pod, if made from a template; else
-                            ///< empty
+    std::string pod_claim;  ///< name of the claim within its pod if the claim was made from a
+                            ///< template; else empty
     std::vector<AllocatedDevice> devices;
 };
 
 /// "default/train"
 [[nodiscard]] std::string text_of(const ClaimReference& reference);
 
-/// OutOfRange unless all parts have the form that Kubernetes prescribes. They become parts of
-/// paths.
+/// Checks a reference, because its members become parts of paths. OutOfRange unless all members
+/// have the form that Kubernetes prescribes.
 [[nodiscard]] Result<> check_reference(const ClaimReference& reference);
 
 /// Path of the claim on the API server.
@@ -51,7 +51,7 @@ struct Claim {
 /// Whether a claim exists, by the answer of the API server.
 enum class Existence {
     Exists,   ///< with the uid of the reference
-    Gone,     ///< there is no such claim, or a later one has its name
+    Gone,     ///< there is no such claim, or a later claim has its name
     Unknown,  ///< the answer says neither: an error, or another API version
 };
 
@@ -59,8 +59,10 @@ enum class Existence {
 [[nodiscard]] Existence existence_in(const Response& response, const ClaimReference& reference);
 
 /// The devices of this driver that `response` allocates to the claim. `node`: the pool of this
-/// host. NoSuchVf: the claim is gone. WrongState: it has no device here, or requests administrative
-/// access. UnknownOption: it has parameters for this driver. System: unreadable answer.
+/// host. NoSuchVf: the claim is gone. WrongState: the claim has no device of this driver, has a
+/// device of another host, or requests administrative access. UnknownOption: the claim has
+/// parameters for this driver. System: the answer is an error, cannot be read, or has names that
+/// Kubernetes does not allow.
 [[nodiscard]] Result<Claim> claim_in(const Response& response, const ClaimReference& reference,
                                      std::string_view node);
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr int kIndent = 2;
 
-/// Writes PATH.new and renames it. Container runtimes ignore names with such an ending.
+/// Writes PATH.new and renames it to PATH. Container runtimes ignore names that end with ".new".
 Result<> write_file(const std::string& path, const json& document) {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);

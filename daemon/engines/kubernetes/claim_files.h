@@ -7,7 +7,7 @@
 //   STATE/claims/UID/REQUEST-metadata.json  read by containers
 //   CDI/vgpu.org-vf-UID.json                read by the container runtime
 //
-// Any thread may call it; callers serialize the calls for one claim.
+// Any thread may call a ClaimFiles; callers serialize the calls for one claim.
 #pragma once
 
 #include "daemon/engines/kubernetes/claim.h"
@@ -24,7 +24,7 @@ public:
     ClaimFiles(std::string state_directory, std::string cdi_directory)
         : state_(std::move(state_directory)), cdi_(std::move(cdi_directory)) {}
 
-    /// Call it before the VFs are claimed, so that a claimed VF always has a record.
+    /// Call write_record() before the VFs are claimed, so that a claimed VF always has a record.
     Result<> write_record(const ClaimReference& reference) const;
     Result<> write_metadata(const std::string& uid,
                             const std::map<std::string, nlohmann::json>& by_request) const;

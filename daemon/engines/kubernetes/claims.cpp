@@ -24,7 +24,8 @@ Result<std::vector<PreparedDevice>> Claims::with_vfs(const Claim& claim) {
     return devices;
 }
 
-/// The record comes first: reconcile() finds a claim in vgpud by its record.
+/// Writes the record before it claims the VFs, because reconcile() finds a claim in vgpud by the
+/// record.
 Result<> Claims::assign(const Claim& claim, const std::vector<PreparedDevice>& devices) {
     const std::string& uid = claim.reference.uid;
     std::vector<std::string> names;
@@ -65,8 +66,8 @@ Result<bool> Claims::is_open(const std::string& owner) {
         vfs, [&owner](const HostVf& vf) { return vf.owner == owner && vf.is_open; });
 }
 
-/// A pod that was removed by force may still run here, so a claim stays while one of its VFs is
-/// open.
+/// Ends the claim if its ResourceClaim is gone. Returns whether the claim was ended. A pod that was
+/// removed by force may still run on this host, so a claim stays while one of its VFs is open.
 Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     TRY(const Response response, api_.call(Method::Get, path_of(reference), ""));
     const Existence existence = existence_in(response, reference);
@@ -82,8 +83,8 @@ Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     return true;
 }
 
-/// Reads the VFs before the records. prepare() writes the record first, so a VF without a record is
-/// not one that is being prepared.
+/// Reads the VFs before the records. prepare() writes the record before it claims, so a VF without
+/// a record is not being prepared.
 std::vector<std::string> Claims::reconcile() {
     std::vector<std::string> log;
     std::set<std::string> recorded;

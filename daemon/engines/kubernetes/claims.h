@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Claims: claims VFs for ResourceClaims on this host, and ends these claims. The kubelet calls
-// prepare() before the first container of a pod and unprepare() after the last, and may repeat
-// both. reconcile() ends the claims whose end the kubelet never reported.
+// Claims: claims VFs in vgpud for the ResourceClaims of this host, and ends these claims. The
+// kubelet calls prepare() before the first container of a pod and unprepare() after the last, and
+// may repeat both calls. reconcile() ends the claims whose end the kubelet never reported.
 //
 //   prepare     read the claim -> write its record -> claim its VFs in vgpud -> write metadata
 //               and CDI file
 //   unprepare   end the claim in vgpud -> remove CDI file, metadata and record
 //
-// Any thread may call it. One call at a time changes this host; a call that waits for the API
-// server does not block the others.
+// Any thread may call a Claims. One call at a time changes this host; a call that waits for the API
+// server does not block other calls.
 #pragma once
 
 #include "daemon/engines/kubernetes/cdi.h"
@@ -32,13 +32,14 @@ public:
     Claims(ApiPort& api, VgpudPort& vgpud, const PciPort& pci, ClaimFiles files, Host host)
         : api_(api), vgpud_(vgpud), pci_(pci), files_(std::move(files)), host_(std::move(host)) {}
 
-    /// The devices of the claim, in the order of its allocation. Errors name the claim.
+    /// Returns the devices of the ResourceClaim, in the order of its allocation.
     Result<std::vector<PreparedDevice>> prepare(const ClaimReference& reference);
-    /// Succeeds for a claim that was never prepared. Does not ask the API server.
+    /// Succeeds also for a ResourceClaim that was never prepared. Does not ask the API server.
     Result<> unprepare(const ClaimReference& reference);
-    /// Ends each prepared claim that the API server says is gone, unless a client has one of its
-    /// VFs open. An error or a timeout ends no claim. Returns a line for each claim that was ended
-    /// or could not be checked or ended, and for each VF of this cluster without a record.
+    /// Ends each prepared claim whose ResourceClaim is gone from the API server, unless a client
+    /// has one of the VFs open. An error or a timeout ends no claim. Returns a line for each claim
+    /// that was ended or could not be checked or ended, and for each VF of this cluster without a
+    /// record.
     std::vector<std::string> reconcile();
 
 private:

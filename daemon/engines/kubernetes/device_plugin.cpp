@@ -85,7 +85,8 @@ public:
         return grpc::Status::OK;
     }
 
-    /// Checks once a second whether the kubelet is gone, because gRPC does not wake the wait.
+    /// Sends the devices at once and after each change, until stop() or until the kubelet cancels
+    /// the call. Checks for the cancellation once a second, because gRPC does not notify changed_.
     grpc::Status ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                               grpc::ServerWriter<v1beta1::ListAndWatchResponse>* out) override {
         constexpr std::chrono::seconds kPollInterval{1};
@@ -126,7 +127,8 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<PluginDevice> devices_;
-    std::uint64_t generation_ = 1;  ///< of devices_; the first list is sent at once
+    /// Grows with each change of devices_. Begins at 1, so that the first list is sent at once.
+    std::uint64_t generation_ = 1;
     bool is_stopping_ = false;
     std::unique_ptr<grpc::Server> server_;
 };

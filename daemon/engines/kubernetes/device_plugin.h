@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // DevicePlugin: the gRPC services of the device plugin interface v1beta1, for clusters without
-// dynamic resource allocation. Each profile is a resource with its own socket in the
-// directory of the kubelet's socket:
+// dynamic resource allocation. Each profile is a resource with its own socket in the directory of
+// the kubelet's socket:
 //
 //   DEVICE_PLUGINS/kubelet.sock        served by the kubelet: Register
 //   DEVICE_PLUGINS/vgpu-PROFILE.sock   ListAndWatch, Allocate
@@ -24,7 +24,7 @@ using DevicesByProfile = std::map<std::string, std::vector<PluginDevice>>;
 
 class DevicePlugin {
 public:
-    /// `directory`: that of the kubelet's socket.
+    /// `directory`: the directory of the kubelet's socket.
     DevicePlugin(std::string directory, Allocations& allocations);
     ~DevicePlugin();
     DevicePlugin(const DevicePlugin&) = delete;

@@ -15,6 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kGpuOk = "ok";
+/// States of a GPU whose VFs do not compute any more.
 constexpr std::array<std::string_view, 2> kGpuLost{"device-lost", "failed"};
 /// A VF in these states stays out of service until an administrator acts.
 constexpr std::array<std::string_view, 4> kOutOfService{"absent", "stopped", "quarantined",
@@ -26,7 +27,7 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// A VF that a pod has stays listed, so that the scheduler sees it as allocated.
+/// A VF that a pod has stays listed, so that the scheduler of Kubernetes sees it as allocated.
 bool is_for_cluster(const HostVf& vf, std::string_view cluster) {
     if (!vf.owner.empty()) return uid_of(vf.owner, cluster).has_value();
     return !vf.is_open && !is_one_of(vf.state, kOutOfService);
@@ -127,7 +128,7 @@ Device device_of(const json& in) {
         else if (value.contains("string"))
             device.attributes[name] = value.at("string").get<std::string>();
         else
-            device.attributes[name] = value.dump();  // equals no attribute of ours
+            device.attributes[name] = value.dump();  // equals no attribute of vgpu-dra
     }
     for (const auto& [name, value] : capacity.items())
         device.capacity[name] = value.at("value").get<std::string>();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. VFs that the cluster must
-// not use are not devices: VFs of other owners, and VFs without an owner that are open or out of
-// service themselves, such as a stopped or quarantined VF. Pure functions.
+// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. A VF that the cluster must
+// not use is not a device. The cluster must not use the VFs of other owners, nor VFs without an
+// owner that are open or stay out of service until an administrator acts (such as a stopped or
+// quarantined VF). The functions change nothing; PciPort reads sysfs.
 //
 //   state of the GPU              taint of its devices
 //   ok                            none
@@ -45,16 +46,16 @@ struct Device {
 /// True if the VF and its GPU are in service.
 [[nodiscard]] bool is_in_service(const HostVf& vf);
 
-/// `bytes` as Kubernetes itself writes it: "64Mi", "1Gi", "1000".
+/// The quantity `bytes` as Kubernetes itself writes it: "64Mi", "1Gi", "1000".
 [[nodiscard]] std::string quantity_of(std::uint64_t bytes);
 
 /// The attributes of a VF: name, profile, gpu, weight, minPct (whole percent, rounded down),
 /// numaNode and resource.kubernetes.io/pciBusID (of PCI functions).
 [[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
 
-/// Sorted by name. VFs with an owner are devices only if a claim of `cluster` owns them.
-/// BadConfiguration if two VFs would have the same device name, or one has a name that Kubernetes
-/// does not allow.
+/// The devices, sorted by name. VFs with an owner are devices only if a ResourceClaim of `cluster`
+/// owns them. BadConfiguration if two VFs would have the same device name, or if Kubernetes does
+/// not allow the name of a device.
 [[nodiscard]] Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs,
                                                      std::string_view cluster, const PciPort& pci);
 
@@ -62,7 +63,7 @@ struct Device {
 [[nodiscard]] nlohmann::json json_of(const Device& device);
 
 /// The device in a ResourceSlice. Ignores fields that vgpu-dra does not write, such as the time of
-/// a taint. Throws nlohmann::json::exception if a field has another type.
+/// a taint. Throws nlohmann::json::exception if a field is missing or has another type.
 [[nodiscard]] Device device_of(const nlohmann::json& json);
 
 }  // namespace vgpu::kubernetes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostPci: implements PciPort by sysfs of this host: the NUMA node and the IOMMU group of a
-// function. Any thread may call it.
+// HostPci: implements PciPort. Reads the NUMA node and the IOMMU group of a function from sysfs of
+// this host. Any thread may call a HostPci.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

@@ -29,8 +29,8 @@ void fill(Device& out, const std::string& node, const std::string& uid,
     for (const std::string& id : cdi_ids(uid, devices, index)) out.add_cdi_device_ids(id);
 }
 
-/// The service in one version of the interface; the versions differ in the types of the messages.
-/// The failure of one claim does not affect the others of a request.
+/// The service DRAPlugin in one version of the interface. The versions differ in the types of the
+/// messages. The failure of one claim does not affect the other claims of a request.
 template <typename Service, typename PrepareRequest, typename PrepareResponse,
           typename UnprepareRequest, typename UnprepareResponse>
 class DraService final : public Service {

@@ -2,7 +2,8 @@
 //
 // KubeletPlugin: the gRPC services of a DRA driver, for the kubelet of this host.
 //
-//   PLUGINS_REGISTRY/gpu.vgpu.org-reg.sock   Registration: the kubelet finds it and calls GetInfo
+//   PLUGINS_REGISTRY/gpu.vgpu.org-reg.sock   Registration: the kubelet finds this socket and calls
+//                                            GetInfo
 //   PLUGINS/gpu.vgpu.org/dra.sock            DRAPlugin v1 and v1beta1: prepare and unprepare claims
 //
 // The services run in threads of gRPC, which call Claims.
@@ -24,7 +25,7 @@ public:
     };
 
     /// Serves until destruction. Calls `on_registration`, in any thread, when the kubelet answers
-    /// the registration; `refusal` is the kubelet's reason, or empty if it accepts.
+    /// the registration; `refusal` is the kubelet's reason, or empty if the kubelet accepts.
     static Result<std::unique_ptr<KubeletPlugin>> start(
         const SocketPaths& paths, Claims& claims, const std::string& node,
         std::function<void(const std::string& refusal)> on_registration);

@@ -23,9 +23,13 @@
 namespace vgpu::kubernetes {
 namespace {
 
-/// Limits of the waits for vgpud and the API server. The kubelet waits longer than their sum.
-constexpr std::chrono::milliseconds kVgpudWait{5000}, kApiWait{10'000};
-/// Leaves room for "k8s:", ':', a uid and ".0" in an engine's owner, which has at most 72 bytes.
+/// Limit of the wait for a vgpud that is starting.
+constexpr std::chrono::milliseconds kVgpudWait{5000};
+/// Time limit of a call of the API server. The kubelet waits longer than kVgpudWait and kApiWait
+/// together.
+constexpr std::chrono::milliseconds kApiWait{10'000};
+/// Limit of the name of a cluster. Leaves room for "k8s:", ':', a uid and ".0" in an engine's
+/// owner, which has at most 72 bytes.
 constexpr std::size_t kMaxCluster = 29;
 
 constexpr const char *kDra = "dra", *kDevicePlugin = "device-plugin";
@@ -94,10 +98,10 @@ std::string plugin_directory(const CommandLine& line) {
     return fmt::format("{}/plugins/{}", line.kubelet_dir, kDriver);
 }
 
-/// Publishes the devices of this host. A pass over everything first ends the claims whose
+/// Publishes the devices of this host. A pass over everything first ends the claims in vgpud whose
 /// ResourceClaims are gone.
-Result<> dra_pass(Host& host, const CommandLine& line, Publisher& publisher, Claims& claims,
-                  Extent extent) {
+Result<> run_dra_pass(Host& host, const CommandLine& line, Publisher& publisher, Claims& claims,
+                      Extent extent) {
     if (extent == Extent::Everything)
         for (const std::string& one : claims.reconcile()) log_line(one);
     TRY(const auto vfs, host.vgpud.vfs());
@@ -124,8 +128,9 @@ Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals)
     Publisher publisher(api, line.node);
     Claims claims(api, host.vgpud, host.pci, ClaimFiles(plugin_directory(line), line.cdi_dir),
                   {.node = line.node, .cluster = line.cluster, .user = host.user});
-    MainLoop loop(host.watch,
-                  [&](Extent extent) { return dra_pass(host, line, publisher, claims, extent); });
+    MainLoop loop(host.watch, [&](Extent extent) {
+        return run_dra_pass(host, line, publisher, claims, extent);
+    });
     const KubeletPlugin::SocketPaths paths{
         .dra_socket = plugin_directory(line) + "/dra.sock",
         .registration_socket =
@@ -144,18 +149,18 @@ Result<> serve_device_plugin(Host& host, const CommandLine& line, const sigset_t
     const std::string directory = line.kubelet_dir + "/device-plugins";
     Allocations allocations(host.vgpud, host.pci, line.cluster, host.user);
     DevicePlugin plugin(directory, allocations);
-    std::atomic<bool> is_kubelet_new = false;
+    std::atomic<bool> has_kubelet_started = false;
     MainLoop loop(host.watch, [&](Extent) -> Result<> {
-        if (is_kubelet_new.exchange(false)) {
+        if (has_kubelet_started.exchange(false)) {
             const auto served = plugin.serve_again();
-            if (!served) is_kubelet_new = true;
+            if (!served) has_kubelet_started = true;
             if (!served) return served;
         }
         TRY(const auto vfs, host.vgpud.vfs());
         return plugin.update(plugin_devices(vfs, line.cluster, host.pci));
     });
     TRY(const auto watch, SocketWatch::start(directory, "kubelet.sock", [&] {
-            is_kubelet_new = true;
+            has_kubelet_started = true;
             loop.resync();
         }));
     run_until_signal(loop, signals);

@@ -21,7 +21,7 @@ void MainLoop::stop() {
     wakeup_.raise();
 }
 
-/// Logs a lasting failure once.
+/// Logs a failure once, however long it lasts.
 void MainLoop::log_change(const std::string& failure) {
     if (failure != failure_) log_line(failure.empty() ? "all is well again" : failure);
     failure_ = failure;
@@ -37,10 +37,10 @@ void MainLoop::run() {
         log_change(done ? "" : done.error().cause);
         if (!done && is_resync) is_resync_wanted_ = true;
         const bool is_well = done && is_watching;
-        const bool is_over =
+        const bool has_timed_out =
             !watch_.wait(wakeup_.fd(), is_well ? milliseconds(kResync) : milliseconds(retry));
         wakeup_.clear();
-        if (is_well && is_over) is_resync_wanted_ = true;
+        if (is_well && has_timed_out) is_resync_wanted_ = true;
         retry = is_well ? kMinRetry : std::min(2 * retry, kMaxRetry);
     }
 }

@@ -18,7 +18,7 @@
 
 namespace vgpu::kubernetes {
 
-/// One line of the log.
+/// Writes one line to the log.
 void log_line(const std::string& line);
 
 /// What a pass brings up to date: the changes that vgpud reported, or everything.
@@ -26,7 +26,9 @@ enum class Extent { Changes, Everything };
 
 class MainLoop {
 public:
+    /// After this time without a change, a pass brings everything up to date.
     static constexpr std::chrono::minutes kResync{10};
+    /// The first delay before a pass is repeated after a failure, and the longest delay.
     static constexpr std::chrono::seconds kMinRetry{1}, kMaxRetry{30};
 
     using Pass = std::function<Result<>(Extent)>;
@@ -35,8 +37,9 @@ public:
 
     /// Runs until stop().
     void run();
-    /// Any thread may call resync() and stop().
+    /// Requests a pass over everything. Any thread may call resync().
     void resync();
+    /// Ends run(). Any thread may call stop().
     void stop();
 
 private:
@@ -47,7 +50,7 @@ private:
     daemon::adapters::Wakeup wakeup_;
     std::atomic<bool> is_resync_wanted_ = true;
     std::atomic<bool> is_stopping_ = false;
-    std::string failure_;  ///< the last one that was logged; empty after a success
+    std::string failure_;  ///< last failure that was logged; empty after a success
 };
 
 }  // namespace vgpu::kubernetes

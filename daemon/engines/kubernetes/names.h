@@ -12,11 +12,11 @@ namespace vgpu::kubernetes {
 
 /// Name of the DRA driver, in ResourceSlices, DeviceClasses and paths of the kubelet.
 inline constexpr std::string_view kDriver = "gpu.vgpu.org";
-/// Domain of resources of the device plugin ("vgpu.org/small"), of taints and of CDI devices.
+/// Domain in the names of resources ("vgpu.org/small", device plugin), taints and CDI devices.
 inline constexpr std::string_view kDomain = "vgpu.org";
 
-/// The device of a VF: "gpu0-vf3" for "gpu0/vf3". Kubernetes allows lower-case letters, digits and
-/// '-'; other characters become '-'.
+/// The name of a VF as a device: "gpu0-vf3" for "gpu0/vf3". Kubernetes allows lower-case letters,
+/// digits and '-'; other characters become '-'.
 [[nodiscard]] std::string device_name_of(std::string_view target);
 
 /// "VGPU_SOCKET_GPU0_VF3" for the prefix "VGPU_SOCKET" and the device "gpu0-vf3".

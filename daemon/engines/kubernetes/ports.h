@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Ports of the Kubernetes bridge: interfaces to vgpud, to the API server, and to the PCI functions
-// of this host. Tests implement them with fakes. Any thread may call them.
+// of this host. Tests implement the ports with fakes. Any thread may call a port.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,7 +19,7 @@ using daemon::fail;
 using daemon::fail_errno;
 using daemon::Result;
 
-/// A VF as vgpud lists it. A PF driver other than our PF core may leave numbers unknown.
+/// A VF as vgpud lists it. A driver other than the PF core may leave numbers unknown.
 struct HostVf {
     std::string target;  ///< "gpu0/vf3"
     std::string name;
@@ -49,7 +49,7 @@ public:
     /// Gives `owner` the VFs named `names`, all or none; a repeated call changes nothing.
     virtual Result<> assign(const std::string& owner, const std::string& owner_name,
                             const std::vector<std::string>& names, const SocketUser& user) = 0;
-    /// Number of VFs whose claims ended.
+    /// Ends the claims of `owner`. Returns the number of VFs whose claims ended.
     virtual Result<std::uint32_t> unassign(const std::string& owner) = 0;
 };
 
@@ -57,7 +57,7 @@ inline constexpr int kHttpOk = 200, kHttpNotFound = 404, kHttpConflict = 409;
 
 enum class Method { Get, Post, Put, Delete };
 
-/// A complete answer of the API server, also if it refuses.
+/// A complete answer of the API server, even if the API server refuses the request.
 struct Response {
     int status = 0;
     std::string body;
@@ -66,7 +66,7 @@ struct Response {
 class ApiPort {
 public:
     virtual ~ApiPort() = default;
-    /// `path` with its query; `body`: JSON, empty for none. System if there is no complete answer.
+    /// `path`: with its query. `body`: JSON, or empty. System if there is no complete answer.
     virtual Result<Response> call(Method method, const std::string& path,
                                   const std::string& body) = 0;
 };

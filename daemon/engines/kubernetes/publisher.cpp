@@ -65,7 +65,8 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Ignores failures: slices without an owner work, but outlive their node.
+/// Reads the uid of the node. Ignores failures, because slices without an owner work, too; they
+/// only outlive their node.
 void Publisher::read_node() {
     if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");

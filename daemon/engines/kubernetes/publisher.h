@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Publisher: keeps the ResourceSlices of this host equal to its devices. Writes only if slices and
-// devices differ; each write makes a new generation of the pool. If another program writes at the
-// same time (HTTP status 409 or 404), publish() reads again. Runs in one thread.
+// Publisher: keeps the ResourceSlices of this host equal to its devices. publish() writes only if
+// slices and devices differ, and then makes a new generation of the pool. If another program has
+// written meanwhile (HTTP status 409 or 404), publish() reads again. Runs in one thread.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -16,16 +16,17 @@ namespace vgpu::kubernetes {
 
 class Publisher {
 public:
-    /// Limit of attempts when others write at the same time.
+    /// Limit of the attempts of publish() while other programs write, too.
     static constexpr int kTries = 5;
 
     Publisher(ApiPort& api, std::string node) : api_(api), node_{std::move(node), ""} {}
 
-    /// True if `devices` are those of the last successful publish().
+    /// True if `devices` are the devices of the last successful publish().
     [[nodiscard]] bool knows(const std::vector<Device>& devices) const {
         return published_ == devices;
     }
-    /// Reads the slices. If they differ from `devices`, writes all slices and removes surplus ones.
+    /// Reads the slices. If the slices differ from `devices`, writes all slices that `devices` need
+    /// and removes surplus slices.
     /// After an error the API server may have some of the new slices; Kubernetes does not use the
     /// pool until the next publish() succeeds.
     Result<> publish(const std::vector<Device>& devices);
@@ -37,7 +38,7 @@ private:
     using Versions = std::map<std::string, std::string>;
     struct Refusal {
         Error error;
-        bool is_conflict = false;  ///< true if another program wrote first: read again
+        bool is_conflict = false;  ///< true if another program wrote first, so read again
     };
     template <typename T> using Written = tl::expected<T, Refusal>;
 
@@ -55,9 +56,11 @@ private:
 
     ApiPort& api_;
     NodeReference node_;
-    /// The devices as last written to the API server, and the versions of its objects. The API
-    /// server may drop fields of features that are off; writing them again would not help.
+    /// The devices of the last successful publish(). If publish() gets the same devices again, and
+    /// the slices still have versions_, it writes nothing, even if slices and devices differ. They
+    /// may differ, because the API server may drop fields of features that are off.
     std::optional<std::vector<Device>> published_;
+    /// The versions of the slices after the last successful publish().
     Versions versions_;
 };
 

@@ -2,8 +2,8 @@
 //
 // Slices: convert the devices of this host to ResourceSlices of resource.k8s.io/v1, and back. The
 // host has one pool, with the name of its node. Each slice names the generation of the pool and the
-// number of its slices; Kubernetes uses a pool only if all slices of its newest generation exist.
-// Pure functions.
+// number of slices in the pool. Kubernetes uses a pool only if all slices of its newest generation
+// exist. Pure functions.
 #pragma once
 
 #include "daemon/engines/kubernetes/devices.h"
@@ -16,9 +16,10 @@
 
 namespace vgpu::kubernetes {
 
-/// Limits of Kubernetes for the devices of a slice; the second holds if a device has a taint or
-/// uses counters.
-inline constexpr std::size_t kMaxDevices = 128, kMaxTaintedDevices = 64;
+/// Limit of Kubernetes for the number of devices of a slice.
+inline constexpr std::size_t kMaxDevices = 128;
+/// The limit for a slice in which a device has a taint or uses counters.
+inline constexpr std::size_t kMaxTaintedDevices = 64;
 
 inline constexpr std::string_view kSlicesPath = "/apis/resource.k8s.io/v1/resourceslices";
 
@@ -26,8 +27,8 @@ inline constexpr std::string_view kSlicesPath = "/apis/resource.k8s.io/v1/resour
 struct PublishedSlice {
     std::string name;
     std::string resource_version;
-    std::int64_t generation = 0;  ///< of the pool
-    std::int64_t slice_count = 0;
+    std::int64_t generation = 0;   ///< generation of the pool
+    std::int64_t slice_count = 0;  ///< number of slices in the pool
     std::vector<Device> devices;
 };
 
@@ -37,7 +38,7 @@ struct NodeReference {
     std::string uid;  ///< empty: not known, so the slices have no owner
 };
 
-/// Devices of each slice, in order. If there are no devices, one empty slice.
+/// The devices of each slice, in order. Without devices, there is one empty slice.
 [[nodiscard]] std::vector<std::vector<Device>> split(std::span<const Device> devices);
 
 /// "NODE-gpu.vgpu.org-0"

@@ -35,15 +35,15 @@ SocketWatch::~SocketWatch() {
 void SocketWatch::read_events() {
     std::array<char, 4096> buffer{};
     const ssize_t size = ::read(fd_.get(), buffer.data(), buffer.size());
-    bool is_there = false;
+    bool has_appeared = false;
     for (ssize_t at = 0; at < size;) {
         inotify_event event{};
         const char* const start = buffer.data() + at;
         std::memcpy(&event, start, sizeof event);
-        is_there |= event.len > 0 && name_ == start + sizeof event;
+        has_appeared |= event.len > 0 && name_ == start + sizeof event;
         at += static_cast<ssize_t>(sizeof event + event.len);
     }
-    if (is_there) on_appearance_();
+    if (has_appeared) on_appearance_();
 }
 
 void SocketWatch::run() {

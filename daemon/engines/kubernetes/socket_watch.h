@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketWatch: reports each time a file with a given name appears in a directory, by inotify. From
-// this the device plugin learns that a kubelet has started.
+// SocketWatch: reports by inotify each time a file with a given name appears in a directory. The
+// device plugin watches the kubelet's socket, to learn that a kubelet has started.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -17,8 +17,8 @@ namespace vgpu::kubernetes {
 
 class SocketWatch {
 public:
-    /// Calls `on_appearance` in its own thread until destruction. System if the directory
-    /// cannot be watched.
+    /// Calls `on_appearance` in a thread of the SocketWatch until destruction. System if the
+    /// directory cannot be watched.
     static Result<std::unique_ptr<SocketWatch>> start(const std::string& directory,
                                                       const std::string& name,
                                                       std::function<void()> on_appearance);

@@ -26,7 +26,7 @@ template <typename T> std::vector<T> column(const Dict& columns, const char* nam
     return value_of<std::vector<T>>(columns, name);
 }
 
-/// vgpud reports an unknown number as the largest value of its type.
+/// vgpud reports an unknown number as the largest value of its type, or as NaN.
 template <typename T> std::optional<T> known(T value) {
     if (value == std::numeric_limits<T>::max()) return {};
     return value;
@@ -115,7 +115,7 @@ bool VgpudWatch::connect() {
     if (bus_) return true;
     try {
         bus_ = engines::open_bus(bus_name_);
-        // sd-bus matches no signal by a well-known name of its sender
+        // from any sender, because a signal of another program only causes a pass without changes
         subscribe(
             "type='signal',path='/org/vgpu1',"
             "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',"
@@ -129,7 +129,7 @@ bool VgpudWatch::connect() {
     return bus_ != nullptr;
 }
 
-/// False if the bus is gone.
+/// Handles the messages that have arrived. False if the bus is gone.
 bool VgpudWatch::process() {
     try {
         while (bus_->processPendingRequest()) continue;

@@ -13,7 +13,7 @@
 
 namespace vgpu::kubernetes {
 
-/// Any thread may call it.
+/// Any thread may call a VgpudClient.
 class VgpudClient final : public VgpudPort {
 public:
     /// `bus`: "system", "session" or an address. Waits up to `max_wait` for a vgpud that is
@@ -37,12 +37,12 @@ class VgpudWatch {
 public:
     explicit VgpudWatch(std::string bus) : bus_name_(std::move(bus)) {}
 
-    /// Waits until something changed, `wake` (a file descriptor) is readable, or `max_wait` is
-    /// over. Without a connection to the bus, which only connect() makes, it waits for the other
-    /// two. False if `max_wait` was over first.
+    /// Waits until something changed, the bus is lost, `wake` (a file descriptor) is readable, or
+    /// `max_wait` is over. Without a connection to the bus, which only connect() makes, waits only
+    /// for `wake` and `max_wait`. False if `max_wait` was over first.
     bool wait(int wake, std::chrono::milliseconds max_wait);
-    /// Call it before the first read of vgpud, so that later changes wake wait(). True if the bus
-    /// is reachable.
+    /// Connects to the bus unless connected. True if the bus is reachable. Call connect() before
+    /// the first read of vgpud, so that later changes wake wait().
     bool connect();
 
 private:

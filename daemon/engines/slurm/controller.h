@@ -18,20 +18,21 @@ public:
         : programs_(programs), node_(std::move(node)) {}
 
     [[nodiscard]] const std::string& node() const { return node_; }
-    /// Asks slurmctld.
+    /// The job with the number `id`. Asks slurmctld.
     Result<Job> job(const std::string& id);
-    /// Lives of jobs on this host that are not over. Asks slurmctld.
+    /// The lives of the jobs on this host that are not over, as squeue lists them. Asks slurmctld.
     Result<std::set<JobLife>> jobs_here();
-    /// Asks slurmctld.
+    /// This host as a node of Slurm. Asks slurmctld.
     Result<Node> this_node();
-    /// Ids of jobs with steps on this host. Asks slurmd; works while slurmctld is out of reach.
+    /// Ids of jobs with steps on this host. Asks slurmd, so steps() works while slurmctld is out of
+    /// reach.
     Result<std::set<std::string>> steps();
     Result<> set_gres(const std::string& gres);
     Result<> drain(const std::string& reason);
     Result<> resume();
     /// Starts the job again on any host with free resources.
     Result<> requeue(const std::string& id);
-    /// Makes the job wait for its user; `comment` gives the reason.
+    /// Requeues the job and holds it until somebody releases it. `comment` gives the reason.
     Result<> hold(const std::string& id, const std::string& comment);
 
 private:

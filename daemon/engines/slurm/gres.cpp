@@ -11,10 +11,10 @@ namespace vgpu::slurm {
 
 namespace {
 
-/// Far more VFs than a host can have. Bounds memory, because profiles_of() has an element for each
-/// VF.
+/// Far more VFs than a host can have. Bounds memory, because profiles_of() returns an element for
+/// each VF.
 constexpr std::uint32_t kMaxCount = 65'535;
-/// Slurm prints this for an empty list.
+/// What Slurm prints for an empty list.
 constexpr std::string_view kNone = "(null)";
 
 /// The elements of a list. A comma in parentheses does not separate elements.
@@ -49,7 +49,8 @@ bool is_vgpu(std::string_view element) {
             element[kGres.size()] == '(');
 }
 
-/// "vgpu:small:8", "vgpu:small:8(IDX:0-7)" or "vgpu:small(CNT:8)"
+/// Reads "vgpu:small:8", "vgpu:small:8(IDX:0-7)" or "vgpu:small(CNT:8)": the profile and its
+/// number.
 Result<std::pair<std::string, std::uint32_t>> read_element(std::string_view element) {
     constexpr std::string_view kCount = "(CNT:";
     const std::size_t parenthesis = std::min(element.find('('), element.size());

@@ -24,8 +24,8 @@ using Counts = std::map<std::string, std::uint32_t>;
 /// other GRES. BadConfiguration for a vgpu without a type or a number.
 [[nodiscard]] Result<Counts> read_gres(std::string_view list);
 
-/// `list` with the numbers of `counts`. Other GRES stay; types of vgpu that are not in `counts`
-/// become 0.
+/// `list` with the numbers of `counts`. Other GRES stay. Types of vgpu that are not in `counts` get
+/// the number 0.
 [[nodiscard]] std::string with_counts(std::string_view list, const Counts& counts);
 
 /// One element per VF: {"small", "small"}.

@@ -29,7 +29,7 @@ std::vector<std::string> Health::check() {
     return std::exchange(log_, {});
 }
 
-/// Slurm may use the VFs that are free and those that its own jobs have.
+/// Slurm may use the free VFs, and the VFs that jobs of its cluster have.
 Health::HostState Health::read_host_state() {
     const auto claims = vgpud_.claims();
     const auto capacity = vgpud_.capacity();
@@ -65,26 +65,26 @@ Result<> Health::publish_gres(const Node& node, const Counts& counts) {
 }
 
 Result<bool> Health::publish_state(const Node& node, const std::string& condition) {
-    const bool is_ours = node.is_drained && node.reason.starts_with(kMark);
-    if (node.is_drained && !is_ours) return condition.empty();
+    const bool is_own_drain = node.is_drained && node.reason.starts_with(kMark);
+    if (node.is_drained && !is_own_drain) return condition.empty();
     if (condition.empty()) {
-        if (!is_ours) return true;
+        if (!is_own_drain) return true;
         TRY_VOID(slurm_.resume());
         log_.emplace_back("resumed the host");
         return true;
     }
     const std::string reason = std::string(kMark) + condition;
-    if (is_ours && node.reason == reason) return true;
+    if (is_own_drain && node.reason == reason) return true;
     TRY_VOID(slurm_.drain(reason));
     log_.push_back(fmt::format("drained the host: {}", condition));
     return true;
 }
 
-/// Ends the claims of a life only if the controller does not list the life, no step of its job is
-/// on this host, and no client has any of its VFs open. The claims were read before the controller
-/// is asked, so a life that begins meanwhile is not among them.
+/// Ends the claims of a life only if slurmctld does not list the life, no step of the job is on
+/// this host, and no client has a VF of the life open. check() reads the claims before it asks
+/// slurmctld, so these claims do not include a life that begins meanwhile.
 Result<> Health::end_left_claims() {
-    std::map<std::string, bool> left;  // whether one of the owner's VFs is open
+    std::map<std::string, bool> left;  // by owner: true if a VF of the owner is open
     for (const Claim& claim : claims_)
         if (life_of(claim.owner, cluster_)) left[claim.owner] |= claim.is_open;
     std::erase_if(left, [](const auto& entry) { return entry.second; });

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Health: keeps Slurm's view of this host correct. slurmd calls it as HealthCheckProgram.
+// Health: keeps Slurm's view of this host correct. slurmd runs it (`vgpu-slurm health`) as
+// HealthCheckProgram.
 //
 //   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark
-//   all is well                  resume the host if it was drained with such a reason; publish how
-//                                many VFs of each profile Slurm may use
+//   all is well                  publish how many VFs of each profile Slurm may use, and resume
+//                                the host if it was drained with such a reason
 //   a claim without a job        end it
 //
-// If nothing has changed and no claim looks left behind, a check does not ask slurmctld, which
-// serves many hosts.
+// If nothing has changed since the last publication and no claim looks left behind, a check does
+// not ask slurmctld, which serves many hosts.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -36,7 +37,7 @@ private:
     /// The state of this host that Slurm should know.
     struct HostState {
         Counts vfs;
-        std::string condition;  ///< why the host must not get jobs; empty: it may get jobs
+        std::string condition;  ///< why the host must not get jobs; empty if it may get jobs
     };
 
     [[nodiscard]] HostState read_host_state();
@@ -50,8 +51,8 @@ private:
     VgpudPort& vgpud_;
     PublishedPort& published_;
     std::string cluster_;
-    std::vector<Claim> claims_;
-    std::vector<std::string> log_;
+    std::vector<Claim> claims_;     ///< the claims that read_host_state() has read
+    std::vector<std::string> log_;  ///< the lines that check() returns
 };
 
 }  // namespace vgpu::slurm

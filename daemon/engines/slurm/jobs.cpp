@@ -34,8 +34,9 @@ std::optional<JobLife> life_of(const std::string& owner, const std::string& clus
     const auto life = text::number_in<std::uint32_t>(std::string_view(owner).substr(dot + 1));
     if (!life) return {};
     JobLife job{.id = owner.substr(prefix.size(), dot - prefix.size()), .life = *life};
-    const bool is_ours = owner_of({.cluster = cluster, .id = job.id, .life = job.life}) == owner;
-    return is_ours ? std::optional(std::move(job)) : std::nullopt;
+    const bool is_canonical =
+        owner_of({.cluster = cluster, .id = job.id, .life = job.life}) == owner;
+    return is_canonical ? std::optional(std::move(job)) : std::nullopt;
 }
 
 std::string device_of(const std::string& socket) {
@@ -43,9 +44,10 @@ std::string device_of(const std::string& socket) {
                        socket);
 }
 
-/// Claims for the life that the controller names, because the environment of a step may be older.
+/// Claims for the life that slurmctld names, because the environment of a step may be older.
 /// Slurm 22.05 allocates no GRES to a requeued job whose host goes down before Slurm knows that the
-/// job has ended there. If the job is requeued once more, it gets its GRES.
+/// job has ended on this host. The error NoMatchingVf lets prolog() requeue the job once more, and
+/// the job then gets its GRES.
 Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
     TRY(const Job known, slurm_.job(job.id));
     if (known.vfs.empty() && known.has_asked_for_vfs)
@@ -77,8 +79,9 @@ Outcome Jobs::refuse(const JobName& job, const Error& error) {
                 .out = ""};
     }
     // After a failed prolog Slurm drains the host with a general reason. Slurm keeps a reason that
-    // is already set, so this drain sets a detailed one first. It does not replace an operator's
-    // reason, because the health check would resume a host that has our reason.
+    // is already set, so refuse() sets a detailed reason first. refuse() does not replace an
+    // operator's reason, because the health check would resume a host whose reason begins with
+    // kMark.
     const auto node = slurm_.this_node();
     if (node && !node->is_drained)
         static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
@@ -110,9 +113,10 @@ Outcome Jobs::task(const JobName& job) {
         .out = ""};
 }
 
-/// True if `life` of the job has ended. The epilog of a requeued job gives the number of the next
-/// life. So if `life` is the number that this epilog gives, either `life` itself has ended, or an
-/// earlier life has ended late while `life` runs here.
+/// True if `life` of the job has ended. The epilog of a requeued job names the next life. So if
+/// this epilog names `life`, either `life` itself has ended, or an earlier life has ended late
+/// while `life` runs on this host. Life 0 has no earlier life. `is_open`: true if a client has a VF
+/// of `life` open.
 Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;

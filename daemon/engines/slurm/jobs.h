@@ -19,32 +19,32 @@
 
 namespace vgpu::slurm {
 
-/// A job as slurmd names it in the environment of its programs.
+/// The names of a job in the environment that slurmd gives to its programs.
 struct JobName {
     std::string cluster;
     std::string id;
-    std::uint32_t life = 0;  ///< in an epilog it may already be the number of the next life
+    std::uint32_t life = 0;  ///< an epilog may get the number of the next life
 };
 
 /// "slurm:lab:17.0"
 [[nodiscard]] std::string owner_of(const JobName& job);
-/// The job that an owner of this cluster names; none for other owners.
+/// The life of a job that `owner` names; none if `owner` names no job of `cluster`.
 [[nodiscard]] std::optional<JobLife> life_of(const std::string& owner, const std::string& cluster);
 
 /// The argument of QEMU's -device for the VF at `socket`.
 [[nodiscard]] std::string device_of(const std::string& socket);
 
-/// Exit statuses of verbs, as slurmd understands them. If a prolog fails, Slurm drains the host and
-/// starts the job elsewhere.
+/// Exit status of a verb that has succeeded.
 inline constexpr int kDone = 0;
+/// Exit status of a verb that has failed. If a prolog fails, Slurm drains the host. With
+/// nohold_on_prolog_fail (data/slurm.conf) Slurm then starts the job elsewhere.
 inline constexpr int kFailed = 1;
 
-/// The result of a verb: its exit status, a line for slurmd's log (may be empty), and for task the
-/// lines for Slurm.
+/// The result of a verb.
 struct Outcome {
-    int status = kDone;
-    std::string log;
-    std::string out;
+    int status = kDone;  ///< exit status
+    std::string log;     ///< a line for slurmd's log; may be empty
+    std::string out;     ///< the output of task() for Slurm; else empty
 };
 
 class Jobs {
@@ -52,18 +52,20 @@ public:
     Jobs(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string run_dir)
         : slurm_(slurm), vgpud_(vgpud), published_(published), run_dir_(std::move(run_dir)) {}
 
-    /// Gives the VFs. If none is free, the job is requeued, and the host stays in service. A job
-    /// that is at fault itself (BadConfiguration) is held. After any other error, such as a vgpud
-    /// that does not answer, the host is drained with a reason.
+    /// Gives the VFs to the job. If too few VFs are free, requeues the job, and the host stays in
+    /// service. Holds a job that is at fault itself (BadConfiguration). After any other error, such
+    /// as a vgpud that does not answer, drains the host with a reason.
     Outcome prolog(const JobName& job);
-    /// As prolog(), but after a failure it does not requeue or hold the job, and does not drain the
-    /// host: task() then fails the job.
+    /// As prolog(), but after a failure does not requeue or hold the job, and does not drain the
+    /// host, because task() then fails the job.
     Outcome ensure(const JobName& job);
-    /// "export VGPU_SOCKET_0=…" for each VF, in the order of their profiles. kFailed if the job
-    /// should have VFs and has none. Runs as the job's user.
+    /// Returns in Outcome::out a line "export VGPU_SOCKET_N=…" for each VF, in the order of their
+    /// profiles. kFailed if the job has no VF, unless Slurm says that the job needs none. Runs as
+    /// the job's user.
     Outcome task(const JobName& job);
-    /// Ends claims of earlier lives, and of this life unless it runs. Never fails, because Slurm
-    /// drains a host whose epilog failed. The next health check ends the claims that are left.
+    /// Ends claims of earlier lives of the job, and of this life unless this life still runs. Never
+    /// fails, because Slurm drains a host whose epilog failed. The next health check ends the
+    /// claims that are left.
     Outcome epilog(const JobName& job);
 
 private:

@@ -22,9 +22,10 @@
 namespace vgpu::slurm {
 namespace {
 
-/// The start of a job with VFs waits for a vgpud that is being restarted. The other verbs do not
-/// wait, because jobs without VFs would wait as well.
-constexpr std::chrono::milliseconds kJobWait{5000}, kNoWait{0};
+/// Longest wait of prolog and ensure for a vgpud that is being restarted.
+constexpr std::chrono::milliseconds kJobWait{5000};
+/// The other verbs do not wait. In task and epilog, jobs without VFs would wait as well.
+constexpr std::chrono::milliseconds kNoWait{0};
 
 struct CommandLine {
     std::string bus = "system";
@@ -40,7 +41,7 @@ std::string variable(const char* name, const std::string& otherwise = "") {
     return value == nullptr ? otherwise : value;
 }
 
-/// The name that slurmd uses for this host; without slurmd, the host name.
+/// The name that slurmd uses for this host; without slurmd, the host name up to its first dot.
 std::string node_name() {
     std::array<char, 256> name{};
     ::gethostname(name.data(), name.size() - 1);
@@ -58,8 +59,9 @@ Result<std::string> cluster_name() {
     return fail(ErrorId::BadConfiguration, path + " has no ClusterName");
 }
 
-/// The variable with the number of restarts has one name for root's programs and another for those
-/// of users; a job that was never restarted may have neither.
+/// Reads the names of the job from the options and the environment. The variable with the number of
+/// restarts has one name for programs of root and another name for programs of users. A job that
+/// was never restarted may have neither variable.
 Result<JobName> job_name(const CommandLine& line) {
     TRY(const std::string cluster, cluster_name());
     JobName job{.cluster = cluster, .id = line.job, .life = 0};
@@ -99,8 +101,8 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
     return report((jobs.*verb)(*job));
 }
 
-/// Fails only if the name of the cluster cannot be read, because slurmd stops calling a health
-/// check that fails.
+/// Fails only if the name of the cluster cannot be read. A check must not fail for another reason,
+/// because slurmd stops calling a health check that fails.
 int health(const CommandLine& line) {
     const auto cluster = cluster_name();
     if (!cluster) return report(cluster.error());

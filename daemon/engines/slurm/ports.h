@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Ports of the Slurm bridge: interfaces to Slurm's programs, to vgpud, and to the record of the
-// published values. Tests implement them with fakes. Runs in one thread.
+// published values. Tests implement the ports with fakes. vgpu-slurm has one thread.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,7 +19,7 @@ using daemon::ErrorId;
 using daemon::fail;
 using daemon::Result;
 
-/// The result of a program. `status` is as in a shell; 124: it was stopped after its time limit.
+/// The result of a program. `status` is as in a shell; 124: the program exceeded its time limit.
 struct ProgramResult {
     int status = 0;
     std::string out;
@@ -64,11 +64,11 @@ struct User {
 class VgpudPort {
 public:
     virtual ~VgpudPort() = default;
-    /// One VF for each element of `profiles`, all or none; a repeated call changes nothing.
+    /// Claims one VF for each element of `profiles`, all or none. A repeated call changes nothing.
     virtual Result<std::vector<AssignedVf>> assign(const std::string& owner,
                                                    const std::vector<std::string>& profiles,
                                                    const User& user) = 0;
-    /// Number of VFs whose claims ended.
+    /// Ends the claims of `owner`. Returns the number of VFs whose claims ended.
     virtual Result<std::uint32_t> unassign(const std::string& owner) = 0;
     virtual Result<std::vector<Claim>> claims() = 0;
     virtual Result<std::vector<Capacity>> capacity() = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Programs: implements ProgramPort. Runs Slurm's programs without a shell, with a time limit:
-// squeue and scontrol wait 20 s and more for a controller that is out of reach, and slurmd waits
-// for vgpu-slurm.
+// Programs: implements ProgramPort. Runs Slurm's programs without a shell, and with a time limit:
+// slurmd waits for vgpu-slurm, and squeue and scontrol wait 20 s and more for a slurmctld that is
+// out of reach.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -15,7 +15,7 @@ class Programs final : public ProgramPort {
 public:
     static constexpr std::chrono::seconds kLimit{10};
 
-    /// `directory`: where Slurm's programs are; empty: PATH.
+    /// `directory`: the directory of Slurm's programs; empty: searches PATH.
     explicit Programs(std::string directory, std::chrono::milliseconds limit = kLimit)
         : directory_(std::move(directory)), limit_(limit) {}
 

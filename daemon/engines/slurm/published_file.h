@@ -10,7 +10,8 @@ namespace vgpu::slurm {
 
 class PublishedFile final : public PublishedPort {
 public:
-    /// The file must be in a directory that a boot empties: Slurm may lose the values at a boot.
+    /// `path` must be in a directory that a boot empties, because Slurm may lose the published
+    /// values at a boot.
     explicit PublishedFile(std::string path) : path_(std::move(path)) {}
 
     [[nodiscard]] std::optional<std::string> load(std::chrono::minutes max_age) const override;

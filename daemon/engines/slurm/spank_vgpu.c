@@ -3,7 +3,8 @@
 // SPANK plugin: at the start of each step on a host, as root, calls `vgpu-slurm ensure`. slurmd
 // skips the prolog of a job that restarts on a host that slurmctld could not reach for a time, so
 // the job would have no VF.
-// Returns no failure, because slurmd would drain the host: `vgpu-slurm task` fails the job instead.
+// Never returns a failure, because slurmd would then drain the host. If the job has no VF,
+// `vgpu-slurm task` fails the job.
 #include <slurm/spank.h>
 #include <stdint.h>
 #include <stdio.h>

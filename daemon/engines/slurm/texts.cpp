@@ -29,13 +29,13 @@ std::optional<std::string_view> field(std::string_view line, std::string_view ke
     return rest.substr(0, rest.find_first_of(kBlanks));
 }
 
-bool is_twice(std::string_view line, std::string_view key) {
+bool has_field_twice(std::string_view line, std::string_view key) {
     const std::string word = fmt::format(" {}=", key);
     const std::size_t at = line.find(word);
     return at != std::string_view::npos && line.find(word, at + 1) != std::string_view::npos;
 }
 
-/// The number in "root(0)".
+/// The number in parentheses, such as 0 in "root(0)"; none if there is none.
 std::optional<std::uint32_t> id_of(std::optional<std::string_view> value) {
     if (!value || !value->ends_with(')')) return {};
     const std::size_t open = value->rfind('(');
@@ -43,7 +43,7 @@ std::optional<std::uint32_t> id_of(std::optional<std::string_view> value) {
     return text::number_in<std::uint32_t>(value->substr(open + 1, value->size() - open - 2));
 }
 
-/// The "Nodes=… GRES=…" groups of a job.
+/// Reads the "Nodes=… GRES=…" groups of a job: the VFs on `node`.
 Result<Counts> read_groups(std::string_view text, std::string_view node) {
     constexpr std::string_view kNodes = " Nodes=";
     Counts counts;
@@ -59,7 +59,8 @@ Result<Counts> read_groups(std::string_view text, std::string_view node) {
     return counts;
 }
 
-/// Reads the last "TresPerNode=", because texts that the user chose come before it.
+/// True if the user requested VFs. Reads the last "TresPerNode=", because texts that the user chose
+/// come before it.
 bool has_asked_for_vfs(std::string_view text) {
     const std::size_t at = text.rfind(" TresPerNode=");
     if (at == std::string_view::npos) return false;
@@ -74,7 +75,7 @@ bool matches_range(std::string_view range, std::string_view digits) {
     const auto first = text::number_in<std::uint64_t>(low);
     const auto last = text::number_in<std::uint64_t>(high);
     if (!number || !first || !last || *number < *first || *number > *last) return false;
-    // a padded range has padded numbers
+    // the numbers of a padded range, such as 01-10, all have the same length
     return low.starts_with('0') ? digits.size() == low.size()
                                 : digits == "0" || !digits.starts_with('0');
 }
@@ -124,9 +125,9 @@ bool is_in(std::string_view hosts, std::string_view name) {
 
 Result<Job> read_job(std::string_view text, std::string_view node) {
     constexpr std::string_view kProgram = "scontrol -o -d show job";
-    // The user chooses a job's name and paths: text in them must not pass for fields of Slurm.
+    // The user chooses a job's name and paths. Text in them must not pass for fields of Slurm.
     for (const char* key : {"UserId", "GroupId", "JobState", "Restarts", "NodeList", "MinCPUsNode"})
-        if (is_twice(text, key))
+        if (has_field_twice(text, key))
             return fail(ErrorId::BadConfiguration,
                         fmt::format("the job's name or one of its paths imitates the field {} of "
                                     "'{}'; submit it with another name or path",

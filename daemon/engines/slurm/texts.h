@@ -23,7 +23,7 @@ struct Job {
     bool has_asked_for_vfs = false;  ///< true if the user requested VFs, even if `vfs` is empty
 };
 
-/// A life of a job: one start of it.
+/// A life of a job, which is one start of the job.
 struct JobLife {
     std::string id;
     std::uint32_t life = 0;
@@ -40,14 +40,15 @@ struct Node {
 /// True if `name` is in a host list of Slurm: "n[1-3,05],m".
 [[nodiscard]] bool is_in(std::string_view hosts, std::string_view name);
 
-/// `scontrol -o -d show job`. System if the text is not as expected. BadConfiguration if the job is
-/// at fault: a GRES without a type, or a name or path that imitates the fields of scontrol.
+/// Reads the output of `scontrol -o -d show job`. System if the text is not as expected.
+/// BadConfiguration if the job is at fault: a GRES without a type, or a name or path that imitates
+/// the fields of scontrol.
 [[nodiscard]] Result<Job> read_job(std::string_view text, std::string_view node);
-/// `squeue -h -O JobID:20,RestartCnt:20,StateCompact:20`
+/// Reads the output of `squeue -h -O JobID:20,RestartCnt:20,StateCompact:20`.
 [[nodiscard]] Result<std::set<JobLife>> read_queue(std::string_view text);
-/// `scontrol -o show node`
+/// Reads the output of `scontrol -o show node`.
 [[nodiscard]] Result<Node> read_node(std::string_view text);
-/// Ids of the jobs with a step on this host: `scontrol show slurmd`.
+/// Ids of the jobs with a step on this host, from the output of `scontrol show slurmd`.
 [[nodiscard]] Result<std::set<std::string>> read_steps(std::string_view text);
 
 /// The ClusterName of a slurm.conf; none if the file does not set it.

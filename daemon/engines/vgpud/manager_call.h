@@ -2,7 +2,7 @@
 //
 // manager_call(): one call to org.vgpu1.Manager. Connects for each call, because the bus and vgpud
 // may have been restarted, and waits for a vgpud that is starting. Never starts a vgpud that was
-// stopped. Used by the vgpud clients of the engines, in any thread.
+// stopped. The bridges' clients of vgpud use manager_call(), in any thread.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -45,18 +45,20 @@ std::string owner_of_service(sdbus::IConnection& bus);
 /// Errors of vgpud keep their ids. Errors of the bus mean that vgpud does not answer (System).
 daemon::Error error_of(const sdbus::Error& error);
 
-/// A member of an answer. Throws std::out_of_range if it is missing.
+/// The member `key` of an answer. Throws std::out_of_range if the answer lacks the member, and
+/// sdbus::Error if the member has another type.
 template <typename T> T value_of(const Dict& dict, const char* key) {
     return dict.at(key).get<T>();
 }
 
-/// Limit of a call. Longer than kScrubWaitMs.
+/// Time limit of a call. Longer than kScrubWaitMs.
 inline constexpr std::chrono::seconds kCallLimit{8};
-/// Longest wait of Assign for VFs that are being scrubbed.
+/// Time limit for which a call of Assign waits for VFs that are being scrubbed.
 inline constexpr std::uint32_t kScrubWaitMs = 5000;
 
-/// Returns what `call` returns for vgpud's Manager. Waits up to `max_wait` for a vgpud that is
-/// starting.
+/// Returns what `call` returns for vgpud's Manager. Repeats a call that fails with System for up to
+/// `max_wait`, because vgpud may be starting. Fails with the errors of error_of(), or with System
+/// if the answer lacks a member.
 template <typename T, typename Call>
 daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
                                const Call& call) {

@@ -11,12 +11,12 @@ namespace vgpu::daemon {
 namespace {
 
 constexpr std::string_view kVfSocketEnd = ".sock";
-constexpr std::uint64_t kDefaultLimitMs = 60'000;
-constexpr Range kLimits{100, 300'000};
+constexpr std::uint64_t kDefaultTimeoutMs = 60'000;
+constexpr Range kTimeoutsMs{100, 300'000};
 
 }  // namespace
 
-/// Cheap in most iterations, in which none of perhaps hundreds of sessions has work.
+/// Steps the sessions, of which there may be hundreds, only if one of them may have work.
 void Agents::step() {
     const auto& gpus = manager_.gpus();
     followed_.resize(gpus.size());
@@ -43,23 +43,23 @@ Agents::GuestIdentity Agents::identity_of(const VfView& view, const GuestIdentit
             .was_claimed = was_claimed || claim != 0};
 }
 
-bool Agents::continues(const GuestIdentity& before, const GuestIdentity& now) {
-    const bool is_its_claim = before.claim == now.claim || !before.was_claimed;
-    return before.vf == now.vf && before.generation == now.generation && is_its_claim;
+bool Agents::is_same_guest(const GuestIdentity& before, const GuestIdentity& now) {
+    const bool has_same_owner = before.claim == now.claim || !before.was_claimed;
+    return before.vf == now.vf && before.generation == now.generation && has_same_owner;
 }
 
-/// Erase the old session before open(): both use the same socket path.
+/// Erases an old session before open(), because both sessions use the same socket path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
     // agents_ and seen->vfs are in the order of VF numbers
     auto agent = agents_.lower_bound({.gpu = gpu.id(), .vf = 0});
-    const auto is_here = [&] { return agent != agents_.end() && agent->first.gpu == gpu.id(); };
+    const auto is_of_gpu = [&] { return agent != agents_.end() && agent->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
-        while (is_here() && agent->first.vf < vf) agent = agents_.erase(agent);
-        const bool is_known = is_here() && agent->first.vf == vf;
+        while (is_of_gpu() && agent->first.vf < vf) agent = agents_.erase(agent);
+        const bool is_known = is_of_gpu() && agent->first.vf == vf;
         const GuestIdentity before = is_known ? agent->second.guest : GuestIdentity{};
         const GuestIdentity now = identity_of(view, before);
-        if (is_known && continues(before, now)) {
+        if (is_known && is_same_guest(before, now)) {
             agent->second.guest = now;
             ++agent;
             continue;
@@ -67,7 +67,7 @@ void Agents::follow(const GpuHost& gpu) {
         if (is_known) agent = agents_.erase(agent);
         if (view.socket.ends_with(kVfSocketEnd)) open({.gpu = gpu.id(), .vf = vf}, view, now);
     }
-    while (is_here()) agent = agents_.erase(agent);
+    while (is_of_gpu()) agent = agents_.erase(agent);
 }
 
 void Agents::end() {
@@ -117,14 +117,14 @@ void Agents::ask(const Target& target, AgentRequest request, const Options& opti
         constexpr std::array<std::string_view, 1> kKnown{"timeout_ms"};
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
-        TRY(const auto limit_ms, reader.number("timeout_ms", kLimits));
+        TRY(const auto timeout_ms, reader.number("timeout_ms", kTimeoutsMs));
         const auto at = agents_.find(target);
         if (at == agents_.end())
             return fail(ErrorId::NoAgent,
                         fmt::format("{}/vf{} has no socket for an agent", target.gpu, target.vf));
         is_step_due_ = true;
         at->second.session->ask(
-            request, std::chrono::milliseconds(limit_ms.value_or(kDefaultLimitMs)), done);
+            request, std::chrono::milliseconds(timeout_ms.value_or(kDefaultTimeoutMs)), done);
         return {};
     });
 }

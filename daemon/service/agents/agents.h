@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Agents: the AgentSession of every VF that has a socket vfN.sock, at vfN.agent.sock next to it.
-// VFs work without agents, and agents cannot block the loop: sockets do not block, and sessions
-// bound their input. Runs in the main loop only.
+// Agents: the AgentSessions of all VFs that have a socket vfN.sock. A session listens at
+// vfN.agent.sock in the same directory. VFs work without agents, and agents cannot block the loop:
+// sockets do not block, and sessions bound their input. Runs in the main loop only.
 #pragma once
 
 #include "daemon/ports/timed_part.h"
@@ -15,11 +15,11 @@
 
 namespace vgpu::daemon {
 
-/// A VF's session is replaced whenever the VF may have a new owner, so that no guest answers for
-/// the next one. This happens when the VF is recreated (another UUID), scrubbed or resized (another
-/// generation), at the end of a claim, and at the next claim, because the old guest may have
-/// connected again in between. A first claim and a renewal keep the session, because the
-/// guest belongs to that owner.
+/// Agents replaces a VF's session whenever the VF may have a new owner, so that no guest answers
+/// for the next guest. This happens when the VF is recreated (another UUID), scrubbed or resized
+/// (another generation), and at the end of a claim. It also happens at the next claim, because the
+/// old guest may have connected again since the last claim ended. A first claim and a renewal keep
+/// the session, because the owner's guest may be connected already.
 class Agents final : public TimedPart {
 public:
     Agents(Manager& manager, AgentPort& port, const Clock& clock)
@@ -28,10 +28,12 @@ public:
     /// Follows changes of VFs, handles input, and ends requests that are late.
     void step() override;
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
-    /// Drops open requests without answers.
+    /// Closes all sessions. Drops open requests without answers.
     void end();
 
-    /// Options: timeout_ms. OutOfRange, UnknownOption; NoAgent if the VF has no socket.
+    /// Passes `request` to the VF's session. Options: timeout_ms. Fails with WrongType, OutOfRange
+    /// or UnknownOption for a wrong option, with NoAgent if the VF has no socket, or as
+    /// AgentSession::ask().
     void ask(const Target& target, AgentRequest request, const Options& options,
              AgentSession::Done done);
     [[nodiscard]] AgentView view(const Target& target) const;
@@ -41,9 +43,9 @@ private:
     /// Identifies the guest that may answer: VF, last scrub, claim.
     struct GuestIdentity {
         Uuid vf{};
-        std::uint32_t generation = 0;
-        std::uint64_t claim = 0;   ///< in force; 0: none
-        bool was_claimed = false;  ///< true if the VF ever had a claim, as far as this vgpud knows
+        std::uint32_t generation = 0;  ///< generation of the VF's resources
+        std::uint64_t claim = 0;       ///< generation of the claim in force; 0: none
+        bool was_claimed = false;      ///< true if this vgpud has seen a claim of the VF
     };
     struct Agent {
         GuestIdentity guest;
@@ -51,7 +53,7 @@ private:
     };
 
     [[nodiscard]] static GuestIdentity identity_of(const VfView& view, const GuestIdentity& before);
-    [[nodiscard]] static bool continues(const GuestIdentity& before, const GuestIdentity& now);
+    [[nodiscard]] static bool is_same_guest(const GuestIdentity& before, const GuestIdentity& now);
     void follow(const GpuHost& gpu);
     void open(const Target& target, const VfView& view, const GuestIdentity& guest);
     void route(const AgentInput& input);
@@ -62,12 +64,12 @@ private:
     Manager& manager_;
     AgentPort& port_;
     const Clock& clock_;
-    std::vector<std::uint64_t> followed_;  ///< by GPU, for GpuHost::is_newer()
+    std::vector<std::uint64_t> followed_;  ///< by GPU: last snapshot that follow() has seen
     std::map<Target, Agent> agents_;
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;
     bool is_step_due_ = false;  ///< true if a session may have a change or a new next step
-    std::optional<Nanoseconds> next_step_;  ///< of all sessions, unless is_step_due_
+    std::optional<Nanoseconds> next_step_;  ///< earliest() at the last step of the sessions
 };
 
 }  // namespace vgpu::daemon

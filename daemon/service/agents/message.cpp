@@ -27,8 +27,8 @@ std::string clean(std::string_view text, std::size_t max) {
     return printable(start_of(text, max));
 }
 
-/// True if the line is small enough to be parsed. The number of ',' and ':' bounds members, lists
-/// and texts.
+/// True if the line is small enough to be parsed. The number of ',' and ':' in the line bounds the
+/// number of its values.
 bool is_bounded(std::string_view line) {
     const auto values =
         std::ranges::count_if(line, [](char letter) { return letter == ',' || letter == ':'; });
@@ -153,7 +153,7 @@ struct Kind {
 constexpr std::array kKinds{Kind{"hello", parse_hello}, Kind{"status", parse_status},
                             Kind{"result", parse_result}};
 
-std::string line_with(const Json& json) {
+std::string encode_line(const Json& json) {
     return json.dump() + "\n";
 }
 
@@ -177,13 +177,13 @@ tl::expected<AgentMessage, std::string> parse_agent_line(std::string_view line) 
 }
 
 std::string encode_agent_welcome(std::uint32_t status_interval_s) {
-    return line_with({{"type", "welcome"},
-                      {"protocol", kAgentProtocol},
-                      {"status_interval_s", status_interval_s}});
+    return encode_line({{"type", "welcome"},
+                        {"protocol", kAgentProtocol},
+                        {"status_interval_s", status_interval_s}});
 }
 
 std::string encode_agent_ask(std::uint64_t id, std::string_view what, std::uint64_t limit_ms) {
-    return line_with({{"type", "ask"}, {"id", id}, {"what", what}, {"limit_ms", limit_ms}});
+    return encode_line({{"type", "ask"}, {"id", id}, {"what", what}, {"limit_ms", limit_ms}});
 }
 
 }  // namespace vgpu::daemon

@@ -2,7 +2,7 @@
 //
 // Messages of agents, checked. The guest is hostile: a line is bounded in length, depth and number
 // of values before parsing, members need their types and ranges, and texts are clipped and made
-// printable. Lines: schemas/vf-agent.schema.json. Pure; used by AgentSession and
+// printable. schemas/vf-agent.schema.json is the schema of lines. Pure; used by AgentSession and
 // tests/fuzz/agent_fuzz.cpp.
 #pragma once
 
@@ -21,7 +21,8 @@ inline constexpr std::uint32_t kAgentProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;
 
-/// All texts are clipped, printable UTF-8, with '?' for control characters (text::printable()).
+/// An agent's first message. The texts of all messages are clipped, printable UTF-8, with '?' for
+/// control characters (text::printable()).
 struct AgentHello {
     std::string agent, kernel, driver, rocr;
     std::string pci_address, unique_id;
@@ -36,7 +37,8 @@ struct AgentProcess {
     std::uint32_t queues = 0;
 };
 
-/// process_count may exceed the listed processes.
+/// What an agent reports about the VF and its driver in the guest. `process_count` may exceed the
+/// number of listed processes.
 struct AgentStatus {
     std::string driver, render_node, last_error;
     std::uint64_t resets = 0, errors = 0;
@@ -46,7 +48,7 @@ struct AgentStatus {
     bool is_quiesced = false;
 };
 
-/// The answer to request `id`; unknown ids are ignored.
+/// An agent's answer to request `id`. AgentSession ignores unknown ids.
 struct AgentResult {
     std::uint64_t id = 0;
     bool is_ok = false;

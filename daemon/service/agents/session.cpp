@@ -31,9 +31,9 @@ void AgentSession::Bucket::refill(Nanoseconds now) {
         return static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
     };
-    const std::uint64_t come = ms(std::min(now - since, kLongest)) * more / ms(every);
-    if (come == 0) return;
-    left = std::min(max, left + come);
+    const std::uint64_t gained = ms(std::min(now - since, kLongest)) * more / ms(every);
+    if (gained == 0) return;
+    left = std::min(max, left + gained);
     since = now;
 }
 
@@ -74,7 +74,7 @@ void AgentSession::enter_welcomed() {
 void AgentSession::handle_bytes(std::string_view bytes) {
     bytes_.refill(clock_.now());
     if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
-    // A line may shut the session; the rest is then dropped.
+    // A wrong line shuts the session, and the rest of the bytes is dropped.
     while (!bytes.empty() && state_ != State::Shut) {
         const std::size_t end = bytes.find('\n');
         line_ += bytes.substr(0, end);
@@ -103,20 +103,20 @@ void AgentSession::handle(AgentHello hello) {
         return enter_welcomed();
     }
     const bool is_new = state_ != State::Serving;
-    const bool is_same = hello.agent == hello_.agent && hello.kernel == hello_.kernel;
+    const bool is_same_agent = hello.agent == hello_.agent && hello.kernel == hello_.kernel;
     hello_ = std::move(hello);
     state_ = State::Serving;
-    if (is_new || !is_same)
+    if (is_new || !is_same_agent)
         report(EventKind::AgentConnected,
                fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
-/// Outside Serving, the status comes from an agent that was silent for too long. The agent is
-/// welcomed again.
+/// Outside Serving, the status comes from an agent that was silent for too long, or that skipped
+/// its hello. AgentSession welcomes the agent again.
 void AgentSession::handle(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
-    // One good line is not enough: the next pause is short again only if the last one ended more
+    // One good line is not enough: the next pause is short again only if the last pause ended more
     // than kLongestPause ago.
     if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
 }
@@ -124,7 +124,7 @@ void AgentSession::handle(AgentStatus status) {
 /// The request is erased before it is answered, because the answer may call ask().
 void AgentSession::handle(AgentResult result) {
     const auto at = open_requests_.find(result.id);
-    if (at == open_requests_.end()) return;  // late: answered as timed out before
+    if (at == open_requests_.end()) return;  // the result is late, or nobody asked for it
     const OpenRequest asked = std::move(at->second);
     open_requests_.erase(at);
     asked.done(AgentReport{
@@ -175,7 +175,7 @@ void AgentSession::step() {
         state_ = State::Listening;
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
-        // The connection stays: a suspended guest continues on it.
+        // The connection stays, because a suspended guest uses the connection again.
         end_connection("the agent is silent");
         state_ = State::Welcomed;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSession: the host's conversation with one VF's agent. The agent is hostile: a wrong line, or
-// more input than the rate allows, is misbehaviour. The client is then disconnected, and not
-// accepted during a pause that doubles each time.
+// AgentSession: the host's conversation with one VF's agent. The agent may be hostile: a wrong
+// line, or more input than the rate allows, is misbehaviour. AgentSession then disconnects the
+// client, and accepts no client during a pause that doubles each time.
 //
 //               client: welcome         hello (welcomed)
 //   Listening ──────────────────▶ Welcomed ──────▶ Serving ⟲ status, result
@@ -37,18 +37,27 @@ public:
 
     /// Interval between statuses, requested in the welcome.
     static constexpr std::uint32_t kStatusIntervalS = 2;
-    /// Silence after which an agent no longer serves. Several intervals, because a guest may be
-    /// suspended or slow.
+    /// Silence after which an agent no longer serves. This is several status intervals, because a
+    /// guest may be suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
     /// Extra time for an answer, added to the limit that the agent gets.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
+    /// First pause after misbehaviour.
     static constexpr Nanoseconds kFirstPause = std::chrono::seconds(1);
+    /// Limit of the pause after misbehaviour.
     static constexpr Nanoseconds kLongestPause = std::chrono::seconds(64);
-    /// Limits of a client's input: burst and rate.
-    static constexpr std::uint64_t kBurstBytes = 256 * 1024, kBytesPerSecond = 32 * 1024;
-    static constexpr std::uint64_t kBurstLines = 64, kLinesPerSecond = 8;
-    /// Limits of the changes reported for one agent, so that a guest cannot flood the events.
+    /// Limit of the bytes that a client may send at once.
+    static constexpr std::uint64_t kBurstBytes = 256 * 1024;
+    /// Limit of a client's rate of bytes in the long run.
+    static constexpr std::uint64_t kBytesPerSecond = 32 * 1024;
+    /// Limit of the lines that a client may send at once.
+    static constexpr std::uint64_t kBurstLines = 64;
+    /// Limit of a client's rate of lines in the long run.
+    static constexpr std::uint64_t kLinesPerSecond = 8;
+    /// Limit of the changes reported at once for one agent, so that a guest cannot flood the
+    /// events.
     static constexpr std::uint64_t kBurstChanges = 16;
+    /// In the long run, one change is reported for an agent in each period of this length.
     static constexpr Nanoseconds kChangeEvery = std::chrono::minutes(5);
     /// Limit of requests under way per agent. A thaw is accepted up to twice this limit, so that a
     /// quiesced guest can be resumed.
@@ -56,7 +65,7 @@ public:
 
     /// `target`: "gpu0/vf3", for messages. listen() opens the socket.
     AgentSession(std::string target, std::string path, AgentPort& port, const Clock& clock);
-    /// Open requests get an error.
+    /// Answers open requests with an error.
     ~AgentSession();
     AgentSession(const AgentSession&) = delete;
     AgentSession& operator=(const AgentSession&) = delete;
@@ -72,9 +81,9 @@ public:
 
     /// Drops open requests without answers.
     void drop_requests() { open_requests_.clear(); }
-    /// Asks the agent to act within `limit`. NoAgent outside Serving; WrongState if
-    /// kMaxOpenRequests are under way; TimedOut after `limit` + kGrace. May call `done` before it
-    /// returns.
+    /// Asks the agent to act within `limit`. Fails with NoAgent outside Serving or if the agent is
+    /// lost, with WrongState if too many requests are under way, or with TimedOut after `limit` +
+    /// kGrace. May call `done` before it returns.
     void ask(AgentRequest request, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
@@ -85,13 +94,12 @@ private:
     /// As in the diagram above.
     enum class State { Listening, Welcomed, Serving, Shut };
 
-    /// `deadline`: end of the agent's limit plus kGrace.
     struct OpenRequest {
         AgentRequest request;
-        Nanoseconds deadline{0};
+        Nanoseconds deadline{0};  ///< end of the agent's limit plus kGrace
         Done done;
     };
-    /// Token bucket: `more` tokens in each `every`, up to `max`.
+    /// Token bucket: gets `more` tokens in each period `every`, and has at most `max`.
     struct Bucket {
         std::uint64_t max, more;
         Nanoseconds every = std::chrono::seconds(1);
@@ -112,7 +120,8 @@ private:
     /// Forgets the connection's state; version and driver stay in view().
     void end_connection(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Adds to take_changes(). Beyond kBurstChanges and kChangeEvery, changes are only counted.
+    /// Adds a change for take_changes(). Only counts a change beyond kBurstChanges and
+    /// kChangeEvery.
     void report(EventKind kind, std::string text);
 
     std::string target_, path_;
@@ -124,7 +133,7 @@ private:
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
-    Nanoseconds seen_at_{0};  ///< of the last valid line
+    Nanoseconds seen_at_{0};  ///< time of the last valid line
     Nanoseconds open_at_{0};  ///< end of the latest pause
     Nanoseconds pause_ = kFirstPause;
     std::uint64_t misbehaved_ = 0;
@@ -132,7 +141,7 @@ private:
     std::map<std::uint64_t, OpenRequest> open_requests_;
     std::vector<std::pair<EventKind, std::string>> changes_;
     Bucket report_bucket_{kBurstChanges, 1, kChangeEvery};
-    std::uint64_t unreported_ = 0;
+    std::uint64_t unreported_ = 0;  ///< changes that were only counted since the last report
 };
 
 }  // namespace vgpu::daemon

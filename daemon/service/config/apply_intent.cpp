@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-DesiredGpu as_it_is(const GpuInventory& gpu) {
+DesiredGpu current_section(const GpuInventory& gpu) {
     DesiredGpu section{.gpu = gpu.id, .scheduler = change_to(gpu.settings)};
     for (const InventoryVf& vf : gpu.vfs)
         section.vfs.push_back(
@@ -19,18 +19,18 @@ DesiredGpu as_it_is(const GpuInventory& gpu) {
     return section;
 }
 
-DesiredGpu as_it_will_be(GpuInventory gpu, const ChangePlan& plan) {
+DesiredGpu planned_section(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
-    DesiredGpu section = as_it_is(gpu);
+    DesiredGpu section = current_section(gpu);
     // The goal of an apply names no owners and no clients.
     for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }
 
 /// The VF with this UUID as it was before the apply; null if it did not exist.
-const DesiredVf* found_before(const ApplyIntent& intent, const std::string& gpu_id,
-                              const Uuid& uuid) {
+const DesiredVf* find_before(const ApplyIntent& intent, const std::string& gpu_id,
+                             const Uuid& uuid) {
     for (const DesiredGpu& gpu : intent.before) {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
                                      [&uuid](const DesiredVf& vf) { return vf.spec.uuid == uuid; });
@@ -40,8 +40,8 @@ const DesiredVf* found_before(const ApplyIntent& intent, const std::string& gpu_
 }
 
 /// The VF of `step` as it was before the apply; null if it did not exist.
-const DesiredVf* found_before(const ApplyIntent& intent, const Step& step) {
-    return step.from ? found_before(intent, step.gpu, step.from->uuid) : nullptr;
+const DesiredVf* find_before(const ApplyIntent& intent, const Step& step) {
+    return step.from ? find_before(intent, step.gpu, step.from->uuid) : nullptr;
 }
 
 /// True if the VF is unused, or if force was given and the VF has the user that it had when the
@@ -53,16 +53,16 @@ bool is_use_allowed(const ApplyIntent& intent, const DesiredVf* before, const In
            (!now.is_attached || before->is_open);
 }
 
-/// As is_use_allowed(), for a step of the GPU itself: for all VFs, and no VF may be open or have a
-/// running domain.
+/// True if no user forbids a step of the GPU itself: is_use_allowed() holds for all VFs, no VF is
+/// open or has a running domain, and the GPU has no other users.
 bool are_all_uses_allowed(const ApplyIntent& intent, const GpuInventory& gpu) {
     return gpu.other_users.empty() && std::ranges::all_of(gpu.vfs, [&](const InventoryVf& vf) {
                return !is_blocking(vf) &&
-                      is_use_allowed(intent, found_before(intent, gpu.id, vf.spec.uuid), vf);
+                      is_use_allowed(intent, find_before(intent, gpu.id, vf.spec.uuid), vf);
            });
 }
 
-const InventoryVf* found_now(const Step& step, std::span<const GpuInventory> gpus) {
+const InventoryVf* find_now(const Step& step, std::span<const GpuInventory> gpus) {
     for (const GpuInventory& gpu : gpus) {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
                                      [&step](const InventoryVf& vf) { return vf.vf == step.vf; });
@@ -76,8 +76,8 @@ const InventoryVf* found_now(const Step& step, std::span<const GpuInventory> gpu
 ApplyIntent intent_of(const ChangePlan& plan, bool is_forced, std::span<const GpuInventory> gpus) {
     ApplyIntent intent{.label = plan.label, .is_forced = is_forced, .after = {}, .before = {}};
     for (const GpuInventory& gpu : gpus) {
-        intent.after.push_back(as_it_will_be(gpu, plan));
-        intent.before.push_back(as_it_is(gpu));
+        intent.after.push_back(planned_section(gpu, plan));
+        intent.before.push_back(current_section(gpu));
     }
     return intent;
 }
@@ -114,13 +114,13 @@ bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const Gp
         return std::ranges::all_of(gpus, [&](const GpuInventory& gpu) {
             return gpu.id != step.gpu || are_all_uses_allowed(intent, gpu);
         });
-    const InventoryVf* now = found_now(step, gpus);
+    const InventoryVf* now = find_now(step, gpus);
     if (now == nullptr) return false;
-    return is_use_allowed(intent, found_before(intent, step), *now);
+    return is_use_allowed(intent, find_before(intent, step), *now);
 }
 
 bool is_changed_by(const ApplyIntent& intent, const Step& step) {
-    const DesiredVf* before = found_before(intent, step);
+    const DesiredVf* before = find_before(intent, step);
     return before == nullptr || before->spec != *step.from;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyIntent: the record of an apply that is under way. The state files hold it from before the
-// first step of the apply until after the last one: the desired state of its GPUs, and the state
-// before. A vgpud that finds an intent at start finishes the apply or rolls it back
-// (apply_recovery.h), so these GPUs have the old or the new configuration after any crash. Plain
-// values; made by ApplyRun.
+// ApplyIntent: the record of an apply that is under way. It has the desired state of the apply's
+// GPUs, and their state before the apply. The state files hold it from before the first step of the
+// apply until after the last step. A vgpud that finds an intent at start finishes the apply or
+// rolls the apply back (apply_recovery.h), so these GPUs have the old or the new configuration
+// after any crash. Plain values; made by ApplyRun.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -49,14 +49,15 @@ enum class Claims { All, NotPersistent };
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which = Claims::All);
 
-/// True if no user of the VF forbids the step: the VF is unused, or the apply is forced and the VF
-/// has the same user as when the apply began, because the operator accepted only the uses of that
-/// time. A step of the GPU (step.vf 0) requires this of all VFs, and that no VF is open or has a
-/// running domain, even with force. False if the VF does not exist.
+/// True if no user of the VF forbids the step. Either the VF is unused, or the apply is forced and
+/// the VF has the same user as when the apply began; the operator has accepted only these users.
+/// False if the VF does not exist. A step of the GPU (step.vf 0) requires the same of all VFs of
+/// that GPU. Even with force, such a step also requires that no VF is open or has a running domain,
+/// and that the GPU has no other users.
 bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const GpuInventory> gpus);
 
-/// True if the VF differs from before the apply, or is new. Then the apply caused the condition of
-/// the VF.
+/// True if the VF of `step` is new or differs from the VF before the apply. Then the apply caused
+/// the condition of the VF.
 bool is_changed_by(const ApplyIntent& intent, const Step& step);
 
 }  // namespace vgpu::daemon

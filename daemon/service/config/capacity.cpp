@@ -35,7 +35,7 @@ std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_
 }
 
 /// ", or 2 VFs of 80 MiB each": the same VRAM in possible sizes; empty if there is no room.
-std::string in_parts(const GpuInventory& gpu, std::uint64_t bytes) {
+std::string split_hint(const GpuInventory& gpu, std::uint64_t bytes) {
     const Ability& vram = gpu.abilities[Change::VramBytes];
     const std::uint64_t count = (bytes + vram.max - 1) / vram.max;
     const std::uint64_t each = round_up((bytes + count - 1) / count, vram.unit);
@@ -67,7 +67,7 @@ Result<> check_vram(const GpuInventory& gpu, const VfSpec& vf) {
         fmt::format("{}: VRAM: {} wanted for {}, but one VF can have at most {} (its BAR0), short "
                     "by {}; {} would fit{}",
                     gpu.id, size_text(vram), describe(vf), max, size_text(vram - ability.max), max,
-                    in_parts(gpu, vram)));
+                    split_hint(gpu, vram)));
 }
 
 Result<> check_doorbells(const GpuInventory& gpu, const VfSpec& vf) {
@@ -80,12 +80,14 @@ Result<> check_doorbells(const GpuInventory& gpu, const VfSpec& vf) {
                             gpu.id, pages, describe(vf), max, pages - max, max));
 }
 
-/// Names the existing part of the mask as an alternative, if there is one.
+/// The error suggests the existing part of the mask, if there is one.
 Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t all = all_cus(gpu);
-    const std::uint64_t missing = vf.resources.cu_mask & ~all, there = vf.resources.cu_mask & all;
+    const std::uint64_t missing = vf.resources.cu_mask & ~all;
+    const std::uint64_t existing = vf.resources.cu_mask & all;
     if (missing == 0) return {};
-    const std::string part = there == 0 || there == all ? "" : fmt::format("mask {:#x} or ", there);
+    const std::string part =
+        existing == 0 || existing == all ? "" : fmt::format("mask {:#x} or ", existing);
     return fail(
         ErrorId::NoComputeUnits,
         fmt::format("{}: compute units: mask {:#x} wanted for {}, but there are {} (mask {:#x}), "
@@ -110,7 +112,8 @@ std::string reserve_text(const GpuInventory& gpu) {
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// Names the smallest VF that covers the shortage, or else several, the largest first.
+/// Suggests to leave out the smallest VF that covers the shortage, or else several VFs, the largest
+/// first.
 std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     std::vector<const VfSpec*> by_size;
     for (const VfSpec& vf : vfs) by_size.push_back(&vf);
@@ -130,8 +133,8 @@ std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     return fmt::format("leave out {}", fmt::join(names, ", "));
 }
 
-/// Suggests smaller VFs: all VFs of one size lose equal parts of the shortage. The size is the one
-/// whose VFs have the most VRAM in total. Empty if these VFs cannot lose that much.
+/// Suggests smaller VFs: all VFs of one size lose equal parts of the shortage. Takes the size whose
+/// VFs together have the most VRAM. Empty if these VFs cannot lose that much.
 std::string shrink_hint(const GpuInventory& gpu, std::span<const VfSpec> vfs,
                         std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;

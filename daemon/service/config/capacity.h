@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Capacity checks of a GPU, with the same texts for a single VF and for all VFs of a plan. An error
-// names the resource, the shortage and what would fit. Pure.
+// Capacity checks of a GPU, with the same error texts for a single VF and for all VFs of a plan. An
+// error names the resource, the shortage and what would fit. Pure.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -12,13 +12,13 @@
 
 namespace vgpu::daemon {
 
-/// Checks one VF, regardless of others. NoVram, NoDoorbells or NoComputeUnits if one VF cannot have
-/// that much; OutOfRange for other invalid values; NotOffered or Observed for settings that the
-/// driver or vgpud cannot change. The resources must be normalised.
+/// Checks one VF, regardless of other VFs. NoVram, NoDoorbells or NoComputeUnits if one VF cannot
+/// have that much; OutOfRange for other invalid values; NotOffered or Observed for settings that
+/// the driver or vgpud cannot change. The resources must be normalised (normalised()).
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
-/// Checks each of `vfs`, and all of them together on an empty `gpu`. Errors: as above, those of
-/// admit(), and NoFreeVf.
+/// Checks each of `vfs`, and all of them together on an empty `gpu`. Fails as the check of one VF
+/// and as admit(), or with NoFreeVf.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
@@ -27,8 +27,8 @@ Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
 /// OutOfRange for an invalid value, or with NoSchedule and values that would fit.
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
-/// Checks that the driver can change the GPU's own settings from `from` to `to`. NotOffered,
-/// Observed or OutOfRange.
+/// Checks that the driver can change the GPU's own settings from `from` to `to`. Fails with
+/// NotOffered, Observed or OutOfRange.
 Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to);
 
 /// The mask of all existing compute units.

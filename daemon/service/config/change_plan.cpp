@@ -3,7 +3,8 @@
 // Finds an order of the steps with a model of each GPU. Each round makes the first possible kind of
 // steps: an enable, all settings and names of a GPU, a create, a resize, a destroy. Destroys and
 // shrinks are always possible, and free what other steps wait for. Each round removes steps from
-// the work, so the rounds end. If work is left then, make_change_plan() fails.
+// the work or makes a GPU's only enable, so the rounds end. If work is left after the last round,
+// make_change_plan() fails.
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
@@ -42,17 +43,18 @@ const ActionRow& row_of(Action action) {
     return kActions.at(static_cast<std::size_t>(action));
 }
 
+/// The steps of one GPU that are not in the plan yet.
 struct Work {
-    GpuInventory model;
+    GpuInventory model;           ///< the GPU after the steps that are in the plan
     std::vector<Step> changes{};  ///< Set and Rename, made together
     std::vector<Step> creates{}, resizes{}, destroys{};
-    std::set<std::uint32_t> reserved_numbers{};         ///< of new VFs, by request or because of
-                                                        ///< a name such as "gpu0-vf3"
-    std::map<std::string, std::string> names_before{};  ///< by name of a new VF: the name of the
-                                                        ///< new VF before it
-    std::string last_new{};                             ///< name of the last new VF
-    std::set<std::uint32_t> matched{};                  ///< VFs that stay
-    std::uint32_t vf_limit = 0;                         ///< greatest VF number of the plan
+    /// Numbers that new VFs must have, by request or because of a name such as "gpu0-vf3".
+    std::set<std::uint32_t> reserved_numbers{};
+    /// By name of a new VF: the name of the new VF before it in the document; empty for the first.
+    std::map<std::string, std::string> names_before{};
+    std::string last_new{};             ///< name of the last new VF
+    std::set<std::uint32_t> matched{};  ///< numbers of VFs that stay
+    std::uint32_t vf_limit = 0;         ///< greatest VF number that the plan may use
 
     /// Free VRAM of the model at this point of the plan.
     [[nodiscard]] std::uint64_t vram_free() const {
@@ -70,8 +72,9 @@ struct Work {
             model.vfs, [&name](const InventoryVf& vf) { return vf.spec.name == name; });
         return at == model.vfs.end() ? 0 : at->vf;
     }
-    /// A free number for a new VF; 0 if none. Prefers the first free number after that of the
-    /// previous new VF, so that VFs are in the document's order and an export keeps it.
+    /// A free number for a new VF; 0 if none. Prefers the first free number after the number
+    /// of the previous new VF, so that VFs are in the document's order and an export keeps this
+    /// order.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < vf_limit; ++i) {
@@ -101,9 +104,9 @@ std::string resource_differences(const VfResources& from, const VfResources& to)
 /// The existing VF that `desired` describes; null if none. A desired VF with a UUID is matched only
 /// by its UUID.
 const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& desired) {
-    const auto find = [&gpu](const auto& is_it) -> const InventoryVf* {
+    const auto find = [&gpu](const auto& matches) -> const InventoryVf* {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
-                                     [&](const InventoryVf& vf) { return is_it(vf.spec); });
+                                     [&](const InventoryVf& vf) { return matches(vf.spec); });
         return at == gpu.vfs.end() ? nullptr : &*at;
     };
     const VfSpec& known = desired.spec;
@@ -113,8 +116,8 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& desir
     return find([&](const VfSpec& vf) { return vf.name == desired.was; });
 }
 
-/// `now` with the settings of `desired`. A different profile name alone changes nothing, unless the
-/// VF must be exact (has a UUID).
+/// Returns `now` with the settings of `desired`. A different profile name alone changes nothing,
+/// unless the VF must be exact (`desired` has a UUID).
 VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     VfSpec after = now;
     apply(settings_of(desired), after);
@@ -141,7 +144,7 @@ private:
     [[nodiscard]] Result<std::uint32_t> reserved_number(const std::string& name,
                                                         const GpuInventory& gpu) const;
     Result<> check_name(const std::string& name) const;
-    Result<> record_name(const std::string& name, const std::string& gpu, bool is_its_own);
+    Result<> record_name(const std::string& name, const std::string& gpu, bool is_unchanged);
     Result<> add_desired_vf(Work& work, const DesiredVf& desired);
     void add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired);
     Result<> add_new_vf(Work& work, const DesiredVf& desired);
@@ -153,17 +156,17 @@ private:
     bool make_resize(Work& work);
     bool make_destroy(Work& work);
     [[nodiscard]] std::string waiting_step() const;
-    void emit(Work& work, const Step& step);
+    void add_step(Work& work, const Step& step);
 
     const Surroundings& around_;
     std::vector<Work> works_;
     /// The GPU on which a desired VF has the name, and whether the VF has the name already.
     struct DesiredName {
         std::string gpu;
-        bool is_its_own = false;
+        bool is_unchanged = false;
     };
     std::map<std::string, DesiredName> desired_names_;
-    std::multiset<std::string> names_;  ///< of all VFs of the models
+    std::multiset<std::string> names_;  ///< names of all VFs of the models
     std::vector<Step> kept_, steps_;
 };
 
@@ -195,17 +198,18 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
-/// Records the name of a desired VF. BadConfiguration if another desired VF has it, unless both VFs
-/// have the name already, as may be the case after a GPU returned.
-Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_its_own) {
-    const auto [at, is_new] = desired_names_.try_emplace(name, DesiredName{gpu, is_its_own});
-    if (is_new || (is_its_own && at->second.is_its_own)) return {};
+/// Records the name of a desired VF. BadConfiguration if another desired VF has the name, unless
+/// both VFs have the name already, which may happen after a GPU returned.
+Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_unchanged) {
+    const auto [at, is_new] = desired_names_.try_emplace(name, DesiredName{gpu, is_unchanged});
+    if (is_new || (is_unchanged && at->second.is_unchanged)) return {};
     return fail(
         ErrorId::BadConfiguration,
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Adds up to three steps for a VF. Each has the current `from`, so their order does not matter.
+/// Adds up to three steps for a VF. Each step has the current `from`, so their order does not
+/// matter.
 void Planner::add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
@@ -262,19 +266,19 @@ Result<> Planner::add_new_vf(Work& work, const DesiredVf& desired) {
     return {};
 }
 
-/// Adds the work for a VF of the document; its resources are normalised.
+/// Adds the work for a VF of the document. `desired` has normalised resources.
 Result<> Planner::add_desired_vf(Work& work, const DesiredVf& desired) {
     const GpuInventory& gpu = work.model;
     const VfSpec& spec = desired.spec;
     const InventoryVf* existing = find_existing(gpu, desired);
-    const bool is_its_own = existing != nullptr && existing->spec.name == spec.name;
-    TRY_VOID(record_name(spec.name, gpu.id, is_its_own));
-    if (!is_its_own) TRY_VOID(check_name(spec.name));
+    const bool is_unchanged = existing != nullptr && existing->spec.name == spec.name;
+    TRY_VOID(record_name(spec.name, gpu.id, is_unchanged));
+    if (!is_unchanged) TRY_VOID(check_name(spec.name));
     if (existing == nullptr) {
         work.names_before[spec.name] = std::exchange(work.last_new, spec.name);
         return add_new_vf(work, desired);
     }
-    if (!is_its_own) {
+    if (!is_unchanged) {
         TRY(const std::uint32_t number, reserved_number(spec.name, gpu));
         if (number > 0 && number != existing->vf)
             return fail(ErrorId::NameTaken,
@@ -331,18 +335,18 @@ Result<> Planner::add(const DesiredGpu& desired, const GpuInventory& gpu) {
     return {};
 }
 
-void Planner::emit(Work& work, const Step& step) {
+void Planner::add_step(Work& work, const Step& step) {
     if (step.from) names_.extract(step.from->name);
     if (step.to) names_.insert(step.to->name);
     perform(step, work.model);
     steps_.push_back(step);
 }
 
-/// Makes the Enable step before all others of the GPU, because it requires idle VFs and empties the
-/// VRAM of all VFs.
+/// Makes the Enable step before all other steps of the GPU, because an Enable requires idle VFs and
+/// empties the VRAM of all VFs.
 bool Planner::make_enable(Work& work) {
     if (!needs_enable(work.model, work.vf_limit)) return false;
-    emit(work, enable_step(work.model, work.vf_limit));
+    add_step(work, enable_step(work.model, work.vf_limit));
     return true;
 }
 
@@ -370,7 +374,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
-/// Makes the first create that fits. The others wait for a resize or destroy.
+/// Makes the first create that fits. Other creates wait for a resize or destroy.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -385,7 +389,7 @@ bool Planner::make_create(Work& work) {
         perform(step, after);
         if (!can_be_scheduled(after)) continue;
         work.creates.erase(create);
-        emit(work, step);
+        add_step(work, step);
         return true;
     }
     return false;
@@ -419,15 +423,15 @@ std::string Planner::waiting_step() const {
     return "";
 }
 
-/// Makes the first destroy. Tried last, so each remaining step of another kind waits for VRAM, a
-/// number, a name or the schedule.
+/// Makes the first destroy. advance() calls it last, so each remaining step of another kind waits
+/// for VRAM, a number, a name or the schedule.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
     work.destroys.erase(work.destroys.begin());
     if (const std::string waiting = waiting_step(); !waiting.empty())
         step.why += fmt::format("; makes room for {}", waiting);
-    emit(work, step);
+    add_step(work, step);
     return true;
 }
 
@@ -444,14 +448,14 @@ bool Planner::advance() {
     return false;
 }
 
-/// Terminates: each round removes one piece of work.
+/// Terminates, as the top of this file explains.
 Result<ChangePlan> Planner::plan() {
     while (advance()) {
     }
     if (const std::string waiting = waiting_step(); !waiting.empty())
         return fail(ErrorId::NoSchedule,
                     fmt::format("no order of steps reaches {} with a valid schedule and enough "
-                                "VRAM at every step; apply it in two parts",
+                                "VRAM at every step; apply the configuration in two parts",
                                 waiting));
     add_sizes(steps_);
     ChangePlan result{.label = "", .steps = std::move(kept_)};

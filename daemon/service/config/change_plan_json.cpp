@@ -12,8 +12,8 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// Set: all settings. Other actions: weight, quantum, profile, and settings that differ from the
-/// default.
+/// The settings of a VF in a step: all settings for Set; for other actions weight, quantum,
+/// profile, and settings that differ from the default.
 OrderedJson scheduling_json(Action action, const VfSpec& vf) {
     OrderedJson json{{"weight", vf.weight}, {"quantum_us", vf.quantum_us}, {"profile", vf.profile}};
     json.update(settings_json(vf, action == Action::Set ? Detail::All : Detail::Special));
@@ -45,7 +45,7 @@ OrderedJson settings_json(const GpuSettings& settings) {
     return {{"quantum_us", settings.quantum_us}, {"max_gap_ms", settings.max_gap_ms}};
 }
 
-/// Drops members that are equal in both.
+/// Drops the members that are equal in `from` and `to`.
 void drop_same(OrderedJson& from, OrderedJson& to) {
     const OrderedJson before = from;
     for (const auto& [key, value] : before.items()) {

@@ -56,7 +56,8 @@ AttachConfig attach_of(const Json& json, const std::string& path, Error& error) 
     return config;
 }
 
-/// True if `text` has the form `form`: 'x' is a lower-case hexadecimal digit, '7' an octal one.
+/// True if `text` has the form `form`: 'x' is a lower-case hexadecimal digit, '7' an octal digit,
+/// and other characters stand for themselves.
 bool has_form(std::string_view text, std::string_view form) {
     return std::ranges::equal(text, form, [](char letter, char kind) {
         if (kind == 'x') return std::isdigit(letter) != 0 || (letter >= 'a' && letter <= 'f');
@@ -220,7 +221,7 @@ void check_sockets(JsonSection& root, const Config& config) {
     check_socket(root, "run_dir", longest);
 }
 
-/// Rejects unknown members, so that a misspelt one is not ignored.
+/// Rejects unknown members, so that a misspelt member is not ignored.
 Config config_of(const Json& json, const std::string& name,
                  const std::vector<std::string>& pf_devices, Error& error) {
     Config config;

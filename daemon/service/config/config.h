@@ -16,7 +16,8 @@
 
 namespace vgpu::daemon {
 
-/// A software GPU that vgpud starts. Arguments of softgpu by name; ranges are in the schema.
+/// A software GPU that vgpud starts. The members are arguments of softgpu; the schema has their
+/// ranges.
 struct SoftgpuConfig {
     std::uint32_t vfs = 16;
     std::uint32_t vram_mb = 2048;
@@ -39,12 +40,12 @@ struct AttachConfig {
 /// A PF of a vendor's driver on this host (docs/backends.md).
 struct PciConfig {
     std::string address;  ///< "0000:03:00.0"
-    /// PCI vendor and device IDs of the card that must be there; none: any card.
+    /// PCI vendor and device IDs that the card at `address` must have; none: any card.
     std::optional<std::pair<std::uint16_t, std::uint16_t>> model{};
     bool is_observing = true;             ///< true for "manage": "observe"
     bool accepts_approximations = false;  ///< true for "contracts": "approximate"
     std::uint32_t vfs = 0;                ///< minimum number of VFs to enable
-    std::uint32_t vram_mb = 0;            ///< of all VFs together; 0: as large as the VRAM's BAR
+    std::uint32_t vram_mb = 0;            ///< VRAM for all VFs; 0: as much as the VRAM's BAR
     std::uint32_t pf_quantum_ms = 1;      ///< the PF's own quantum
 };
 
@@ -53,7 +54,7 @@ struct GpuConfig {
     std::string id;
     std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
     std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
-    std::optional<SoftgpuConfig> softgpu;  ///< exactly one of these three
+    std::optional<SoftgpuConfig> softgpu;  ///< exactly one of softgpu, attach and pci is set
     std::optional<AttachConfig> attach;
     std::optional<PciConfig> pci{};
 };
@@ -74,8 +75,9 @@ struct Config {
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices = {});
 
-/// Range of max_gap_ms, for GPUs and contracts.
+/// Minimum of max_gap_ms, for GPUs and contracts.
 inline constexpr std::uint32_t kMinGapMs = 1;
+/// Maximum of max_gap_ms, for GPUs and contracts.
 inline constexpr std::uint32_t kMaxGapMs = 60'000;
 
 }  // namespace vgpu::daemon

@@ -23,13 +23,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCus = 64;
-/// Larger than any device, so that a typing error is reported with its path. The limits of the GPU
-/// are checked later.
+/// More than the VRAM of any device. Only finds typing errors and reports them with their path;
+/// check_capacity() checks the limits of the GPU.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-/// Optional here, because some drivers decide the size themselves; for others check_capacity()
-/// refuses a VF without a size. A plain number is bytes: JSON has no units.
+/// A document may leave out the size, because some drivers decide the size themselves. For other
+/// drivers check_capacity() refuses a VF without a size. A plain number is bytes, because JSON has
+/// no units.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return;
@@ -42,7 +43,7 @@ void read_vram(JsonSection& section, std::uint64_t& to) {
     to = *bytes;
 }
 
-/// A number N: the first N units; or a mask such as "0x0f".
+/// The value is a number N, for the first N compute units, or a mask such as "0x0f".
 void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     const Json* value = section.find("compute_units");
     if (value == nullptr) return;
@@ -127,7 +128,7 @@ VfSpec profile_of(const Json& json, const std::string& path, Error& error) {
     return profile;
 }
 
-std::string replaced(std::string text, std::string_view what, const std::string& by) {
+std::string replace_all(std::string text, std::string_view what, const std::string& by) {
     for (std::size_t at = text.find(what); at != std::string::npos;
          at = text.find(what, at + by.size()))
         text.replace(at, what.size(), by);
@@ -135,7 +136,7 @@ std::string replaced(std::string text, std::string_view what, const std::string&
 }
 
 std::string name_of(const std::string& pattern, const std::string& gpu, std::uint32_t n) {
-    return replaced(replaced(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
+    return replace_all(replace_all(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
 /// Limits the replacement work. A longer pattern makes no valid name for GPU "gpu0".
@@ -268,7 +269,7 @@ void read_configs(JsonSection& root, Configuration& to) {
 
 /// Finds duplicate members, of which nlohmann::json silently keeps only the last. Called by the
 /// parser.
-class TwiceSeen {
+class DuplicateFinder {
 public:
     /// Always true: the parser keeps what it has read.
     bool visit(Json::parse_event_t event, const Json& value) {
@@ -279,6 +280,7 @@ public:
         if (!keys_.back().insert(key).second && key_.empty()) key_ = key;
         return true;
     }
+    /// The first duplicate key; empty if there is none.
     [[nodiscard]] const std::string& key() const { return key_; }
 
 private:
@@ -287,9 +289,9 @@ private:
 };
 
 Result<> parse_into(Json& json, std::string_view text) {
-    TwiceSeen twice;
-    const auto visit = [&twice](int, Json::parse_event_t event, const Json& value) {
-        return twice.visit(event, value);
+    DuplicateFinder duplicates;
+    const auto visit = [&duplicates](int, Json::parse_event_t event, const Json& value) {
+        return duplicates.visit(event, value);
     };
     auto read = text::read_json(text, text::Comments::Allowed, visit);
     if (!read) {
@@ -297,16 +299,16 @@ Result<> parse_into(Json& json, std::string_view text) {
         return fail(ErrorId::BadConfiguration, std::string(start_of(read.error(), kMaxErrorBytes)));
     }
     json = *std::move(read);
-    if (!twice.key().empty())
+    if (!duplicates.key().empty())
         return fail(ErrorId::BadConfiguration,
-                    fmt::format("'{}' occurs twice in one object", twice.key().substr(0, 64)));
+                    fmt::format("'{}' occurs twice in one object", duplicates.key().substr(0, 64)));
     if (!json.is_object()) return fail(ErrorId::BadConfiguration, "the document is not an object");
     return {};
 }
 
 // --- writing
 
-/// A number if the mask has the first N units, else the mask.
+/// The number N if the mask has exactly the first N units, else the mask.
 Json compute_units_json(std::uint64_t mask) {
     for (std::uint32_t count = 1; count < kMaxCus; ++count)
         if (mask == (1ull << count) - 1) return count;
@@ -418,10 +420,10 @@ std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const Gpu
 }
 
 /// Two passes, because a former name must not be a current name of any VF. The plan decides whether
-/// two GPUs may share a name.
+/// VFs of two GPUs may share a name.
 Result<> check_names(const std::vector<DesiredGpu>& desired) {
     std::set<std::string> names;
-    std::set<std::pair<std::string, std::string>> given;
+    std::set<std::pair<std::string, std::string>> names_on_gpu;
     for (const DesiredGpu& gpu : desired)
         for (const DesiredVf& vf : gpu.vfs) {
             const std::string& name = vf.spec.name;
@@ -430,7 +432,7 @@ Result<> check_names(const std::vector<DesiredGpu>& desired) {
                             fmt::format("'{}' is not a valid name for a VF of {}",
                                         name.substr(0, 80), gpu.gpu));
             names.insert(name);
-            if (!given.emplace(gpu.gpu, name).second)
+            if (!names_on_gpu.emplace(gpu.gpu, name).second)
                 return fail(ErrorId::BadConfiguration,
                             fmt::format("'{}' is the name of two VFs of {}", name, gpu.gpu));
         }

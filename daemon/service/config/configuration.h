@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Configuration: the VFs an operator requests, as one document (JSON with comments,
-// schemas/vgpu-config.schema.json, docs/profiles.md): profiles, and under labels the VFs of each
-// GPU. parse_configuration() checks the document, desired_gpus() checks one label against the GPUs
-// for a plan, encode_configuration() writes a document that reads back the same. Pure.
+// Configuration: the VFs that an operator requests, as one document (JSON with comments,
+// schemas/vgpu-config.schema.json, docs/profiles.md). The document has profiles and, under labels,
+// the VFs of each GPU. parse_configuration() checks the document, desired_gpus() checks one label
+// against the GPUs for a plan, and encode_configuration() writes a document that reads back the
+// same. Pure.
 #pragma once
 
 #include "daemon/service/vf/gpu_inventory.h"
@@ -17,13 +18,14 @@
 
 namespace vgpu::daemon {
 
-/// `count` VFs of one profile. In names "{n}" is 1..count, "{gpu}" the GPU; see desired_gpus().
+/// `count` VFs of one profile. In names, desired_gpus() replaces "{n}" by 1..count, and "{gpu}" by
+/// the id of the GPU.
 struct VfGroup {
     std::string profile;
     std::uint32_t count = 1;
     std::string name;
     std::string was{};          ///< former name of the VF; may be empty
-    std::string description{};  ///< of these VFs; empty: the profile's
+    std::string description{};  ///< description of these VFs; empty: the profile's description
 
     bool operator==(const VfGroup&) const = default;
 };
@@ -38,7 +40,7 @@ struct GpuSection {
 };
 
 /// `profiles`: common properties of VFs. A VF that is changed later still shows the name of its
-/// profile. `configs`: by label, each with at most one section per GPU.
+/// profile. `configs`: by label, the sections of GPUs, at most one section per GPU.
 struct Configuration {
     std::map<std::string, VfSpec> profiles;
     std::map<std::string, std::vector<GpuSection>> configs;
@@ -46,8 +48,9 @@ struct Configuration {
     bool operator==(const Configuration&) const = default;
 };
 
-/// `was`: as in VfGroup, expanded; may be empty. `vf`, `owner` and `is_open` are for VFs that an
-/// ApplyIntent restores; such a VF is found by its UUID, even under another name.
+/// A VF that a GPU has after the plan. `was`: as in VfGroup, expanded; may be empty. `vf`, `owner`
+/// and `is_open` are for VFs that an ApplyIntent restores. The planner finds such a VF by its UUID,
+/// even under another name.
 struct DesiredVf {
     VfSpec spec{};
     std::string was{};
@@ -58,7 +61,7 @@ struct DesiredVf {
     bool operator==(const DesiredVf&) const = default;
 };
 
-/// All VFs of the GPU: others are destroyed.
+/// All VFs that a GPU has after the plan. The plan destroys other VFs.
 struct DesiredGpu {
     std::string gpu;
     GpuChange scheduler{};
@@ -67,8 +70,8 @@ struct DesiredGpu {
     bool operator==(const DesiredGpu&) const = default;
 };
 
-/// Limits of documents, because any caller on the bus may send one. A section may request up to
-/// kMaxVfsPerGpu VFs (backend/vf_limit.h); if its GPU has fewer, the plan's error says how many.
+/// Limits of documents, because any caller on the bus may send a document. A section may request up
+/// to kMaxVfsPerGpu VFs (backend/vf_limit.h). If the GPU has fewer, the plan's error says how many.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;
@@ -79,17 +82,18 @@ Result<Configuration> parse_configuration(std::string_view text);
 /// Writes a document. Omits members with default values, except weights.
 std::string encode_configuration(const Configuration& configuration);
 
-/// The desired VFs of one label, without GPUs that have no section. `label`: may be empty if the
-/// document has a single label. `gpus`: ids of all GPUs. NoSuchLabel, NoSuchGpu, InvalidName;
-/// BadConfiguration for duplicate names.
+/// The desired VFs of one label, without GPUs that have no section. `label` may be empty if the
+/// document has a single label. `gpus`: ids of all GPUs. Fails with NoSuchLabel, NoSuchGpu or
+/// InvalidName, or with BadConfiguration for duplicate names.
 Result<std::vector<DesiredGpu>> desired_gpus(const Configuration& configuration,
                                              const std::string& label,
                                              std::span<const std::string> gpus);
+/// Limit of labels and profile names.
 inline constexpr std::size_t kMaxLabelBytes = 62;
-/// True for a valid label or profile name: 1 to kMaxLabelBytes of [A-Za-z0-9._-], first a letter or
-/// digit.
+/// True for a valid label or profile name: 1 to kMaxLabelBytes characters of [A-Za-z0-9._-], the
+/// first a letter or digit.
 bool is_valid_label(std::string_view label);
-/// The label that desired_gpus() uses for `label`, for messages.
+/// The label that desired_gpus() uses: `label`, or the document's single label if `label` is empty.
 std::string chosen_label(const Configuration& configuration, const std::string& label);
 
 }  // namespace vgpu::daemon

@@ -23,7 +23,7 @@ VfSpec profile_of(VfSpec vf) {
     return vf;
 }
 
-/// "64MiB", "64MiB-w300"
+/// A name that shows the VRAM and a special weight: "64MiB" or "64MiB-w300".
 std::string descriptive_name(const VfSpec& profile) {
     constexpr unsigned kMiBShift = 20;
     std::string name = profile.resources.vram_bytes == 0
@@ -33,9 +33,10 @@ std::string descriptive_name(const VfSpec& profile) {
     return name;
 }
 
-/// The name of the profile with the values of `vf`: the VF's own profile name if the values match,
-/// else a new name. VFs with one profile name but different values need two profiles.
-std::string name_among(std::map<std::string, VfSpec>& profiles, const VfSpec& vf) {
+/// Adds a profile with the values of `vf`, unless `profiles` has the profile. Returns the name of
+/// the profile: the VF's own profile name, or a variant if a profile with other values has that
+/// name. A VF without a profile name gets any profile with the VF's values.
+std::string add_profile(std::map<std::string, VfSpec>& profiles, const VfSpec& vf) {
     const VfSpec profile = profile_of(vf);
     if (vf.profile.empty())
         for (const auto& [name, other] : profiles)
@@ -50,18 +51,18 @@ std::string name_among(std::map<std::string, VfSpec>& profiles, const VfSpec& vf
     return name;
 }
 
-/// The part before `number` at the end of a name; empty if the name does not end with it.
+/// The part before `number` at the end of a name; empty if the name does not end with this number.
 std::string stem_of(const std::string& name, std::uint32_t number) {
     const std::string digits = std::to_string(number);
     if (!name.ends_with(digits)) return "";
     std::string stem = name.substr(0, name.size() - digits.size());
-    const bool is_whole =
+    const bool is_number_complete =
         !stem.empty() && std::isdigit(static_cast<unsigned char>(stem.back())) == 0;
-    return is_whole ? stem : "";
+    return is_number_complete ? stem : "";
 }
 
 /// Merges consecutive VFs stem1, stem2, … of one profile; "{n}" counts from 1.
-std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
+std::vector<VfGroup> merge_groups(std::vector<VfGroup> single) {
     std::vector<VfGroup> groups;
     for (std::size_t i = 0; i < single.size();) {
         const std::string stem = stem_of(single[i].name, 1);
@@ -84,7 +85,8 @@ std::vector<VfGroup> grouped(std::vector<VfGroup> single) {
 constexpr std::array kRoundings{std::pair<std::string_view, Rounding>{"auto", Rounding::PowerOfTwo},
                                 std::pair<std::string_view, Rounding>{"even", Rounding::Unit}};
 
-/// Writes compute units and doorbell pages as numbers, although their default is all.
+/// Adds the split into `vfs` VFs, if it is possible. Writes all compute units and all doorbell
+/// pages, although these are the defaults.
 void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint32_t vfs,
                std::string_view kind, Rounding rounding) {
     const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs, rounding);
@@ -109,10 +111,10 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     for (const GpuInventory& gpu : gpus) {
         GpuSection section{.gpu = gpu.id, .scheduler = change_to(gpu.settings)};
         for (const InventoryVf& vf : gpu.vfs)
-            section.vfs.push_back({.profile = name_among(configuration.profiles, vf.spec),
+            section.vfs.push_back({.profile = add_profile(configuration.profiles, vf.spec),
                                    .name = vf.spec.name,
                                    .description = vf.spec.description});
-        section.vfs = grouped(std::move(section.vfs));
+        section.vfs = merge_groups(std::move(section.vfs));
         sections.push_back(std::move(section));
     }
     return configuration;

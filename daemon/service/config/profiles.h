@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations that vgpud makes. current_configuration() describes the current VFs, such that
-// reading the document back requests exactly these. automatic_configuration() splits each GPU
-// equally into 1, 2, 4, 8 or 16 VFs. A split depends only on the device, not on free resources:
-// each VF gets (VRAM of all VFs) / count, rounded down, but at most the limit of one VF; all
-// compute units; all doorbell pages; the default weight. Pure.
+// Configurations that vgpud makes. current_configuration() describes the current VFs, so that
+// reading the document back requests exactly these VFs. automatic_configuration() splits each GPU
+// equally into 1, 2, 4, 8 or 16 VFs. A split depends only on the device, not on free resources.
+// Each VF gets (VRAM of all VFs) / count, rounded down, but at most the limit of one VF. Each VF
+// also gets all compute units, all doorbell pages and the default weight. Pure.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -19,15 +19,18 @@ namespace vgpu::daemon {
 /// Numbers of VFs: powers of two up to VGPU_PF_MAX_VFS.
 inline constexpr std::array<std::uint32_t, 5> kSplits{1, 2, 4, 8, 16};
 
-/// `label`: of the only config of the document.
+/// A document with one config, under `label`: the current VFs of `gpus`.
 Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label);
 
-/// How to round down a VF's VRAM. PowerOfTwo: common sizes, so that a guest can move between
-/// GPUs. Unit: to a multiple of the GPU's unit, which wastes little VRAM.
-enum class Rounding { PowerOfTwo, Unit };
+/// How to round down a VF's VRAM.
+enum class Rounding {
+    PowerOfTwo,  ///< to common sizes, so that a guest can move between GPUs
+    Unit,        ///< to a multiple of the GPU's unit, which wastes little VRAM
+};
 
-/// Labels "auto-N" (PowerOfTwo) and "even-N" (Unit) for each split that is possible on a GPU; GPUs
-/// on which it is not possible are omitted. VFs are named "<gpu>-<n>", profiles "<gpu>-<label>".
+/// A document with labels "auto-N" (PowerOfTwo) and "even-N" (Unit) for each split that is possible
+/// on a GPU. A label omits GPUs on which its split is impossible. VFs are named "<gpu>-<n>", and
+/// profiles "<gpu>-<label>".
 Configuration automatic_configuration(std::span<const GpuInventory> gpus);
 
 /// VRAM per VF when `gpu` is split into `vfs`; 0 if impossible.

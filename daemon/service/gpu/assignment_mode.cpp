@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: settings that change, and the assignment of the functions of VFs. A defined assignment
-// mode is set before the VF has resources, and set again if the platform restarts or another
-// program changes it. If the mode is Default, the platform decides, and vgpud only shows the mode
-// in force.
+// GpuModel: changes of settings, and the assignment of the functions of VFs. GpuModel sets a
+// defined assignment mode before the VF has resources, and again if the platform restarts or
+// another program changes the mode. If the mode is Default, the platform decides, and vgpud only
+// shows the mode in force.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -27,7 +27,8 @@ AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
 
 }  // namespace
 
-/// Makes settings durable, then applies them. After a failure nothing has changed.
+/// Makes settings durable, then sets the assignment modes. If a mode cannot be set, rolls back the
+/// record and the modes.
 Result<> GpuModel::apply_settings(const GpuRecord& before, const GpuRecord& after,
                                   const Requester& requester) {
     TRY_VOID(admit(after));
@@ -99,7 +100,8 @@ void GpuModel::read_assignment_mode(Vf& one) {
             ports_.assignment_mode->get(one.defined.vf).value_or(AssignmentMode::Default);
 }
 
-/// The VF is gone. The next VF with its number begins with the default assignment mode.
+/// Call it when the VF is gone, so that the next VF with its number begins with the default
+/// assignment mode.
 void GpuModel::reset_assignment_mode(const VfRecord& record) {
     if (record.spec.assignment_policy.assignment_mode == AssignmentMode::Default ||
         !ports_.assignment_mode)

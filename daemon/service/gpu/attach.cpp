@@ -30,7 +30,7 @@ EventKind event_of(GpuState state) {
 
 }  // namespace
 
-/// The record of a VF, or a new one for a VF that this vgpud did not make.
+/// The record of a VF in service, or a new record for a VF that is not on record.
 VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) const {
     const auto known = record.vfs.find(active.vf);
     if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
@@ -59,9 +59,9 @@ void GpuModel::try_attach(Nanoseconds now) {
 }
 
 /// The order matters. The lease is first, so that nobody changes policy while VFs are read. The
-/// ring is opened before the VFs are read, so that no change is missed. The table is read last,
-/// when the members are known: a table that is fair for them stays, and no VF notices the restart
-/// of vgpud.
+/// event ring is opened before the VFs are read, so that no change is missed. The run table is read
+/// last, when its members are known: a table that is fair for the members stays, and no VF notices
+/// the restart of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
     if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&Backend::acquire_lease));
@@ -94,9 +94,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 }
 
 Result<> GpuModel::read_all_vfs() {
-    // An event during this read would be counted twice, as an event and in the counters, so the
-    // read is repeated until no event comes. If events come during every try, a few runs are
-    // counted twice. Shares are then off by these runs, and lags begin at 0 anyway.
+    // A run that ends during this read may be counted twice: by the VF's counters and by its event.
+    // So the read is repeated until no event comes. If events come during every try, a few runs are
+    // counted twice, and the shares are slightly wrong.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         if (events_) events_->skip_to_end();
@@ -116,7 +116,8 @@ Result<> GpuModel::read_all_vfs() {
     return {};
 }
 
-/// Makes all changes of the record durable together, before it recreates VFs.
+/// Decides what becomes of each VF. Writes all changes of the record at once, and only then
+/// recreates missing VFs.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
     if (!ports_.store.records().contains(id_)) {
@@ -163,7 +164,8 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
             shown->second.defined = *desired;
             return {};
         case VfAction::Await:
-            // SCRUBBED may have come while no vgpud listened. An unfinished scrub still sends it.
+            // SCRUBBED may have come while no vgpud listened. If the scrub is unfinished, SCRUBBED
+            // comes later.
             record_scrub(shown->second);
             return {};
         case VfAction::Keep:
@@ -195,15 +197,16 @@ Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
     return {};
 }
 
-/// Makes a VF that has no resources, if the record requires it. Fails only if the PF core is lost.
+/// Gives a VF without resources its resources, if the record requires that. Fails only if the PF
+/// core is lost.
 Result<> GpuModel::recreate(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
     if (action == VfAction::Resize) return finish_resize(desired.vf);
     return action == VfAction::Restore ? restore_vf(desired) : Result<>();
 }
 
-/// Makes a VF that is on record but missing in the PF core, as after a restart of softgpu
-/// and vgpu-pf.
+/// Gives resources to a VF that is on record but missing in the PF core, as after a restart of
+/// softgpu and vgpu-pf. Fails only if the PF core is lost.
 Result<> GpuModel::restore_vf(const VfRecord& desired) {
     const auto made = provision(desired);
     if (made) {
@@ -217,8 +220,8 @@ Result<> GpuModel::restore_vf(const VfRecord& desired) {
     return {};
 }
 
-/// The PF core gives all resources or none. After a refusal the function stays assigned as defined,
-/// because the definition is tried again.
+/// Sets the VF's assignment mode, then asks for the resources. The PF core gives all of them or
+/// none. After a refusal the mode stays, because vgpud tries to provision the VF again.
 Result<> GpuModel::provision(const VfRecord& desired) {
     vgpu_pf_provision request = provision_of(desired.spec.resources);
     request.vf = desired.vf;
@@ -255,7 +258,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     become(next, has_failed ? managed_processes_message_ : error.cause);
 }
 
-/// Reads the GPU, and the offset from CLOCK_MONOTONIC to the clock of its device.
+/// Reads the GPU, and the offset from CLOCK_MONOTONIC to the clock of the device.
 Result<> GpuModel::read_info() {
     TRY(info_, pf_.ask(&Backend::get_info));
     if (info_.abilities != *abilities_)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: how plans are carried out. Makes the inventory, changes many settings in one durable
-// step, and gives a VF new resources. Steps of a resize: record durable (VfRecord::next), RELEASE,
-// scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. After a crash before the
-// release the VF has its old resources. After a later crash it gets the new resources, or the old
-// ones if the PF core refuses the new ones.
+// GpuModel: the requests that carry out plans. Makes the inventory, changes many settings in one
+// durable step, and gives a VF new resources. Steps of a resize: record durable (VfRecord::next),
+// RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. After a crash
+// before the release the VF has its old resources. After a later crash the VF gets the new
+// resources. If the PF core refuses them, the VF gets its old resources.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -15,8 +15,9 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Compares all but security, which the PF core does not report.
-bool looks_like(const VfFacts& active, VfResources resources, const GpuInventory& gpu) {
+/// True if the VF in service has `resources`, apart from security, which the PF core does not
+/// report.
+bool has_resources(const VfFacts& active, VfResources resources, const GpuInventory& gpu) {
     resources = normalised(resources, gpu);
     resources.security = {};
     return resources == normalised(resources_of(active, resources), gpu);
@@ -47,10 +48,10 @@ GpuInventory GpuModel::capacity() const {
 }
 
 Result<GpuInventory> GpuModel::inventory() {
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     TRY_VOID(check_gpu());
     for (const std::uint32_t vf : vfs()) refresh(vf);
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     const GpuRecord record = record_.get();
     GpuInventory all = capacity();
     all.settings = record.settings;
@@ -74,10 +75,10 @@ Result<GpuInventory> GpuModel::inventory() {
 }
 
 Result<> GpuModel::configure(const Settings& settings) {
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     for (const auto& [vf, change] : settings.vfs) {
-        TRY_VOID(known(vf));
-        TRY_VOID(defined_here(vf));
+        TRY_VOID(check_known(vf));
+        TRY_VOID(check_defined(vf));
     }
     const GpuRecord before = record_.get();
     GpuRecord record = before;
@@ -91,7 +92,7 @@ Result<> GpuModel::configure(const Settings& settings) {
 /// A VF that is already being resized only gets a new target.
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
-    TRY_VOID(defined_here(vf));
+    TRY_VOID(check_defined(vf));
     const Vf& one = vfs_.at(vf);
     VfSpec desired = one.defined.spec;
     desired.resources = resources;
@@ -108,8 +109,8 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     if (active.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
-    // Durable before the release, so that a new vgpud knows that this VF returns, and with which
-    // resources.
+    // `next` is durable before the release, so that a new vgpud knows that this VF returns, and
+    // with which resources.
     record.next = VfNext{.resources = resources,
                          .replaces = active.generation,
                          .needs_scrub = record.next && record.next->needs_scrub};
@@ -131,40 +132,41 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
 /// Gives an ABSENT VF its new resources, or its old resources if the PF core refuses.
 Result<> GpuModel::finish_resize(std::uint32_t vf) {
     GpuRecord record = record_.get();
-    VfRecord old_one = record.vfs.at(vf);
-    old_one.next.reset();
-    VfRecord new_one = old_one;
-    new_one.spec.resources = record.vfs.at(vf).next->resources;
-    auto made = provision(new_one);
+    VfRecord old_record = record.vfs.at(vf);
+    old_record.next.reset();
+    VfRecord new_record = old_record;
+    new_record.spec.resources = record.vfs.at(vf).next->resources;
+    auto made = provision(new_record);
     if (!made && !pf_.is_connected()) return made;
     if (made) {
         refresh_members(ports_.clock.now());
-        record.vfs[vf] = new_one;
+        record.vfs[vf] = new_record;
         put(vf, record);
         return {};
     }
     emit(vf, EventKind::NotResized,
-         fmt::format("'{}' did not get {}: {}", new_one.spec.name,
-                     size_text(new_one.spec.resources.vram_bytes), made.error().cause));
-    // The record is written before the old resources are requested. Otherwise, after a crash in
-    // between, resolve_next() could record the new resources for a VF with the old ones: it
-    // compares what the PF core reports, and the PF core does not report limits of the guest.
-    record.vfs[vf] = old_one;
+         fmt::format("'{}' did not get {}: {}", new_record.spec.name,
+                     size_text(new_record.spec.resources.vram_bytes), made.error().cause));
+    // The record is written before the old resources are requested. Otherwise, after a crash
+    // before the write, resolve_next() could record the new resources for a VF that has the old
+    // resources. resolve_next() compares what the PF core reports, and the PF core does not report
+    // limits of the guest.
+    record.vfs[vf] = old_record;
     put(vf, record);
-    made = restore_vf(old_one);
+    made = restore_vf(old_record);
     refresh_members(ports_.clock.now());
     return made;
 }
 
 /// Finds the resources of a VF after a crash during a resize. A VF that was not released keeps its
-/// old resources, and still owes its scrub, if any. A VF that was recreated has the old or the new
-/// resources.
+/// old resources; if it owes a scrub, the scrub stays on record. A VF that was recreated has the
+/// old or the new resources.
 void GpuModel::resolve_next(VfRecord& record, const VfFacts& active) const {
     const VfAction action = action_for(&record, active);
     if (action == VfAction::Recreate) record.next->resources = record.spec.resources;
     if (action != VfAction::EndChange) return;
     const VfNext next = *std::exchange(record.next, std::nullopt);
-    if (active.generation != next.replaces && looks_like(active, next.resources, capacity()))
+    if (active.generation != next.replaces && has_resources(active, next.resources, capacity()))
         record.spec.resources = next.resources;
 }
 

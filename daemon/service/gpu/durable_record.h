@@ -3,8 +3,8 @@
 // DurableRecord: the record of one GPU, and the only place that writes it. To change the record,
 // edit a copy of get(), then:
 //   commit  for a change that is about to happen: if the disk refuses, get() is unchanged
-//   put     for a change that has happened: get() has it even if the disk refuses, and then the
-//           next commit(), put() or retry() writes it
+//   put     for a change that has happened: get() has the change even if the disk refuses, and then
+//           the next commit(), put() or retry() writes the change
 #pragma once
 
 #include "daemon/service/state/store.h"
@@ -31,7 +31,7 @@ public:
         return at == owed_->vfs.end() ? std::nullopt : std::optional(at->second.spec.uuid);
     }
 
-    /// StateReadOnly, StateNotWritten. Blocks on the disk.
+    /// Fails with StateReadOnly or StateNotWritten. Blocks on the disk.
     Result<> commit(const GpuRecord& after) {
         TRY_VOID(store_.commit(gpu_, after));
         owed_.reset();

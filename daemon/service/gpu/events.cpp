@@ -12,14 +12,15 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Events for administrators. {0}: name of the reason or limit; {1}, {2}: arg, arg2.
+/// The text of an event for administrators. In the text, {0} is the name of the reason or limit,
+/// {1} is event.arg, and {2} is event.arg2.
 struct EventText {
     vgpu_pf_event_type type;
     EventKind kind;
     std::string_view text;
 };
 
-constexpr std::array kWords{
+constexpr std::array kEventTexts{
     EventText{VGPU_PF_EVENT_HANG, EventKind::Hang,
               "does not give up the engine ({0}); it will be reset"},
     EventText{VGPU_PF_EVENT_RESET_DONE, EventKind::ResetDone, "was reset ({0})"},
@@ -54,10 +55,10 @@ bool may_compete(std::uint32_t state) {
 
 /// True if the VF went from READY to RUNNING or back, as in every world switch.
 bool is_mere_switch(const vgpu_pf_event& event) {
-    const auto is_one = [](std::uint64_t state) {
+    const auto is_ready_or_running = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
     };
-    return is_one(event.arg) && is_one(event.arg2);
+    return is_ready_or_running(event.arg) && is_ready_or_running(event.arg2);
 }
 
 constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
@@ -68,7 +69,7 @@ constexpr std::uint64_t kUsPerMs = 1000;
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
 /// 417 days: limit of the service of a VF, so small that sums do not overflow.
 constexpr std::uint64_t kMaxServiceNs = 1ull << 55;
-/// An event time that is further ahead of vgpud's clock is reduced to this limit.
+/// An event time may be at most this far ahead of vgpud's clock; a later time is reduced.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
 /// True if the event is plausible. Another process writes the ring, so numbers are checked before
@@ -91,7 +92,8 @@ Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
-    // Bounded, so that a PF core that writes faster than vgpud reads cannot delay requests.
+    // The batches are limited, so that a PF core that writes faster than vgpud reads cannot delay
+    // requests.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
         const std::uint64_t end = events_->next_seq();
@@ -115,7 +117,7 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
             on_run(event, now);
             return;
         case VGPU_PF_EVENT_WAKE:
-            wake(event, now);
+            on_wake(event, now);
             return;
         case VGPU_PF_EVENT_IDLE:
             if (event.arg == VGPU_PF_IDLE_THROTTLED)
@@ -174,8 +176,8 @@ void GpuModel::record_impossible(const vgpu_pf_event& event, Nanoseconds now) {
              std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
-/// event.arg: mask of all VFs that wait with work, or 0.
-void GpuModel::wake(const vgpu_pf_event& event, Nanoseconds now) {
+/// event.arg: mask of the VFs that got work or tokens (bit n - 1 for VF n). event.vf: the first.
+void GpuModel::on_wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(time_of(event, now), now);
     record_wake(event.vf, at);
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf)
@@ -204,29 +206,29 @@ void GpuModel::record_throttled(std::uint32_t vf, Nanoseconds at) {
 }
 
 void GpuModel::record_event(const vgpu_pf_event& event) {
-    const auto words = std::find_if(kWords.begin(), kWords.end(),
+    const auto found = std::find_if(kEventTexts.begin(), kEventTexts.end(),
                                     [&](const EventText& row) { return row.type == event.type; });
-    if (words == kWords.end()) return;
+    if (found == kEventTexts.end()) return;
     const std::string_view text =
-        is_relaxed(event) ? "is within its guard limits again" : words->text;
-    emit(event.vf, words->kind,
+        is_relaxed(event) ? "is within its guard limits again" : found->text;
+    emit(event.vf, found->kind,
          fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
 /// Handles writes to the PF's sysfs files, which arrive as events while vgpud holds the lease.
 void GpuModel::handle_policy_events() {
     for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
-        std::vector<std::uint32_t> whom{policy.vf};
-        if (policy.vf == 0) whom = vfs();
-        for (const std::uint32_t vf : whom) {
-            const auto obeyed = apply_policy(policy, vf);
+        std::vector<std::uint32_t> numbers{policy.vf};
+        if (policy.vf == 0) numbers = vfs();
+        for (const std::uint32_t vf : numbers) {
+            const auto applied = apply_policy(policy, vf);
             const std::string_view file = policy_name(static_cast<std::uint32_t>(policy.arg));
-            if (obeyed)
+            if (applied)
                 emit(vf, EventKind::Policy, fmt::format("{} {}, from sysfs", file, policy.arg2));
             else
                 emit(vf, EventKind::PolicyRefused,
                      fmt::format("{} {}, from sysfs: {}", file, policy.arg2,
-                                 text_of(obeyed.error())));
+                                 text_of(applied.error())));
         }
     }
 }
@@ -265,7 +267,8 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     }
 }
 
-/// Adds the service in lost events: the PF core's counters minus the service counted here.
+/// Adds the service in lost events: the PF core's counters minus the service that vgpud has
+/// counted.
 void GpuModel::count_missed_service() {
     for (auto& [vf, one] : vfs_) {
         auto active = ask_vf(vf);
@@ -305,17 +308,19 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
-        // The loss is reported already, and the scrub may be on record.
+        // lose() has reported the loss of the PF core, and the record may be written already.
         if (!pf_.is_connected()) return;
-        // The VRAM stays out of use until the record is written.
+        // If the record could not be written, a later step tries again. Until then the VRAM stays
+        // out of use.
         scrub_retry_at_ = now + kRefresh;
         emit(vf, EventKind::ScrubNotRecorded, done.error().cause);
     }
 }
 
-/// Writes the record first, because SCRUB_DURABLE lets the PF core reuse the VRAM. One record
-/// contains the end of the scrub and whether the VF returns. After a crash before or after the
-/// write, the VF is still SCRUBBING, and the next vgpud has the device verify the VRAM (adopt_vf).
+/// Writes the record first, because SCRUB_DURABLE lets the PF core reuse the VRAM. One write
+/// records that the scrub has ended and whether the VF will be recreated. If vgpud crashes before
+/// SCRUB_DURABLE, the VF is still SCRUBBING, and the next vgpud lets the device verify the VRAM
+/// (adopt_vf).
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
@@ -417,14 +422,14 @@ void GpuModel::refresh(Freshness desired) {
     read_events(now);
 }
 
-/// Reads the GPU last: values of a device that was lost meanwhile do not count.
+/// Reads the GPU last, to find out whether the device was lost before the VF was read.
 Result<> GpuModel::refresh_now(std::uint32_t vf) {
-    TRY_VOID(in_reach());
-    TRY_VOID(known(vf));
+    TRY_VOID(check_in_reach());
+    TRY_VOID(check_known(vf));
     TRY_VOID(read_vf(vf));
     TRY_VOID(check_gpu());
-    TRY_VOID(in_reach());
-    return known(vf);
+    TRY_VOID(check_in_reach());
+    return check_known(vf);
 }
 
 /// Makes the next step read GPU and VFs again.
@@ -440,7 +445,7 @@ void GpuModel::refresh_members(Nanoseconds now) {
         if (may_compete(one.active.state) && !one.defined.is_releasing)
             members.push_back(GpuSchedule::member_of(vf, one.defined.spec, settings.quantum_us));
     if (abilities_->has_run_tables) {
-        check_loosened(members);
+        mark_formerly_strict(members);
         schedule_.set_members(members, settings.max_gap_ms, now);
         return;
     }
@@ -452,9 +457,9 @@ void GpuModel::refresh_members(Nanoseconds now) {
     shares_ = std::move(shares);
 }
 
-/// While a VF is strict its IDLE event changes nothing, and the event is not repeated when the VF
-/// stops being strict. So the VF is read again.
-void GpuModel::check_loosened(const std::vector<GpuSchedule::Member>& members) {
+/// While a VF is strict, its IDLE event changes nothing, and the event is not repeated when the VF
+/// stops being strict. So such a VF is read again.
+void GpuModel::mark_formerly_strict(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
         if (is_strict || !schedule_->is_strict(member.vf)) continue;
@@ -468,7 +473,7 @@ bool GpuModel::may_plan() const {
 }
 
 /// Reads the table's generation each time, because another program may have set a table while the
-/// lease was free. GpuSchedule::refused() delays the next attempt.
+/// lease was free. A refused table delays the next attempt (GpuSchedule::refused()).
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan()) return;
     if (!abilities_->has_run_tables) return set_shares();
@@ -487,7 +492,7 @@ void GpuModel::install_table(Nanoseconds now) {
     record_table_condition(set ? "" : set.error().cause);
 }
 
-/// Each step tries again what the driver has refused.
+/// If the driver refuses the shares, the next step sets them again.
 void GpuModel::set_shares() {
     constexpr std::array kShares{Change::Weight, Change::QuantumUs, Change::PreemptTimeoutMs};
     const bool can_any = std::ranges::any_of(

@@ -41,18 +41,19 @@ void GpuModel::step() {
     if (!pf_.is_connected()) return;
     read_events(now);
     handle_policy_events();
-    // Before finish_scrubs(), which uses the record.
+    // retry_record() is first, because finish_scrubs() uses the record.
     retry_record(now);
     finish_scrubs(now);
     refresh_all(now);
     report_notices();
-    // refresh_all() may have marked VFs. Reads them now, so that the table has one state as input.
+    // refresh_all() may have marked VFs. Read them now, so that the run table follows from one
+    // state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
     find_orphans(now);
-    // Done here and not in the request, whose answer would otherwise wait for it.
+    // Done in step() and not in the request, so that the request's answer does not wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
@@ -112,7 +113,7 @@ VfView GpuModel::view(std::uint32_t vf) {
     return view;
 }
 
-/// Computed for the snapshot, because readers have no lock.
+/// Part of each snapshot, because other threads cannot read the schedule.
 VfTiming GpuModel::timing(std::uint32_t vf) {
     const auto wait = [&](double part) {
         return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
@@ -130,13 +131,12 @@ VfTiming GpuModel::timing(std::uint32_t vf) {
 }
 
 std::string GpuModel::state_text() const {
-    if (const std::size_t troubled = count_vfs_with_problems();
-        state_ == GpuState::Ok && troubled > 0)
+    if (const std::size_t count = count_vfs_with_problems(); state_ == GpuState::Ok && count > 0)
         return fmt::format(
             "{} of its VFs differ from their definitions; 'vgpuctl doctor' shows which and why",
-            troubled);
-    const bool is_all = state_ == GpuState::Ok || state_ == GpuState::Failed;
-    if (is_all || managed_processes_message_.empty()) return message_;
+            count);
+    const bool is_complete = state_ == GpuState::Ok || state_ == GpuState::Failed;
+    if (is_complete || managed_processes_message_.empty()) return message_;
     return message_ + "; " + managed_processes_message_;
 }
 
@@ -177,7 +177,7 @@ void GpuModel::put(std::uint32_t vf, const GpuRecord& after) {
     show(after);
 }
 
-/// A VF with another UUID than the recorded one keeps the record that record_for() made for it.
+/// If a VF has another UUID than the VF on record, the VF keeps the record from record_for().
 void GpuModel::show(const GpuRecord& record) {
     for (auto& [vf, one] : vfs_) {
         const auto known = record.vfs.find(vf);

@@ -4,11 +4,12 @@
 // GET_VF, events), the operator's records (StateStore) and time slicing (GpuSchedule).
 //   attach   connect, take the policy lease, adopt VFs in service, recreate missing VFs
 //   step     read events, finish scrubs, install run tables, detect losses and recover
-//   requests create, destroy, set, control: checked, made durable, then done; step() does the rest
+//   requests create, destroy, set: checked, made durable, then done; step() does the rest.
+//            control: checked, then done
 //
 // Create: record durable, PROVISION, table. Destroy: record durable, RELEASE, scrub seen, scrub
-// durable, SCRUB_DURABLE. A new vgpud can continue from any point in between. Blocks while its PF
-// core answers. Runs in the one thread of its GpuHost.
+// durable, SCRUB_DURABLE. A new vgpud can continue from any point in between. Calls block until the
+// PF core answers. Runs in the one thread of its GpuHost.
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -43,7 +44,7 @@ struct CreateRequest {
     /// Default name: "<gpu>-vf<n>". VRAM: a multiple of the device's unit; 0: free VRAM / number of
     /// free VFs. The UUID is set only for a VF that is recreated.
     VfSpec spec{};
-    std::uint32_t vf = 0;  ///< 0: the first free one
+    std::uint32_t vf = 0;  ///< 0: the first free number
     OwnerRecord owner{};   ///< owner of a VF that is recreated
 };
 
@@ -51,42 +52,49 @@ struct CreateRequest {
 /// and a request that ends an owner's work fails with Claimed.
 enum class Force { No, Yes };
 
-/// How much to read again from the PF core: only what events report; also the GPU's state and
-/// counters; also the counters of all VFs.
-enum class Freshness { Events, Gpu, Counters };
+/// How much to read again from the PF core.
+enum class Freshness {
+    Events,    ///< only what events report
+    Gpu,       ///< as Events, and the GPU's state and counters
+    Counters,  ///< as Gpu, and the counters of all VFs
+};
 inline constexpr std::size_t kFreshnesses = 3;
 
-/// The owner on whose behalf a change is requested; empty: no owner's.
+/// Who requests a change, and whether with force.
 struct Requester {
-    std::string owner{};
+    std::string owner{};  ///< owner on whose behalf the change is requested; empty: none
     Force force = Force::No;
 };
 
-/// Changes of a GPU and its VFs. All are made together or none is: one record, one admission.
+/// Changes of a GPU and its VFs. GpuModel admits and records these changes together, and makes all
+/// of them or none.
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
     Force force = Force::No;  ///< for changes that require idle VFs, such as the assignment mode
 };
 
-/// Effect of a release. Keep: the VRAM is scrubbed only if the VF's assignment policy says so.
-/// Scrub: the VRAM is scrubbed before the next claim. Pause: as Scrub, but a persistent claim keeps
-/// its owner.
-enum class AfterRelease { Keep, Scrub, Pause };
+/// Effect of the release of a claim.
+enum class AfterRelease {
+    Keep,          ///< vgpud scrubs the VRAM only if the VF's assignment policy requires it
+    Scrub,         ///< vgpud scrubs the VRAM before the next claim
+    OwnerStopped,  ///< as Scrub, but a persistent claim stays in force
+};
 
 /// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
-/// NoSuchVf without resources and record; StateNotWritten if the disk refuses; PfRefused if the PF
-/// core refuses. A failed request leaves record and device unchanged, unless the PF core is lost
-/// during the request. If the disk also refuses to restore the record, an event ("record-left")
-/// reports the difference, and the write is tried again.
+/// NoSuchVf for a VF without resources and record; StateNotWritten if the disk refuses; PfRefused
+/// if the PF core refuses. A failed request leaves record and device unchanged, unless the PF core
+/// is lost during the request. If the disk also refuses to restore the record, an event
+/// ("record-left") reports the difference, and the write is tried again.
 class GpuModel {
 public:
-    /// First and longest delay between attempts to attach; doubles with each attempt.
+    /// First delay between attempts to attach. Doubles with each attempt.
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
+    /// Limit of the delay between attempts to attach.
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
     /// Time between two reads of counters that no event reports.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
-    /// refresh() does not read counters again that are younger than this.
+    /// refresh() reads counters again only if they are at least this old.
     static constexpr Nanoseconds kFreshness = std::chrono::milliseconds(100);
     /// Time between two attempts to give a VF its defined resources.
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
@@ -95,19 +103,20 @@ public:
     /// Time between two checks of whether owners exist. A check reads all of /proc if an owner is a
     /// VM.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
-    /// Time that a client may keep a VF open after the VF's release; then the VF is taken from the
-    /// client. Also for clients that died: the device notices their death only a moment later.
+    /// Time for which a client may keep open a VF that owes a scrub. Then vgpud takes the VF from
+    /// the client. The time is long enough for the device to notice that a client died.
     static constexpr Nanoseconds kDetachTimeout = std::chrono::seconds(5);
 
-    /// References must outlive the model.
+    /// References and `owners` must outlive the model.
     struct Ports {
         std::unique_ptr<Backend> backend;
-        std::unique_ptr<ManagedProcesses> managed_processes;  ///< none: the GPU is attached
+        /// Null: vgpud does not start the GPU's processes.
+        std::unique_ptr<ManagedProcesses> managed_processes;
         StateStore& store;
         const Clock& clock;
-        const OwnerPort* owners = nullptr;  ///< none: nothing is known about owners
+        const OwnerPort* owners = nullptr;  ///< null: nothing is known about owners
         std::unique_ptr<AssignmentPort>
-            assignment_mode{};  ///< none: the platform decides for every VF
+            assignment_mode{};  ///< null: the platform decides for every VF
     };
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
@@ -124,15 +133,15 @@ public:
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] GpuState state() const { return state_; }
 
-    /// Makes a VF and returns its number. NoVram, NoFreeVf, OutOfRange and NoSchedule name the
-    /// shortage and what would fit. The record is durable first, so that a later vgpud makes or
-    /// releases the VF.
+    /// Makes a VF and returns its number. Fails as check_capacity() and admit() (capacity.h), with
+    /// NoVram or NoFreeVf if too little is free now, or with VfsInUse. The record is durable first,
+    /// so that a later vgpud makes or releases the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
-    /// Destroys a VF. `by`: the owner that requests it; may be empty. Returns when the release has
-    /// begun; step() does the rest. Succeeds if the VF is already being scrubbed.
+    /// Destroys a VF. `by`: the owner that requests the destroy; may be empty. Returns when the
+    /// release has begun; step() does the rest. Succeeds if the VF is already being scrubbed.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    /// `requester` matters only if the change requires an idle VF or GPU, as the assignment mode
-    /// does.
+    /// Changes the settings and the name of a VF. `requester` matters only if the change requires
+    /// an idle VF or GPU, as the assignment mode does.
     Result<> change(std::uint32_t vf, const VfChange& change, const Requester& requester = {});
     /// Pauses, resumes, stops or resets a VF, or ends its quarantine. Not recorded, because the PF
     /// core knows the states of VFs. Without force, WrongState if `action` would take the engine
@@ -141,17 +150,19 @@ public:
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                      const std::string& by = "");
     /// Claims a VF and returns the generation of the claim in force. The claim is durable first, so
-    /// that no VF gets two owners. Claimed, StaleClaim, InvalidOwner; WrongState while the VF is
-    /// about to be scrubbed.
+    /// that no VF gets two owners. Fails with Claimed, StaleClaim or InvalidOwner, or with
+    /// WrongState if the VF has no resources, is not as defined, is being destroyed or is about to
+    /// be scrubbed.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
-    /// Ends a claim; succeeds if there is no claim. If a scrub is owed, it is part of the same
-    /// record, so that no owner can claim the VF before the scrub. StaleClaim if `generation` is
-    /// not in force.
+    /// Ends a claim; succeeds if there is no claim. An owed scrub is part of the same record, so
+    /// that no owner can claim the VF before the scrub. StaleClaim if `generation` is
+    /// not in force; Claimed if the claim has another owner.
     Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                      AfterRelease after = AfterRelease::Keep);
-    /// NoSchedule if the gaps and contracts of the current VFs could not be kept.
+    /// Changes the GPU's own settings. Fails with NoSchedule if the gaps and contracts of the
+    /// current VFs could not be kept, with VfsInUse, or as check_settings().
     Result<> change_gpu(const GpuChange& change);
-    /// Asks the PF core now, with one request per VF. Meant for plans, not for lists.
+    /// Reads the GPU and each VF from the PF core now. Meant for plans, not for lists.
     Result<GpuInventory> inventory();
     /// Makes many changes with one durable record: after a crash all of them are made or none.
     Result<> configure(const Settings& settings);
@@ -159,21 +170,21 @@ public:
     /// has no `next`; the VF's resources then show the result.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
     /// Makes VFs up to `count.to` exist. If other VFs exist, the driver disables all of them first.
-    /// NotOffered; VfsInUse, even with force, if a VF is open or a domain runs with it; without
-    /// force also if a VF has another owner. If `to` < `from`, rolls back an earlier call as far
-    /// as possible.
+    /// Fails with NotOffered, or with VfsInUse if a VF is open or a domain runs with a VF (even
+    /// with force) or if a VF has an owner (without force). If `to` < `from`, rolls back an earlier
+    /// call: frees the VRAM of VFs that no create has made, but the VFs stay enabled.
     Result<> enable_vfs(const VfCount& count, Force force);
     /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
     Result<> dump(int fd);
-    /// Recent decisions and their reasons, beginning at the position `after` (trace/recorder.h).
+    /// Recent decisions and their reasons, beginning at the offset `after` (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
         return schedule_.read(after);
     }
 
     /// Reads again what `desired` names, unless GPU and VFs were read in full within kFreshness.
     void refresh(Freshness desired);
-    /// Reads the VF, then the GPU, even if both were read just now. NoSuchVf; PfLost, DeviceLost or
-    /// VersionMismatch without a usable answer.
+    /// Reads the VF, then the GPU, even if both were read just now. Fails with NoSuchVf, or with
+    /// PfLost, DeviceLost or VersionMismatch if there is no usable answer.
     Result<> refresh_now(std::uint32_t vf);
 
     /// VFs that have resources or a record.
@@ -184,10 +195,10 @@ public:
     [[nodiscard]] VfTiming timing(std::uint32_t vf);
     [[nodiscard]] GpuView view();
 
-    /// VRAM a new VF could get now.
+    /// VRAM that a new VF could get now.
     [[nodiscard]] std::uint64_t vram_available() const;
 
-    /// The newest table known to be in the PF core; null if none was read yet.
+    /// The newest table known to be in the PF core; null if none was read or set yet.
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
     [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
     /// When GPU and VFs were last read in full.
@@ -205,7 +216,8 @@ public:
         name_clashes_ = std::move(clashes);
     }
 
-    /// The VF, if only its record and assignment mode have changed since the last call; else none.
+    /// The VF of the last change(), which changes only the VF's record and assignment mode; none if
+    /// there was no change() since the last call.
     [[nodiscard]] std::optional<std::uint32_t> take_only_changed_vf() {
         return std::exchange(only_changed_vf_, std::nullopt);
     }
@@ -213,7 +225,7 @@ public:
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
     [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
-    /// The events since the last call, oldest first. After 1024 events further ones are dropped.
+    /// The events since the last call, oldest first. After 1024 events further events are dropped.
     std::vector<AdminEvent> take_admin_events();
 
     /// Ends a wait for the PF core. Any thread may call it.
@@ -231,17 +243,17 @@ private:
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
     void report_found(const VfRecord& found);
     Result<> continue_release(VfRecord& record, Vf& one);
-    /// The record of the VF with this UUID, because the number may have been given to another VF.
+    /// Compares UUIDs, because another VF may have got the number.
     [[nodiscard]] VfRecord record_for(const VfFacts& active, const GpuRecord& record) const;
     Result<> recreate(const VfRecord& desired);
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
     /// and shows the reason (show_unrestored()).
     Result<> restore_vf(const VfRecord& desired);
     Result<> provision(const VfRecord& desired);
-    /// Keeps vfs_ until attach() reads the VFs again, because they continue to compute.
+    /// Keeps vfs_ until attach() reads the VFs again, because the VFs continue to compute.
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
-    /// Starts the service of `one` from the PF core's counters; RUN events add to it.
+    /// Sets the counted service of `one` to the PF core's counters. RUN events add to it.
     static void count_from(Vf& one);
     void notice_device_state();
     void become(GpuState state, std::string message);
@@ -265,14 +277,15 @@ private:
     Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
-    [[nodiscard]] Result<> in_service(std::uint32_t vf) const;
+    [[nodiscard]] Result<> check_in_service(std::uint32_t vf) const;
     /// WrongState while the VF in service under this number is not as defined.
-    [[nodiscard]] Result<> defined_here(std::uint32_t vf) const;
+    [[nodiscard]] Result<> check_defined(std::uint32_t vf) const;
 
     // assignment of functions (assignment_mode.cpp)
     Result<> apply_settings(const GpuRecord& before, const GpuRecord& after,
                             const Requester& requester);
-    /// Checks that the VFs are as idle as the changes need. VfsInUse, WrongState or Claimed.
+    /// Checks the GPU's settings (check_settings()), and that the VFs are as idle as the changes
+    /// need. VfsInUse, WrongState or Claimed.
     [[nodiscard]] Result<> check_needs(const GpuRecord& before, const GpuRecord& after,
                                        const Requester& requester) const;
     Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after, Force force);
@@ -303,7 +316,7 @@ private:
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_run(const vgpu_pf_event& event, Nanoseconds now);
-    /// Logs the first event at once. Within kImpossiblePause further ones are only counted.
+    /// Logs the first event at once. Within kImpossiblePause further events are only counted.
     void record_impossible(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
     /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. They are
@@ -311,13 +324,13 @@ private:
     void handle_policy_events();
     Result<> apply_policy(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
-    void wake(const vgpu_pf_event& event, Nanoseconds now);
+    void on_wake(const vgpu_pf_event& event, Nanoseconds now);
     void record_wake(std::uint32_t vf, Nanoseconds at);
     void record_idle(std::uint32_t vf, Nanoseconds at);
     void record_inactive_idle(std::uint32_t vf, Nanoseconds at);
     void record_throttled(std::uint32_t vf, Nanoseconds at);
     void record_event(const vgpu_pf_event& event);
-    /// Records finished scrubs; retries those that the disk refused.
+    /// Records finished scrubs. Tries again to write what the disk refused.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
@@ -325,12 +338,13 @@ private:
     /// Sends GET_VF, and limits counters to plausible values, because the PF core is another
     /// process.
     Result<VfFacts> ask_vf(std::uint32_t vf);
-    /// Records a scrub that is over, if its event may have been missed or there are no events.
+    /// Records a scrub that is over. Call it if the SCRUBBED event may have been missed or there
+    /// are no events.
     void record_scrub(Vf& one);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
     void refresh_members(Nanoseconds now);
-    void check_loosened(const std::vector<GpuSchedule::Member>& members);
+    void mark_formerly_strict(const std::vector<GpuSchedule::Member>& members);
     [[nodiscard]] bool may_plan() const;
     /// Done last in each step, because the table depends on everything that was read.
     void install_table(Nanoseconds now);
@@ -343,24 +357,24 @@ private:
 
     // requests (requests.cpp)
     /// Success if requests can be accepted now; else the most lasting reason why not.
-    [[nodiscard]] Result<> usable() const;
-    /// As usable(), for requests that change no record.
-    [[nodiscard]] Result<> in_reach() const;
+    [[nodiscard]] Result<> check_usable() const;
+    /// As check_usable(), for requests that change no record.
+    [[nodiscard]] Result<> check_in_reach() const;
     /// NoSuchVf unless the VF is in vfs_.
-    [[nodiscard]] Result<> known(std::uint32_t vf) const;
+    [[nodiscard]] Result<> check_known(std::uint32_t vf) const;
     /// Reads the VF before anything is recorded, in case the PF core is lost.
     Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
     /// Fails if the driver cannot create the VF now.
     [[nodiscard]] Result<> check_new(const VfRecord& desired) const;
-    /// VfsInUse if the change needs all VFs idle and one is not. Force overrides owners, but
-    /// neither clients nor running domains.
+    /// VfsInUse if the change needs all VFs idle and one is not. Force overrides owners, but not
+    /// clients, running domains or GpuFacts::other_users.
     [[nodiscard]] Result<> check_all_idle(Need need, std::string_view whose,
                                           const Requester& requester) const;
-    /// Empty if sockets are not shown.
+    /// Path of the VF's socket; empty if the directory of the sockets is not known.
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;
-    /// The client of an attached VF, as far as known.
+    /// The client of an attached VF; empty if unknown.
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool is_recreated(std::uint32_t vf) const;
     Result<> cancel_recreate(std::uint32_t vf);
@@ -372,16 +386,16 @@ private:
     [[nodiscard]] Result<> check_room(const VfSpec& desired) const;
     /// The limits and the free VRAM of the GPU, without VFs.
     [[nodiscard]] GpuInventory capacity() const;
-    /// NoSchedule or OutOfRange. Paused VFs count, because a resume is not checked.
+    /// Fails as daemon::admit(). Paused VFs count, because a resume is not checked.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Forgets all that is known of the VF. Another VF may get its number.
+    /// Erases the VF from vfs_, and its waits from waits_, because another VF may get the number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
     /// Requires `next` in the record, and a VF without resources. Fails only if the PF core is
     /// lost.
     Result<> finish_resize(std::uint32_t vf);
-    /// Ends the change of a VF in service, unless it owes a scrub.
+    /// Ends the pending change of resources of a VF in service, unless the VF owes a scrub.
     void resolve_next(VfRecord& record, const VfFacts& active) const;
 
     // the number of VFs (vf_count.cpp)
@@ -398,7 +412,7 @@ private:
     /// refuses, emits an event of `vf` (0: of the GPU).
     void put(std::uint32_t vf, const GpuRecord& after);
     void show(const GpuRecord& record);
-    /// The record of a VF in vfs_; added to `record` if it has none.
+    /// The VF's entry in `record`; if there is none, adds the one that vfs_ has.
     VfRecord& record_in(GpuRecord& record, std::uint32_t vf) const;
     /// Tries again to write what the disk has refused.
     void retry_record(Nanoseconds now);
@@ -419,13 +433,13 @@ private:
     std::string managed_processes_message_;
     Nanoseconds retry_at_{0};
     Nanoseconds retry_delay_ = kFirstRetry;
-    Nanoseconds managed_processes_at_{0};
-    Nanoseconds refreshed_at_{0};
+    Nanoseconds managed_processes_at_{0};  ///< when the managed processes are due for a step
+    Nanoseconds refreshed_at_{0};          ///< start of the last refresh_all()
     GpuFacts info_{};
     std::shared_ptr<const Abilities> abilities_ = std::make_shared<const Abilities>();
     std::vector<VfShare> shares_;        ///< desired shares, for a driver without run tables
     bool are_shares_due_ = false;        ///< true if the driver may not have shares_ yet
-    Nanoseconds device_clock_ahead_{0};  ///< of CLOCK_MONOTONIC
+    Nanoseconds device_clock_ahead_{0};  ///< device's clock minus CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> checked_at_;
     std::optional<std::uint32_t> only_changed_vf_;
@@ -433,20 +447,20 @@ private:
     std::uint64_t events_read_to_ = 0;  ///< all smaller sequence numbers are read
     std::uint64_t events_lost_ = 0;
     std::uint64_t impossible_ = 0;  ///< impossible events since the last log line
-    Nanoseconds impossible_at_{0};  ///< earliest time of the next line
+    Nanoseconds impossible_at_{0};  ///< earliest time of the next log line
     std::string table_condition_;
     VfTable vfs_;
-    Nanoseconds scrub_retry_at_{0};
-    Nanoseconds rescrub_at_{0};
-    std::set<std::uint32_t> dirty_;        ///< numbers to read again, also of VFs not in vfs_
-    std::vector<vgpu_pf_event> policies_;  ///< written in sysfs, not yet handled
+    Nanoseconds scrub_retry_at_{0};        ///< earliest time to write a refused record again
+    Nanoseconds rescrub_at_{0};            ///< earliest time to restart failed scrubs
+    std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again, in vfs_ or not
+    std::vector<vgpu_pf_event> policies_;  ///< writes to sysfs, not handled yet
     trace::Recorder schedule_;
     WaitAccount waits_;
-    Nanoseconds restore_at_{0};
+    Nanoseconds restore_at_{0};  ///< earliest time of the next restore_missing()
     /// By VF: why its name is not unique. Manager reports the clashes, also of VFs that are not in
     /// vfs_ yet.
     std::map<std::uint32_t, std::string> name_clashes_;
-    Nanoseconds owners_at_{0};
+    Nanoseconds owners_at_{0};       ///< earliest time of the next find_orphans()
     Nanoseconds scrub_begin_at_{0};  ///< earliest time of the next scrub after a refusal
     std::shared_ptr<const vgpu_pf_run_table> table_;
     EventFold fold_;

@@ -40,7 +40,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::snapshot() const {
     return snapshot_;
 }
 
-/// Wakes the runner outside the lock, because its iteration takes the lock at once.
+/// Wakes the runner outside the lock, because the runner's iteration takes the lock at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -145,7 +145,7 @@ void GpuHost::iterate() {
             publish(std::exchange(answers, {}));
     }
     if (!queue.empty() && !has_request && defers_step()) return;
-    put_off_since_.reset();
+    deferred_since_.reset();
     const Nanoseconds began_at = clock_.now();
     const auto refreshed_before = model_->checked_at();
     model_->step();
@@ -154,7 +154,7 @@ void GpuHost::iterate() {
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // Every world switch is an event. A snapshot for each would cost more than the iterations.
+    // World switches are events. A snapshot for each event would cost more than the iterations.
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;
@@ -168,13 +168,13 @@ void GpuHost::iterate() {
 bool GpuHost::defers_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();
-    if (!put_off_since_) put_off_since_ = now;
-    step_at_ = std::min(now + kTablePause, *put_off_since_ + kLatestTable);
+    if (!deferred_since_) deferred_since_ = now;
+    step_at_ = std::min(now + kTablePause, *deferred_since_ + kLatestTable);
     return now < step_at_;
 }
 
 Nanoseconds GpuHost::wake_at() const {
-    if (put_off_since_) return step_at_;
+    if (deferred_since_) return step_at_;
     const Nanoseconds at = model_->wake_at();
     return has_unpublished_ ? std::min(at, published_at_ + kPublish) : at;
 }
@@ -209,7 +209,7 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
 
 /// Wakes the main loop only for changes, because most refreshes change nothing.
 void GpuHost::publish_snapshot(GpuSnapshot current, std::vector<Answer> answers) {
-    // `made` becomes the previous snapshot
+    // not const: swap() puts the previous snapshot into `made`, which frees it outside the lock
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(current));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();
     const bool is_change =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuHost: one GpuModel between two threads. The GPU's thread (of a GpuRunner) does the queued
-// requests in order, steps the model and publishes a snapshot. The main loop reads snapshots,
-// queues requests by ask(), and gets answers in finish(); it never waits for a PF core. Without a
+// GpuHost: connects the main loop with one GpuModel. The GPU's thread (of a GpuRunner) does the
+// queued requests in order, steps the model and publishes a snapshot. The main loop reads
+// snapshots, queues requests by ask(), and gets answers in finish(). It does not wait for requests;
+// only a call that lists objects waits for fresh values, up to 20 ms (await_refresh()). Without a
 // runner (unit tests) the caller's thread does all of this.
 //
 //   main loop    ask() --> queue --> iterate(): work, step, publish --> finished   GPU thread
@@ -29,20 +30,21 @@
 
 namespace vgpu::daemon {
 
-/// State of a GPU at the end of a request or of an iteration.
+/// The state of a GPU at the end of a request or of an iteration.
 struct GpuSnapshot {
     GpuView gpu;
     VfViews vfs;                       ///< VFs with resources or a record
-    std::uint64_t vram_available = 0;  ///< for one new VF
+    std::uint64_t vram_available = 0;  ///< VRAM that one new VF could get
     bool is_connected = false;
-    std::shared_ptr<const vgpu_pf_run_table> table;  ///< as last read or set; may be null
-    std::shared_ptr<const EventPort> events;         ///< of the PF core; may be null
-    std::uint64_t events_read_to = 0;                ///< all smaller sequence numbers are included
+    std::shared_ptr<const vgpu_pf_run_table>
+        table;                                ///< run table, as last read or set; may be null
+    std::shared_ptr<const EventPort> events;  ///< event ring of the PF core; may be null
+    std::uint64_t events_read_to = 0;         ///< all smaller sequence numbers are included
     Nanoseconds made_at{0};
 
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs.contains(vf); }
     [[nodiscard]] std::uint32_t vf_state(std::uint32_t vf) const;
-    /// True if no event has come since the snapshot.
+    /// True if no event has come since the snapshot. False if the driver reports no events.
     [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
     /// True if anything but made_at differs from `before`.
     [[nodiscard]] bool differs_from(const GpuSnapshot& before) const;
@@ -63,8 +65,9 @@ public:
     static constexpr Nanoseconds kTimeout = std::chrono::seconds(15);
     /// Minimum time between two snapshots that only events of the PF core cause.
     static constexpr Nanoseconds kPublish = std::chrono::milliseconds(10);
-    /// A new table waits this long for another setting, but at most kLatestTable after the first.
+    /// After a setting, a new table waits this long for another setting.
     static constexpr Nanoseconds kTablePause = std::chrono::milliseconds(1);
+    /// A new table waits at most this long after the first of several settings.
     static constexpr Nanoseconds kLatestTable = std::chrono::milliseconds(10);
 
     GpuHost(std::unique_ptr<GpuModel> model, const Clock& clock);
@@ -94,9 +97,9 @@ public:
     /// Calls `done` of finished requests, in the order of the work. `done` may call ask().
     void finish();
     /// Requests a snapshot as fresh as `desired`; await_refresh() waits for it, so that many GPUs
-    /// refresh at once. False if there is nothing to wait for: an earlier request is not done
-    /// yet, the GPU was read as fully at most `max_age` ago, or it has no unread event while only
-    /// events are desired.
+    /// refresh at once. False if the caller should not wait: an earlier request is late, the GPU
+    /// was read as fully at most `max_age` ago, only events are desired and none is unread, or
+    /// there is no runner.
     [[nodiscard]] bool request_refresh(Freshness desired,
                                        Nanoseconds max_age = Nanoseconds::zero());
     void await_refresh(Nanoseconds limit);
@@ -110,7 +113,7 @@ public:
     [[nodiscard]] std::vector<int> wait_fds() const override { return model_->wait_fds(); }
     [[nodiscard]] Nanoseconds wake_at() const override;
     [[nodiscard]] Nanoseconds awake_until() const override {
-        return put_off_since_ ? step_at_ : Nanoseconds::zero();
+        return deferred_since_ ? step_at_ : Nanoseconds::zero();
     }
     void interrupt() override { model_->interrupt(); }
 
@@ -120,7 +123,7 @@ public:
 private:
     /// Calls a Done with its result, in the main loop.
     using Answer = std::function<void()>;
-    /// Does the work. Without a model, fails it with `why`.
+    /// Does the work and returns the answer. Without a model, the answer is the error `why`.
     using Job = std::function<Answer(GpuModel* model, Error why)>;
 
     struct Queued {
@@ -130,7 +133,7 @@ private:
 
     void enqueue(Job job);
     [[nodiscard]] Answer do_job(const Queued& queued);
-    /// True if the step is to be delayed, because the requests only changed settings and more may
+    /// True if the step must wait, because a request has changed settings and more settings may
     /// follow.
     [[nodiscard]] bool defers_step();
     void record_refresh(Freshness freshness, Nanoseconds at);
@@ -147,14 +150,14 @@ private:
     const Clock& clock_;
     Nanoseconds published_at_{0};  ///< GPU thread only
     bool has_unpublished_ = false;
-    std::optional<Nanoseconds> put_off_since_;  ///< set while the step is deferred to step_at_
+    std::optional<Nanoseconds> deferred_since_;  ///< since when the step is deferred to step_at_
     Nanoseconds step_at_{0};
     std::function<void()> on_change_;
     std::unique_ptr<GpuRunner> runner_;
     /// Number of snapshots with changes, answers or events.
     std::atomic<std::uint64_t> snapshots_{0};
-    /// snapshots_, as last seen by finish() and by take_admin_events().
-    std::uint64_t finished_ = 0, reported_ = 0;
+    std::uint64_t finished_ = 0;  ///< snapshots_, as finish() last saw it
+    std::uint64_t reported_ = 0;  ///< snapshots_, as take_admin_events() last saw it
 
     mutable std::mutex mutex_;  ///< guards the members below
     std::condition_variable iterated_;
@@ -163,9 +166,10 @@ private:
     std::vector<Answer> answers_;
     std::vector<AdminEvent> admin_events_;
     std::uint64_t iterations_ = 0;
-    std::uint64_t refresh_requested_ = 0, refresh_done_ = 0;  ///< refreshes requested, and done
-    Freshness freshness_ = Freshness::Events;                 ///< of the pending request
-    /// Start of the last read that was at least as full, by Freshness.
+    std::uint64_t refresh_requested_ = 0;      ///< number of requested refreshes
+    std::uint64_t refresh_done_ = 0;           ///< number of requested refreshes that are done
+    Freshness freshness_ = Freshness::Events;  ///< freshness that the pending request desires
+    /// By Freshness: start of the last read that was at least as full.
     std::array<std::optional<Nanoseconds>, kFreshnesses> refreshed_at_;
 };
 

@@ -86,16 +86,16 @@ ManagedProcesses::ManagedProcesses(const Config& config, const GpuConfig& gpu,
 }
 
 std::string ManagedProcesses::step(Nanoseconds now) {
-    std::string words;
+    std::string first_failure;
     for (Child& child : children_) {
-        std::string own = step(child, now);
-        if (words.empty()) words = std::move(own);
+        std::string failure = step(child, now);
+        if (first_failure.empty()) first_failure = std::move(failure);
     }
-    return words;
+    return first_failure;
 }
 
 std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
-    std::string gone;
+    std::string end_text;
     if (child.id) {
         const auto how = processes_.end_of(*child.id);
         if (!how) {
@@ -104,7 +104,7 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
             processes_.trim_log(child.spec);
             return child.failure;
         }
-        gone = record_end(child, *how, now);
+        end_text = record_end(child, *how, now);
     }
     child.id = processes_.find(child.spec);
     if (child.id) {
@@ -112,13 +112,14 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
         child.started_at = now;
         return child.failure;
     }
-    // Without supervision a GPU that died stays down, so that the operator can examine it first.
+    // Without supervision a process that died stays down, so that the operator can examine the
+    // cause first.
     if (child.was_seen && supervision_ == Supervision::Off) {
-        if (!gone.empty()) return gone;
+        if (!end_text.empty()) return end_text;
         return fmt::format("{}{} is not running, and vgpud was started without --supervise",
                            child.failure.empty() ? "" : child.failure + "; ", child.spec.label);
     }
-    if (now < child.next_try) return gone.empty() ? child.failure : gone;
+    if (now < child.next_try) return end_text.empty() ? child.failure : end_text;
     // vgpu-pf has no device before softgpu's socket exists.
     if (!child.needs.empty() && !processes_.socket_exists(child.needs))
         return fmt::format("{} waits for {}", child.spec.label, child.needs);
@@ -127,17 +128,17 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
 
 /// Returns how the process ended. A restart waits until the delay has passed since the last start.
 std::string ManagedProcesses::record_end(Child& child, const std::string& how, Nanoseconds now) {
-    const std::string words =
+    const std::string text =
         fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,
                     how.empty() ? "" : " ", how, child.spec.directory, child.spec.label);
     child.next_try = std::max(child.next_try, child.started_at + child.delay);
-    if (now - child.started_at <= kSettled) child.failure = words;
-    return words;
+    if (now - child.started_at <= kSettled) child.failure = text;
+    return text;
 }
 
 std::string ManagedProcesses::start(Child& child, Nanoseconds now) {
-    // No process serves this socket file. It would make bind() fail, and would look like a ready
-    // process.
+    // No process serves this socket file. The file would make bind() fail, and would look like a
+    // ready process.
     processes_.remove_stale(child.socket);
     // Sockets of VFs may belong to QEMU's user, so that softgpu cannot remove them itself.
     for (unsigned vf = 1; is_softgpu(child.spec) && vf <= VGPU_PF_MAX_VFS; ++vf)

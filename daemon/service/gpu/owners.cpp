@@ -13,11 +13,11 @@ namespace {
 
 /// Knows which owners exist. Reads /proc for VMs, which is expensive, only once and only if an
 /// owner is a VM.
-class Present {
+class ExistingOwners {
 public:
-    explicit Present(const OwnerPort* owners) : owners_(owners) {}
+    explicit ExistingOwners(const OwnerPort* owners) : owners_(owners) {}
 
-    /// Whether the owner exists; none if that is unknown for this kind of owner.
+    /// Whether the owner exists; none if unknown, as for owners that are neither process nor VM.
     std::optional<bool> has(std::string_view owner) {
         if (owners_ == nullptr) return {};
         const OwnerForm form = form_of(owner);
@@ -51,9 +51,9 @@ std::string GpuModel::describe_name(std::uint32_t vf) const {
 
 Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& request) {
     TRY_VOID(ports_.store.writable(id_));
-    TRY_VOID(known(vf));
-    TRY_VOID(in_service(vf));
-    TRY_VOID(defined_here(vf));
+    TRY_VOID(check_known(vf));
+    TRY_VOID(check_in_service(vf));
+    TRY_VOID(check_defined(vf));
     GpuRecord record = record_.get();
     VfRecord& one = record_in(record, vf);
     if (one.is_releasing)
@@ -85,8 +85,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-/// Refuses a claim of a VF whose lease is over, and scrubs the VF first, because its VRAM has the
-/// former owner's data.
+/// Refuses a claim that takes a VF over from an owner whose lease is over. Scrubs the VF first,
+/// because its VRAM has the former owner's data.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);
@@ -102,7 +102,7 @@ tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord r
 Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                            AfterRelease after) {
     TRY_VOID(ports_.store.writable(id_));
-    TRY_VOID(known(vf));
+    TRY_VOID(check_known(vf));
     TRY_VOID(check_owner_name(owner));
     GpuRecord record = record_.get();
     const auto one = record.vfs.find(vf);
@@ -112,17 +112,18 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
         after != AfterRelease::Keep || one->second.spec.assignment_policy.scrubs_on_release;
     const bool was_owned = !one->second.owner.name.empty();
     Vf& shown = vfs_.at(vf);
-    const bool is_same = shown.defined.spec.uuid == one->second.spec.uuid;
-    if (after != AfterRelease::Pause || !outlives_stops(one->second.owner)) one->second.owner = {};
-    if (scrubs && was_owned && is_same) require_scrub(one->second);
+    const bool is_same_vf = shown.defined.spec.uuid == one->second.spec.uuid;
+    if (after != AfterRelease::OwnerStopped || !outlives_stops(one->second.owner))
+        one->second.owner = {};
+    if (scrubs && was_owned && is_same_vf) require_scrub(one->second);
     TRY_VOID(commit(record));
     probe_owner(shown, {}, ports_.clock.now());
     return {};
 }
 
-/// Records an owed scrub, as a resize to the same resources. Once it is on record, no vgpud gives
-/// the VF to a new owner. After a loss of the PF core, a recorded resize of a VF that was not
-/// released is dropped (reconcile.h), but an owed scrub is not.
+/// Adds an owed scrub to `record`, as a resize to the same resources. While the scrub is on record,
+/// no vgpud gives the VF to a new owner. After a loss of the PF core, vgpud drops a recorded resize
+/// of a VF that was not released (reconcile.h), but keeps an owed scrub.
 void GpuModel::require_scrub(VfRecord& record) const {
     const VfFacts& active = vfs_.at(record.vf).active;
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
@@ -158,7 +159,8 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
-/// Releases the VF in the PF core. After a failure scrub_released() retries later.
+/// Releases the VF in the PF core, which begins the scrub. After a failure scrub_released() retries
+/// later.
 Result<> GpuModel::begin_scrub(std::uint32_t vf) {
     Vf& one = vfs_.at(vf);
     const auto released = pf_.ask(&Backend::release, vf, one.active.generation);
@@ -193,7 +195,8 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     }
 }
 
-/// A request that ends an owner's work must name that owner, or use force.
+/// A request that ends an owner's work must name that owner or use force, unless the owner's lease
+/// is over.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
     const OwnerRecord& owner = vfs_.at(vf).defined.owner;
@@ -209,11 +212,11 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
 std::set<std::uint32_t> GpuModel::vfs_of_running_domains() const {
     std::set<std::uint32_t> vfs;
     if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return vfs;
-    Present present(ports_.owners);
+    ExistingOwners existing(ports_.owners);
     const UnixTime now = ports_.store.leases().now();
     for (const auto& [vf, one] : vfs_) {
         const OwnerRecord& owner = one.defined.owner;
-        if (runs_domain(owner, present.has(owner.name), now)) vfs.insert(vf);
+        if (runs_domain(owner, existing.has(owner.name), now)) vfs.insert(vf);
     }
     return vfs;
 }
@@ -225,8 +228,8 @@ void GpuModel::find_orphans(Nanoseconds now) {
         return entry.second.defined.owner.lease_s > 0;
     });
     if (has_lease) ports_.store.record_time(id_);
-    Present present(ports_.owners);
-    for (auto& [vf, one] : vfs_) probe_owner(one, present.has(one.defined.owner.name), now);
+    ExistingOwners existing(ports_.owners);
+    for (auto& [vf, one] : vfs_) probe_owner(one, existing.has(one.defined.owner.name), now);
 }
 
 void GpuModel::probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now) {

@@ -2,8 +2,8 @@
 //
 // PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), so that no
 // caller can forget to check for a lost PF core. ask() reports the loss with the error of the
-// operation that failed. Losses are reported only after attached(); before, the attempt to attach
-// fails. All calls are from one thread, except interrupt().
+// operation that failed. Losses are reported only after attached(); before attached(), the
+// attempt to attach fails. All calls are from one thread, except interrupt().
 #pragma once
 
 #include "daemon/backend/backend.h"

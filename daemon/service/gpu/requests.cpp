@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: operators' requests. A request that changes definitions is checked, made durable, then
-// done. If it fails, it is rolled back, unless the PF core is lost; its error says why, and where
-// possible what would work.
+// GpuModel: operators' requests. GpuModel checks a request that changes definitions, makes it
+// durable, then does it. It rolls a failed request back, unless the PF core is lost. The error says
+// why the request failed, and where possible what would work.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -17,9 +17,9 @@ namespace {
 struct ActionRow {
     vgpu_pf_control_action action;
     std::string_view verb;
-    Change needed;      ///< the change that the driver must offer for it
-    bool takes_engine;  ///< true if it takes the VF out of the engine while a client may use it
-    bool ends_state;    ///< true if it loses the work of the VF's owner
+    Change needed;      ///< the change that the driver must offer for the action
+    bool takes_engine;  ///< true if the action takes the engine from a client that has the VF open
+    bool ends_work;     ///< true if the action ends the work of the VF's owner
 };
 
 constexpr std::array kActions{
@@ -35,25 +35,26 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
-/// Resuming a stopped VF becomes a reset, because a stopped VF has no engine state
-/// (pf-driver/core/vf/control.c).
+/// The action that is sent to the PF core. The core resumes only paused VFs
+/// (pf-driver/core/vf/control.c), so the resume of a stopped VF is sent as a reset.
 vgpu_pf_control_action effective_action(vgpu_pf_control_action desired, std::uint32_t state) {
     return desired == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : desired;
 }
 
-/// Resume and reset do not end a quarantine. Only an operator does, with --clear-quarantine.
+/// WrongState for a resume or reset of a VF in quarantine. The operator must use
+/// --clear-quarantine.
 Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                           const std::string& target) {
-    const bool is_return = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
-    if (state != VGPU_PF_VF_QUARANTINED || !is_return) return {};
+    const bool returns_to_service = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
+    if (state != VGPU_PF_VF_QUARANTINED || !returns_to_service) return {};
     return fail(ErrorId::WrongState,
                 fmt::format("{} is in quarantine: its guest exceeded a guard limit; 'vgpuctl "
                             "resume {} --clear-quarantine' ends the quarantine",
                             target, target));
 }
 
-/// Adds the VF and the action to a refusal of the PF core.
-Error in_words(Error error, std::string_view target, std::string_view verb) {
+/// Adds the VF and the action to a refusal of the PF core. Returns other errors unchanged.
+Error with_context(Error error, std::string_view target, std::string_view verb) {
     if (error.id == ErrorId::PfRefused)
         error.cause = fmt::format("{}: {} refused: {}", target, verb, error.cause);
     return error;
@@ -65,12 +66,12 @@ std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) {
 
 }  // namespace
 
-Result<> GpuModel::usable() const {
+Result<> GpuModel::check_usable() const {
     TRY_VOID(ports_.store.writable(id_));
-    return in_reach();
+    return check_in_reach();
 }
 
-Result<> GpuModel::in_reach() const {
+Result<> GpuModel::check_in_reach() const {
     const std::string why = fmt::format("{}: {}", id_, message_);
     if (state_ == GpuState::VersionMismatch) return fail(ErrorId::VersionMismatch, why);
     if (!pf_.is_connected()) return fail(ErrorId::PfLost, why);
@@ -78,21 +79,21 @@ Result<> GpuModel::in_reach() const {
     return {};
 }
 
-Result<> GpuModel::known(std::uint32_t vf) const {
+Result<> GpuModel::check_known(std::uint32_t vf) const {
     if (vfs_.contains(vf)) return {};
     return fail(ErrorId::NoSuchVf, fmt::format("{} has no VF {} in service", id_, vf));
 }
 
 Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
-    TRY_VOID(usable());
-    TRY_VOID(known(vf));
+    TRY_VOID(check_usable());
+    TRY_VOID(check_known(vf));
     refresh(vf);
-    TRY_VOID(usable());
-    return known(vf);
+    TRY_VOID(check_usable());
+    return check_known(vf);
 }
 
-/// Finds the first free number. A number with a socket that a client has open comes last, because
-/// that client would find the new VF.
+/// The first free VF number. Takes a number whose function a client still has open only if there is
+/// no other, because that client would get the new VF. NoFreeVf if no number is free.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = record_.get();
     std::optional<std::uint32_t> open;
@@ -108,8 +109,8 @@ Result<std::uint32_t> GpuModel::free_vf() {
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
-/// The number for a new VF: the requested one, unless vgpud has an entry for it (vf_table.h);
-/// without a request, a free one.
+/// The number of a new VF. The request determines it, or free_vf() if the request names none.
+/// NoFreeVf if the requested number does not exist or is in vfs_.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (request.vf == 0) return free_vf();
     const bool exists = request.vf <= info_.total_vfs;
@@ -125,7 +126,8 @@ std::uint64_t GpuModel::vram_available() const {
     return round_down(std::min({vram.free_bytes, vram.largest_free, ability.max}), ability.unit);
 }
 
-/// Default: free VRAM / number of VFs not in service, so that sixteen creates get equal parts.
+/// The VRAM of a new VF. Default: free VRAM / number of VFs that are not in vfs_, at most
+/// vram_available(), so that creates without a size get equal parts. NoVram if no VRAM is left.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     if (request.spec.resources.vram_bytes > 0 || !abilities_->can(Change::VramBytes))
         return request.spec.resources.vram_bytes;
@@ -138,11 +140,12 @@ Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     return fail(ErrorId::NoVram, fmt::format("{} has no VRAM left", id_));
 }
 
-/// Makes the checks of a plan, and checks that the VRAM is free now.
+/// Checks the VF as a plan does, and checks that enough VRAM for it is free now.
 Result<> GpuModel::check_room(const VfSpec& desired) const {
     TRY_VOID(check_capacity(capacity(), desired));
     const std::uint64_t vram = desired.resources.vram_bytes, available = vram_available();
     if (vram <= available || !abilities_->can(Change::VramBytes)) return {};
+    // check_capacity() has refused more VRAM than one VF can have, so too little VRAM is free.
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
                             "would fit",
@@ -150,7 +153,8 @@ Result<> GpuModel::check_room(const VfSpec& desired) const {
                             id_, size_text(vram - available), size_text(available)));
 }
 
-/// Checks that all VFs of `record`, paused ones included, can be scheduled together.
+/// Checks that the VFs of `record` can be scheduled together. Counts paused VFs, but no VF that is
+/// being destroyed.
 Result<> GpuModel::admit(const GpuRecord& record) const {
     std::vector<VfSpec> vfs;
     for (const auto& [vf, one] : record.vfs)
@@ -158,7 +162,8 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
     return daemon::admit(capacity(), record.settings, vfs);
 }
 
-/// To create a VF that does not exist yet, the driver must enable more VFs.
+/// Checks that the VFs are as idle as the create needs. If the number of the new VF is not enabled
+/// yet, the driver must enable more VFs, which may need all VFs idle.
 Result<> GpuModel::check_new(const VfRecord& desired) const {
     Need need = need_of(*abilities_, differences(VfSpec{}, desired.spec));
     if (desired.vf > info_.enabled_vfs) {
@@ -169,9 +174,9 @@ Result<> GpuModel::check_new(const VfRecord& desired) const {
 }
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     TRY_VOID(check_gpu());
-    TRY_VOID(in_reach());
+    TRY_VOID(check_in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     VfRecord desired{.vf = vf, .spec = request.spec, .owner = request.owner};
     TRY(desired.spec.resources.vram_bytes, vram_for(request));
@@ -187,7 +192,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     if (auto made = provision(desired); !made) {
         undo_create(desired, before);
         return tl::make_unexpected(
-            in_words(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
+            with_context(made.error(), fmt::format("{}/vf{}", id_, vf), "create"));
     }
     refresh_members(ports_.clock.now());
     make_refresh_due();
@@ -198,7 +203,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
 void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
     if (pf_.is_connected()) {
-        // If the platform refused the assignment mode, nothing has changed there.
+        // provision() may have failed before it set the assignment mode.
         if (ports_.assignment_mode && ports_.assignment_mode->get(desired.vf) ==
                                           desired.spec.assignment_policy.assignment_mode)
             reset_assignment_mode(desired);
@@ -216,7 +221,7 @@ Result<> GpuModel::check_attached(std::uint32_t vf, std::string_view verb, Force
     return fail(
         ErrorId::WrongState,
         fmt::format("{}/vf{} ('{}') is attached: {} has it open{}, and its driver would lose the "
-                    "VF; shut down or suspend that VM first, or {} the VF with option 'force'",
+                    "VF; shut down the client first, or {} the VF with option 'force'",
                     id_, vf, one.defined.spec.name, client.empty() ? "a client" : client,
                     socket.empty() ? "" : " (" + socket + ")", verb));
 }
@@ -253,13 +258,13 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     if (active.state == VGPU_PF_VF_ABSENT) return forget_definition(vf);
     const GpuRecord before = record_.get();
     GpuRecord after = before;
-    const bool is_defined = after.vfs.contains(vf) && defined_here(vf);
+    const bool is_defined = after.vfs.contains(vf) && check_defined(vf);
     if (is_defined) after.vfs[vf].is_releasing = true;
     TRY_VOID(commit(after));
     if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
         if (pf_.is_connected()) put(vf, before);
         return tl::make_unexpected(
-            in_words(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
+            with_context(released.error(), fmt::format("{}/vf{}", id_, vf), "destroy"));
     }
     refresh(vf);
     refresh_members(ports_.clock.now());
@@ -288,8 +293,8 @@ Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
 
 Result<> GpuModel::change(std::uint32_t vf, const VfChange& change, const Requester& requester) {
     TRY_VOID(ports_.store.writable(id_));
-    TRY_VOID(known(vf));
-    TRY_VOID(defined_here(vf));
+    TRY_VOID(check_known(vf));
+    TRY_VOID(check_defined(vf));
     const GpuRecord before = record_.get();
     GpuRecord record = before;
     apply(change, record_in(record, vf).spec);
@@ -316,14 +321,14 @@ Result<> GpuModel::control(std::uint32_t vf, vgpu_pf_control_action action, Forc
     const ActionRow& row = row_of_action(action);
     TRY_VOID(check_offered(id_, *abilities_, row.needed, ""));
     const std::string target = fmt::format("{}/vf{}", id_, vf);
-    TRY_VOID(in_service(vf));
+    TRY_VOID(check_in_service(vf));
     if (row.takes_engine) TRY_VOID(check_attached(vf, row.verb, force));
-    if (row.ends_state) TRY_VOID(check_owner(vf, row.verb, force, by));
+    if (row.ends_work) TRY_VOID(check_owner(vf, row.verb, force, by));
     TRY_VOID(check_quarantine(action, active.state, target));
     if (const auto done = pf_.ask(&Backend::control, vf, active.generation,
                                   effective_action(action, active.state));
         !done) {
-        return tl::make_unexpected(in_words(done.error(), target, row.verb));
+        return tl::make_unexpected(with_context(done.error(), target, row.verb));
     }
     refresh(vf);
     refresh_members(ports_.clock.now());

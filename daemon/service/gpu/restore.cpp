@@ -22,8 +22,8 @@ std::string GpuModel::condition(std::uint32_t vf) const {
     if (one.is_absent() || !is_replaced(vf)) return "";
     const std::string name = record_.get().vfs.at(vf).spec.name;
     return fmt::format(
-        "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy it to restore "
-        "'{}'",
+        "'{}' is defined here, but another VF {} (UUID {}) is in service; destroy that other VF to "
+        "restore '{}'",
         name, vf, uuid_text(one.active.uuid.value_or(Uuid{})), name);
 }
 
@@ -38,7 +38,7 @@ void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
     one.refusal = Vf::Refusal{.generation = one.incarnation(), .text = std::move(text)};
 }
 
-/// Shows a VF without resources, and logs the reason unless the VF shows it already.
+/// Shows a VF without resources, and logs the reason unless the VF shows that reason already.
 void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
     if (condition(desired.vf) != why) emit(desired.vf, EventKind::NotRestored, why);
     show_absent(desired);
@@ -53,7 +53,7 @@ void GpuModel::show_absent(const VfRecord& desired) {
 }
 
 /// Drops counters and waits of the scrubbed VF. Keeps the VF in vfs_, even if the PF core is lost
-/// before it makes the new VF. Keeps the refusal, so that it is not logged again.
+/// before the VF has resources again. Keeps the refusal, so that the refusal is not logged again.
 void GpuModel::reset_vf(const VfRecord& desired) {
     auto refusal = std::move(vfs_[desired.vf].refusal);
     forget(desired.vf);
@@ -61,8 +61,8 @@ void GpuModel::reset_vf(const VfRecord& desired) {
     vfs_.at(desired.vf).refusal = std::move(refusal);
 }
 
-/// The VF has no resources. Forgets it if it is not defined; else keeps it in vfs_, for
-/// restore_missing().
+/// Call it if the VF has no resources. Forgets a VF that is not defined; keeps any other VF in
+/// vfs_, for restore_missing().
 void GpuModel::record_absent(const VfFacts& absent) {
     const GpuRecord record = record_.get();
     const auto desired = record.vfs.find(absent.vf);
@@ -116,7 +116,7 @@ Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     return recreate(one);
 }
 
-Result<> GpuModel::in_service(std::uint32_t vf) const {
+Result<> GpuModel::check_in_service(std::uint32_t vf) const {
     if (!vfs_.at(vf).is_absent()) return {};
     const std::string why = condition(vf);
     return fail(ErrorId::WrongState, fmt::format("{} has no resources now: {}", describe_name(vf),
@@ -124,7 +124,7 @@ Result<> GpuModel::in_service(std::uint32_t vf) const {
 }
 
 /// Success if no VF is in service under this number, or if that VF is as defined.
-Result<> GpuModel::defined_here(std::uint32_t vf) const {
+Result<> GpuModel::check_defined(std::uint32_t vf) const {
     if (vfs_.at(vf).is_absent()) return {};
     const std::string why = condition(vf);
     if (why.empty()) return {};

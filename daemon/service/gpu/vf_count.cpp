@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: changes the number of VFs, for drivers that do so only while all VFs are disabled:
-// checks that all VFs are idle, has the backend enable VFs, and reads the facts again. The
-// record has no number of VFs, only the VFs themselves. So a vgpud that starts after a crash in
-// between enables the VFs of its record, all at once.
+// GpuModel: changes the number of VFs, for drivers that do so only while all VFs are disabled.
+// Checks that all VFs are idle, has the backend enable VFs, and reads the facts again. The record
+// has no number of VFs, only the VFs themselves. So a vgpud that starts after a crash during
+// these steps enables the VFs of its record, all at once.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -23,13 +23,13 @@ std::vector<VfSize> sizes_of(const VfCount& count) {
 }  // namespace
 
 Result<> GpuModel::enable_vfs(const VfCount& count, Force force) {
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     TRY_VOID(check_gpu());
     if (count.to < count.from) return discard_new_vfs(count);
     if (count.to <= info_.enabled_vfs) return {};
     TRY_VOID(check_offered(id_, *abilities_, Change::Vfs, ""));
     for (const std::uint32_t vf : vfs()) refresh(vf);
-    TRY_VOID(usable());
+    TRY_VOID(check_usable());
     TRY_VOID(
         check_all_idle({(*abilities_)[Change::Vfs].needs, Change::Vfs}, id_, {.force = force}));
     const auto enabled = pf_.ask(&Backend::enable_vfs, count.to, sizes_of(count));
@@ -48,8 +48,8 @@ void GpuModel::show_lost_vfs(const Error& cause) {
         const auto active = pf_.ask(&Backend::get_vf, vf);
         if (!active || active->state != VGPU_PF_VF_ABSENT || vfs_.at(vf).is_absent()) continue;
         show_unrestored(vfs_.at(vf).defined,
-                        fmt::format("its VF was disabled to change the number of VFs, and then: {}",
-                                    cause.cause));
+                        fmt::format("'{}' was disabled to change the number of VFs, and then: {}",
+                                    vfs_.at(vf).defined.spec.name, cause.cause));
     }
     restore_at_ = Nanoseconds{0};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfTable: what GpuModel knows of each VF, by number. A VF is in the table if it has resources, or
-// if it is defined and shows why it has none. All that is known of a VF is in its entry, so that
-// erasing the entry leaves nothing for the next VF with that number.
+// if it is defined and shows why it has none. Erasing an entry leaves none of these facts for the
+// next VF with that number.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -25,29 +25,29 @@ struct Vf {
     };
 
     VfFacts active{};    ///< as last read; ABSENT: defined, but without resources
-    VfRecord defined{};  ///< its record; for a VF without one, record_for() makes it
+    VfRecord defined{};  ///< the VF's record; record_for() makes one for a VF without a record
     std::optional<Refusal> refusal{};
-    /// Generation whose scrub is seen complete, but is not yet durable.
+    /// Generation whose scrub is complete, but not yet on record.
     std::optional<std::uint32_t> scrubbed{};
     /// The time since which the VF owes a scrub; the scrub waits for the client to close the VF, at
     /// most GpuModel::kDetachTimeout.
     std::optional<Nanoseconds> released_at{};
 
-    /// The PF core's counters when vgpud attached, plus the service from later RUN events. If the
-    /// PF core's counters are larger, the difference is service in lost events.
+    /// Service of the VF: the PF core's counter at the last GpuModel::count_from(), plus later RUN
+    /// events. If the PF core's counter is larger, the difference is service in lost events.
     std::uint64_t counted_service_ns = 0;
-    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns
-    bool may_be_idle = false;               ///< true if its IDLE event may be lost
+    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns, from the reservation
+    bool may_be_idle = false;  ///< true if the VF may be idle although no IDLE event has said so
 
     AssignmentMode assignment_mode = AssignmentMode::Default;  ///< as last read
     std::string assignment_mode_condition{};                   ///< why the mode is not as defined
 
-    std::string orphan{};  ///< why its claim looks forgotten
-    std::optional<Nanoseconds> unattached_since{};
-    std::optional<std::string> client{};  ///< as last reported; read again after each refresh
+    std::string orphan{};  ///< why the claim of the VF looks forgotten; empty if it does not
+    std::optional<Nanoseconds> unattached_since{};  ///< since when the claimed VF has no client
+    std::optional<std::string> client{};  ///< who has the VF open; none: view() asks again
 
     [[nodiscard]] bool is_absent() const { return active.state == VGPU_PF_VF_ABSENT; }
-    /// The generation of its resources; 0 without.
+    /// The generation of the VF's resources; 0 if it has none.
     [[nodiscard]] std::uint32_t incarnation() const { return is_absent() ? 0 : active.generation; }
 };
 

@@ -12,7 +12,7 @@ namespace vgpu::daemon {
 namespace {
 
 /// Cuts a text for messages, because a hostile value may be long.
-std::string clipped(std::string text) {
+std::string clip(std::string text) {
     constexpr std::size_t kMaxValueBytes = 60;
     return text.size() <= kMaxValueBytes ? text
                                          : std::string(start_of(text, kMaxValueBytes)) + "...";
@@ -22,7 +22,7 @@ std::string clipped(std::string text) {
 
 std::string shown(const nlohmann::json& value) {
     if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-    return clipped(value.dump());
+    return clip(value.dump());
 }
 
 JsonSection::JsonSection(const nlohmann::json& json, std::string path, Error& error)
@@ -39,8 +39,8 @@ void JsonSection::only(const std::vector<std::string_view>& known) {
     for (const auto& [key, value] : json_.items()) {
         if (has_complained()) return;
         if (std::find(known.begin(), known.end(), key) == known.end())
-            complain(clipped(key),
-                     fmt::format("is unknown{}; known: {}", did_you_mean(clipped(key), known),
+            complain(clip(key),
+                     fmt::format("is unknown{}; known: {}", did_you_mean(clip(key), known),
                                  fmt::join(known, ", ")));
     }
 }

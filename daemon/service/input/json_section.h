@@ -21,20 +21,21 @@ struct Bounds {
     std::uint32_t max;
 };
 
-/// `value` for messages: clipped; lists and objects only by their type.
+/// The text of `value` for messages. Long values are clipped; of a list or an object, only the type
+/// is named.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// The document and the error must outlive the section.
 class JsonSection {
 public:
-    /// `error`: has the id for mistakes, and an empty cause.
+    /// `error`: has the id for mistakes; its cause is empty until the document's first mistake.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
     /// Complains about keys not in `known`, with the nearest known key and all known keys.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
-    /// Reads a value. As in all functions below, `to` stays if the key is absent or the value is
-    /// wrong.
+    /// Reads a whole number. As in all functions below, `to` stays if the key is absent or the
+    /// value is wrong.
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
     /// Accepts numbers with and without a fraction.
     void real(const std::string& key, double min, double max, double& to);
@@ -46,7 +47,7 @@ public:
     /// Null if absent.
     [[nodiscard]] const nlohmann::json* find(const std::string& key) const;
     [[nodiscard]] std::string path_of(const std::string& key) const { return path_ + "/" + key; }
-    /// Remembers the mistake `what` of `key` ("": the object), if it is the first.
+    /// Remembers the mistake `what` of `key` ("": of the object), if it is the document's first.
     void complain(const std::string& key, const std::string& what);
     [[nodiscard]] Error& error() const { return error_; }
     /// True if the document has a mistake. Later mistakes are ignored.

@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// "b": the D-Bus type of a value, for messages.
+/// The D-Bus type of a value, such as "b", for messages.
 std::string type_text(const Value& value) {
     struct Namer {
         std::string operator()(bool) const { return "b"; }
@@ -46,10 +46,10 @@ Result<> OptionReader::only(std::span<const std::string_view> known) const {
         constexpr std::size_t kMaxNameBytes = 40;
         const std::string shown(start_of(name, kMaxNameBytes));
         const std::string all = known.empty()
-                                    ? "it has no options"
+                                    ? "there are no options"
                                     : fmt::format("the options are: {}", fmt::join(known, ", "));
-        return fail(ErrorId::UnknownOption, fmt::format("there is no option '{}' here{}; {}", shown,
-                                                        did_you_mean(shown, known), all));
+        return fail(ErrorId::UnknownOption, fmt::format("this request has no option '{}'{}; {}",
+                                                        shown, did_you_mean(shown, known), all));
     }
     return {};
 }
@@ -59,7 +59,7 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::uint64_t>{};
     const auto* with_sign = std::get_if<std::int64_t>(value);
-    // Checked before the conversion, which would make a negative number very large.
+    // Negative numbers are refused before the conversion, which would make them very large.
     if (with_sign != nullptr && *with_sign < 0)
         return out_of_range(name, range, std::to_string(*with_sign));
     const auto* plain = std::get_if<std::uint64_t>(value);

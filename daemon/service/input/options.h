@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Options of a request: a{sv} in D-Bus, converted to Values. The error for an unknown option names
-// the nearest known option; the error for a wrong type or range names the right one.
+// the nearest known option; the error for a wrong type or value names the right type or range.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,7 +19,7 @@ namespace vgpu::daemon {
 using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
 using Options = std::map<std::string, Value>;
 
-/// Both ends are included.
+/// A range of numbers, both ends included.
 struct Range {
     std::uint64_t min = 0;
     std::uint64_t max = UINT64_MAX;
@@ -31,17 +31,18 @@ public:
     explicit OptionReader(const Options& options) : options_(options) {}
 
     [[nodiscard]] bool has(const std::string& name) const { return options_.contains(name); }
-    /// UnknownOption for an option not in `known`.
+    /// Fails with UnknownOption if there is an option that is not in `known`.
     [[nodiscard]] Result<> only(std::span<const std::string_view> known) const;
 
-    /// None if the option is absent. WrongType or OutOfRange.
+    /// None if the option is absent. Fails with WrongType or OutOfRange.
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
-    /// Accepts numbers with and without a fraction.
+    /// As number(), but accepts numbers with and without a fraction.
     [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double min,
                                                      double max) const;
+    /// None if the option is absent. Fails with WrongType.
     [[nodiscard]] Result<std::optional<std::string>> text(const std::string& name) const;
-    /// False if the option is absent.
+    /// False if the option is absent. Fails with WrongType.
     [[nodiscard]] Result<bool> flag(const std::string& name) const;
 
 private:

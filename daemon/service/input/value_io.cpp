@@ -8,7 +8,7 @@
 namespace vgpu::daemon {
 
 /// printable() replaces all that could break a line, a table or a terminal.
-std::string wrong_in(std::string_view text, const Line& kind) {
+std::string mistake_in(std::string_view text, const Line& kind) {
     if (text.size() > kind.max_bytes)
         return fmt::format("has {} bytes; shorten it to {} or fewer", text.size(), kind.max_bytes);
     const std::string safe = text::printable(text);
@@ -24,7 +24,7 @@ Result<> read_value(const OptionReader& options, const std::string& key, const L
                     std::string& to) {
     TRY(auto text, options.text(key));
     if (!text) return {};
-    if (const std::string wrong = wrong_in(*text, kind); !wrong.empty())
+    if (const std::string wrong = mistake_in(*text, kind); !wrong.empty())
         return fail(ErrorId::OutOfRange, fmt::format("option '{}' {}", key, wrong));
     to = *std::move(text);
     return {};
@@ -33,7 +33,7 @@ Result<> read_value(const OptionReader& options, const std::string& key, const L
 void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to) {
     std::string text;
     section.text(key, text);
-    if (const std::string wrong = wrong_in(text, kind); !wrong.empty())
+    if (const std::string wrong = mistake_in(text, kind); !wrong.empty())
         return section.complain(key, wrong);
     if (!text.empty()) to = std::move(text);
 }
@@ -41,7 +41,7 @@ void read_value(JsonSection& section, const std::string& key, const Line& kind, 
 void read_value(const nlohmann::json& json, const std::string& key, const Line& kind,
                 std::string& to) {
     to = json.value(key, to);
-    if (const std::string wrong = wrong_in(to, kind); !wrong.empty())
+    if (const std::string wrong = mistake_in(to, kind); !wrong.empty())
         throw std::runtime_error(fmt::format("a {} {}", key, wrong));
 }
 

@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon {
 
-/// "high, normal or low"
+/// The words as a list in text, such as "high, normal or low".
 template <typename Enum, std::size_t N> std::string list_of(const Words<Enum, N>& words) {
     std::string list{words.front().name};
     for (std::size_t i = 1; i < N; ++i)
@@ -24,6 +24,7 @@ template <typename Enum, std::size_t N> std::string list_of(const Words<Enum, N>
     return list;
 }
 
+/// The value of the word `name`; none if `words` has no such word.
 template <typename Enum, std::size_t N>
 std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view name) {
     for (const Word<Enum>& word : words)
@@ -32,9 +33,10 @@ std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view na
 }
 
 /// The mistake in a line of text and its fix; empty if there is none.
-std::string wrong_in(std::string_view text, const Line& kind);
+std::string mistake_in(std::string_view text, const Line& kind);
 
-/// WrongType or OutOfRange; `to` stays if the option is absent.
+/// Reads an option into `to`, which stays if the option is absent. This and the next overloads for
+/// options fail with WrongType or OutOfRange.
 inline Result<> read_value(const OptionReader& options, const std::string& key, const Whole& kind,
                            std::uint32_t& to) {
     TRY(auto number, options.number(key, {kind.takes_zero ? 0 : kind.min, kind.max}));
@@ -75,7 +77,8 @@ Result<> read_value(const OptionReader& options, const std::string& key,
 Result<> read_value(const OptionReader& options, const std::string& key, const Line& kind,
                     std::string& to);
 
-/// Complains about a wrong value; `to` stays if the member is absent.
+/// Reads a member of a document into `to`, which stays if the member is absent. This and the next
+/// overloads for documents complain about a wrong value.
 inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
                        std::uint32_t& to) {
     const nlohmann::json* value = section.find(key);
@@ -108,8 +111,9 @@ void read_value(JsonSection& section, const std::string& key, const Words<Enum, 
 
 void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to);
 
-/// Throws as nlohmann::json does, and also for a wrong word or text. If the member is absent, `to`
-/// stays; a Whole must be present.
+/// Reads a member of a state file into `to`. This and the next overloads for state files throw as
+/// nlohmann::json does, and also for a wrong word or text. If the member is absent, `to` stays; but
+/// a Whole must be present.
 inline void read_value(const nlohmann::json& json, const std::string& key, const Whole&,
                        std::uint32_t& to) {
     json.at(key).get_to(to);
@@ -137,11 +141,12 @@ void read_value(const nlohmann::json& json, const std::string& key, const Line& 
                 std::string& to);
 
 /// The JSON form of a value: a word for an enum, else the value itself.
-template <typename Kind, typename Plain> const Plain& written(const Kind&, const Plain& value) {
+template <typename Kind, typename Plain>
+const Plain& json_form_of(const Kind&, const Plain& value) {
     return value;
 }
 template <typename Enum, std::size_t N>
-std::string_view written(const Words<Enum, N>& words, const Enum& value) {
+std::string_view json_form_of(const Words<Enum, N>& words, const Enum& value) {
     return name_among(words, value);
 }
 

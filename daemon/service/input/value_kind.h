@@ -12,9 +12,10 @@
 
 namespace vgpu::daemon {
 
+/// A whole number.
 struct Whole {
     std::uint32_t min = 0, max = 0;
-    bool takes_zero = false;  ///< true if 0 is valid, too, and stands for a default
+    bool takes_zero = false;  ///< true if 0, too, is valid and stands for a default
 };
 constexpr Whole whole(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max};
@@ -48,9 +49,10 @@ template <typename Enum> struct Word {
     std::string_view name;
     Enum value;
 };
-template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // clang 14 needs it
+template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // for clang 14
 template <typename Enum, std::size_t N> using Words = std::array<Word<Enum>, N>;
 
+/// The word for `value`; "unknown" if there is none.
 template <typename Enum, std::size_t N>
 constexpr std::string_view name_among(const Words<Enum, N>& words, Enum value) {
     for (const Word<Enum>& word : words)

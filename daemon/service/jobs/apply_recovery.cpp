@@ -18,15 +18,15 @@ ApplyRecovery::ApplyRecovery(Manager& manager, const Clock& clock, ApplyIntent i
       executor_(manager, clock) {
     step_text_ = "reading the current state";
     lock();
-    manager_.emit(
-        EventKind::ApplyResumed,
-        intent_.goes_forward()
-            ? fmt::format("{}: it was interrupted and continues", holder_)
-            : fmt::format("{}: it is being rolled back: {}", holder_, intent_.rollback_reason));
+    manager_.emit(EventKind::ApplyResumed,
+                  intent_.goes_forward()
+                      ? fmt::format("{}: the apply was interrupted and continues", holder_)
+                      : fmt::format("{}: the apply is being rolled back: {}", holder_,
+                                    intent_.rollback_reason));
 }
 
 ApplyRecovery::~ApplyRecovery() {
-    if (is_locking_) manager_.unlock();
+    if (has_lock_) manager_.unlock();
 }
 
 JobRun::State ApplyRecovery::state() const {
@@ -65,15 +65,15 @@ bool ApplyRecovery::advance() {
 
 /// Waits if another job has locked the GPUs, which should not happen.
 void ApplyRecovery::lock() {
-    if (is_locking_) return;
+    if (has_lock_) return;
     const auto locked = manager_.lock(holder_, gpus_of(intent_), names_of(intent_));
-    is_locking_ = locked.has_value();
+    has_lock_ = locked.has_value();
     if (!locked) wait(locked.error().cause);
 }
 
 bool ApplyRecovery::prepare() {
     lock();
-    if (!is_locking_) return false;
+    if (!has_lock_) return false;
     if (is_cancelled() && intent_.goes_forward()) {
         clear_cancel();
         roll_back({ErrorId::Cancelled, "it was cancelled"});
@@ -82,8 +82,8 @@ bool ApplyRecovery::prepare() {
         record_direction();
         return !is_asking_;
     }
-    if (const std::string what = missing(); !what.empty()) {
-        wait("waiting for " + what);
+    if (const std::string missing = find_missing_gpu(); !missing.empty()) {
+        wait("waiting for " + missing);
         return false;
     }
     begin_inventories();
@@ -100,7 +100,7 @@ void ApplyRecovery::record_direction() {
     });
 }
 
-std::string ApplyRecovery::missing() {
+std::string ApplyRecovery::find_missing_gpu() {
     for (const std::string& gpu : gpus_of(intent_)) {
         if (dropped_.contains(gpu)) continue;
         const GpuHost* host = manager_.find_gpu(gpu);
@@ -134,7 +134,7 @@ void ApplyRecovery::begin_inventories() {
     for (const DesiredGpu& gpu : goal()) gpus.push_back(gpu.gpu);
     step_text_ = "reading the current state";
     is_asking_ = true;
-    inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+    collect_inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
         on_inventories(std::move(found));
     });
@@ -152,7 +152,7 @@ void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
 }
 
 /// Waits for scrubs, which hold resources that plans need. If a scrub does not end, a recovery that
-/// goes forward rolls back, and one that rolls back continues without these resources.
+/// goes forward rolls back, and a recovery that rolls back continues without these resources.
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
@@ -268,22 +268,22 @@ void ApplyRecovery::clear() {
 }
 
 void ApplyRecovery::end() {
-    const std::string left = outcome_text();
+    const std::string outcome = outcome_text();
     ended_as_ = State::Done;
     if (error_ || !conditions_.empty()) {
         const Error cause = error_.value_or(Error{ErrorId::WrongState, intent_.rollback_reason});
         ended_as_ = cause.id == ErrorId::Cancelled ? State::Cancelled : State::Failed;
-        error_ = Error{cause.id, cause.cause.empty() ? left : cause.cause + "; " + left};
+        error_ = Error{cause.id, cause.cause.empty() ? outcome : cause.cause + "; " + outcome};
     }
-    const bool is_whole = conditions_.empty();
-    manager_.emit(!is_whole                ? EventKind::ApplyUnfinished
+    const bool is_complete = conditions_.empty();
+    manager_.emit(!is_complete             ? EventKind::ApplyUnfinished
                   : intent_.goes_forward() ? EventKind::ApplyFinished
                                            : EventKind::ApplyRolledBack,
-                  fmt::format("{}: {}", holder_, error_ ? error_->cause : left));
+                  fmt::format("{}: {}", holder_, error_ ? error_->cause : outcome));
     step_text_ = ended_as_ == State::Done && intent_.goes_forward() ? "done" : "over";
     phase_ = Phase::Over;
-    if (is_locking_) manager_.unlock();
-    is_locking_ = false;
+    if (has_lock_) manager_.unlock();
+    has_lock_ = false;
 }
 
 std::string ApplyRecovery::outcome_text() const {

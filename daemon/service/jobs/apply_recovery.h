@@ -3,15 +3,15 @@
 // ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
 // the state files), or that ApplyRun left unfinished because a GPU or the disk was lost. Plans
 // again from the current state, because VFs may have got other users since the apply began:
-//   1. goes forward, if all remaining steps can be done and no such user loses a VF;
-//   2. else rolls back, except steps by which such a user would lose a VF;
+//   1. goes forward, if all remaining steps can be done and none of these users loses a VF;
+//   2. else rolls back, except steps by which one of these users would lose a VF;
 //   3. reports the remaining steps (event apply-unfinished, the job's error).
 //
 // The direction changes only from forward to back, and is durable. A failed request is tried again
 // only if the disk refused, or the PF core was lost (at most kMaxLosses times). So a recovery ends,
-// or waits harmlessly for the disk or for a GPU that is not in service. A cancel makes it roll
-// back. During the rollback, a cancel makes it skip GPUs that are not in service. Its GPUs are
-// locked until it ends.
+// or waits harmlessly for the disk or for a GPU that is not in service. A cancel makes the recovery
+// roll back. During the rollback, a cancel makes the recovery skip GPUs that are not in service.
+// The recovery's GPUs are locked until it ends.
 //
 //   Preparing --> Executing --> Clearing --> Over
 //       ^             | failed: roll back, once
@@ -44,8 +44,8 @@ public:
     ~ApplyRecovery() override;
 
     void step() override;
-    /// Done: the apply is finished, or the rollback that an earlier run began. Failed or Cancelled:
-    /// this recovery began the rollback, or steps remain.
+    /// Done: the recovery has finished the apply, or the rollback that an earlier run began. Failed
+    /// or Cancelled: this recovery began the rollback, or steps remain.
     [[nodiscard]] State state() const override;
     [[nodiscard]] double progress() const override;
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const override;
@@ -58,9 +58,9 @@ private:
     bool prepare();
     void lock();
     void record_direction();
-    /// Describes the first GPU that the recovery waits for; empty if none. Drops a GPU that vgpud
+    /// Describes the first GPU for which the recovery waits; empty if none. Drops GPUs that vgpud
     /// no longer has and, after a cancel, GPUs that are not in service.
-    [[nodiscard]] std::string missing();
+    [[nodiscard]] std::string find_missing_gpu();
     void drop(const std::string& gpu, std::string why);
     void begin_inventories();
     void on_inventories(Result<std::vector<GpuInventory>> found);
@@ -85,18 +85,18 @@ private:
     StepExecutor executor_;
     Phase phase_ = Phase::Preparing;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false;   ///< true while a GPU's thread or the disk has yet to answer
-    bool is_locking_ = false;  ///< true while this job holds the lock of Manager
+    bool is_asking_ = false;  ///< true while a GPU's thread or the disk has yet to answer
+    bool has_lock_ = false;   ///< true while this job holds the lock of Manager
     bool is_direction_recorded_ = false;  ///< true if the direction is durable
     Nanoseconds next_step_{0};
-    std::optional<Nanoseconds> scrub_deadline_;  ///< deadline of scrubs that are under way since an
-                                                 ///< earlier step
+    std::optional<Nanoseconds> scrub_deadline_;  ///< end of the wait for scrubs; none: no scrub
+                                                 ///< is under way
     int losses_ = 0;
     std::vector<Request> requests_;
-    std::size_t next_ = 0;                 ///< into requests_
+    std::size_t next_ = 0;                 ///< index of the next request in requests_
     std::set<std::string> dropped_;        ///< GPUs that the recovery leaves out
     std::vector<std::string> emptied_;     ///< VFs whose VRAM the rollback scrubbed
-    std::vector<std::string> conditions_;  ///< failures
+    std::vector<std::string> conditions_;  ///< what could not be done or rolled back, and why
 };
 
 }  // namespace vgpu::daemon

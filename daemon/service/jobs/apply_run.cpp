@@ -10,7 +10,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// The inventories that have come so far; shared by the callbacks of all GPUs.
+/// The inventories received so far; shared by the callbacks of all GPUs.
 struct PendingReplies {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
@@ -27,8 +27,8 @@ Result<std::vector<GpuInventory>> in_order(const std::vector<std::string>& gpus,
 
 }  // namespace
 
-void inventories(Manager& manager, const std::vector<std::string>& gpus,
-                 const Done<std::vector<GpuInventory>>& done) {
+void collect_inventories(Manager& manager, const std::vector<std::string>& gpus,
+                         const Done<std::vector<GpuInventory>>& done) {
     if (gpus.empty()) return done(std::vector<GpuInventory>{});
     auto pending = std::make_shared<PendingReplies>();
     pending->missing = gpus.size();
@@ -52,10 +52,10 @@ Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
     const std::set<std::string> gpus_known = manager.known_gpus();
     around.gpus = {gpus_known.begin(), gpus_known.end()};
     for (const auto& [name, gpu_and_vf] : manager.store().names()) {
-        const auto is_meant = [&gpu = gpu_and_vf.first](const DesiredGpu& one) {
+        const auto has_this_gpu = [&gpu = gpu_and_vf.first](const DesiredGpu& one) {
             return one.gpu == gpu;
         };
-        if (std::none_of(desired.begin(), desired.end(), is_meant))
+        if (std::none_of(desired.begin(), desired.end(), has_this_gpu))
             around.names[name] = path_of({gpu_and_vf.first, gpu_and_vf.second});
     }
     TRY(ChangePlan plan, make_change_plan(desired, gpus, around));
@@ -69,7 +69,7 @@ ApplyRun::ApplyRun(Manager& manager, const Clock& clock, ApplyOrder order)
 }
 
 ApplyRun::~ApplyRun() {
-    if (is_locking_) manager_.unlock();
+    if (has_lock_) manager_.unlock();
 }
 
 JobRun::State ApplyRun::state() const {
@@ -88,7 +88,8 @@ void ApplyRun::step() {
     }
 }
 
-/// False if the run must wait. A request under way comes first, because only the device ends it.
+/// False if the run is over or must wait. A request under way comes first, because only the device
+/// ends that request.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (executor_.is_under_way()) {
@@ -103,7 +104,7 @@ bool ApplyRun::advance() {
     return !is_asking_;
 }
 
-/// Locks GPUs and names before the inventories are read, so that these stay true.
+/// Locks GPUs and names before the inventories are read, so that the inventories stay true.
 void ApplyRun::begin_inventories() {
     std::vector<std::string> gpus, names;
     for (const DesiredGpu& gpu : order_.desired) {
@@ -111,15 +112,15 @@ void ApplyRun::begin_inventories() {
         for (const DesiredVf& vf : gpu.vfs) names.push_back(vf.spec.name);
     }
     if (is_cancelled()) return abandon({ErrorId::Cancelled, "it was cancelled before it started"});
-    if (!is_locking_) {
+    if (!has_lock_) {
         if (const auto locked = manager_.lock(order_.holder, gpus, names); !locked)
             return abandon(locked.error());
-        is_locking_ = true;
+        has_lock_ = true;
         inventories_deadline_ = clock_.now() + StepExecutor::kTimeout;
     }
     step_text_ = "reading the current state";
     is_asking_ = true;
-    inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
+    collect_inventories(manager_, gpus, [this](Result<std::vector<GpuInventory>> found) {
         is_asking_ = false;
         on_inventories(std::move(found));
     });
@@ -142,8 +143,8 @@ void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) abandon(accepted.error());
 }
 
-/// Checks the whole plan before it sends the first request, so that a plan that cannot be finished
-/// disturbs no user.
+/// Checks the whole plan before the first request, so that a plan that cannot be finished disturbs
+/// no user.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
     requests_ = requests_of(plan);
@@ -170,7 +171,7 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     "first, or apply with option 'force'",
                                     describe(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
-    // includes the names of VFs to be destroyed, which a rollback needs
+    // names_of() includes the names of VFs to be destroyed, which a rollback needs
     manager_.lock_names(names_of(intent_));
     commit(intent_, [this](const Result<>& committed) {
         if (!committed) return abandon(committed.error());
@@ -230,7 +231,8 @@ void ApplyRun::end_step(const StepEnd& end) {
         request.front().action == Action::Resize && end.ended == Ended::Afterwards;
     // Rolls back a failed request in two cases: a late request may still complete, and after a
     // failed resize a VF without resources may have its new definition.
-    if (end.result || end.ended == Ended::Late || (is_resized && defined_only(request.front()))) {
+    if (end.result || end.ended == Ended::Late ||
+        (is_resized && defined_if_absent(request.front()))) {
         Request inverse;
         for (auto step = request.rbegin(); step != request.rend(); ++step)
             inverse.push_back(inverse_of(*step));
@@ -272,20 +274,20 @@ void ApplyRun::end_undo(const Result<>& result) {
     const Step& step = request.front();
     // not a failure: the VF had no resources before the apply, either
     if (step.action == Action::Resize && !step.condition.empty() &&
-        defined_only(step) == step.to->resources)
+        defined_if_absent(step) == step.to->resources)
         return;
     conditions_.push_back(fmt::format("{}: {}", describe(request), result.error().cause));
     may_be_recovered_ = may_be_recovered_ || is_temporary(result.error().id);
 }
 
-std::optional<VfResources> ApplyRun::defined_only(const Step& step) const {
+std::optional<VfResources> ApplyRun::defined_if_absent(const Step& step) const {
     const auto seen = manager_.find_gpu(step.gpu)->snapshot();
     if (!seen->has_vf(step.vf) || seen->vf_state(step.vf) != VGPU_PF_VF_ABSENT) return {};
     return seen->vfs.at(step.vf).record.spec.resources;
 }
 
-/// Rolls back. The decision is made durable first, so that after a crash the next vgpud rolls back,
-/// too.
+/// Ends the run if nothing was done yet; else rolls back. Makes this decision durable first, so
+/// that after a crash the next vgpud rolls back, too.
 void ApplyRun::abandon(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Inventory)
@@ -308,7 +310,7 @@ void ApplyRun::finish(State state) {
     });
 }
 
-/// Leaves the rest to a recovery job.
+/// Leaves the rest of the rollback to a recovery job.
 void ApplyRun::leave() {
     left_over_ = intent_;
     error_->cause += "; " + outcome_text();
@@ -319,8 +321,8 @@ void ApplyRun::end(State state) {
     phase_ = Phase::Over;
     ended_as_ = state;
     step_text_ = state == State::Done ? "done" : "over";
-    if (is_locking_) manager_.unlock();
-    is_locking_ = false;
+    if (has_lock_) manager_.unlock();
+    has_lock_ = false;
 }
 
 std::string ApplyRun::outcome_text() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ApplyRun: applies one configuration. Collects inventories, makes the plan, records its intent
+// ApplyRun: applies one configuration. Collects inventories, makes the plan, records the intent
 // (ApplyIntent), and carries out one request after the other. If a request fails or the run is
-// cancelled, rolls back in reverse order, as far as possible. The intent is removed at the end. If
+// cancelled, rolls back the finished requests in reverse order. Removes the intent at the end. If
 // vgpud dies, or a GPU or the disk is lost, a recovery continues (apply_recovery.h).
 //
 //   Inventory --> (intent durable) --> Executing ---------> (end durable) --> Done
@@ -28,19 +28,19 @@
 namespace vgpu::daemon {
 
 /// Collects the inventories of `gpus`, in that order; fails with the first error.
-void inventories(Manager& manager, const std::vector<std::string>& gpus,
-                 const Done<std::vector<GpuInventory>>& done);
+void collect_inventories(Manager& manager, const std::vector<std::string>& gpus,
+                         const Done<std::vector<GpuInventory>>& done);
 
 /// The plan for `desired`, from `gpus` and the names on other GPUs.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<DesiredGpu>& desired,
                             const std::vector<GpuInventory>& gpus);
 
-/// `desired` must have been checked against the existing GPUs (desired_gpus()).
+/// What an apply has to do. desired_gpus() has checked `desired` against the existing GPUs.
 struct ApplyOrder {
     std::string label;
     std::vector<DesiredGpu> desired;
-    Force force = Force::No;              ///< may take VFs that are in use
+    Force force = Force::No;              ///< Yes: the run may take VFs that are in use
     Disruption max = Disruption::VfLoss;  ///< a plan with more disruption is refused
     bool is_dry_run = false;              ///< true: the run ends when the plan is made
     std::string holder;                   ///< "job 3 (apply 'day')"
@@ -67,7 +67,7 @@ private:
     void begin_inventories();
     void on_inventories(Result<std::vector<GpuInventory>> gpus);
     Result<> accept(const ChangePlan& plan, std::span<const GpuInventory> gpus);
-    /// Makes the record durable, then calls `then`.
+    /// Makes `intent` durable; none: removes the intent on record. Then calls `then`.
     void commit(const std::optional<ApplyIntent>& intent, const Done<>& then);
     bool begin_next();
     bool begin_undo();
@@ -76,10 +76,10 @@ private:
     void end_step(const StepEnd& end);
     /// Records VFs that the step disabled, whether or not they exist again.
     void record_emptied_by_enable(const Step& step, const Result<>& result);
-    /// Records a step that could not be rolled back.
+    /// Ends a request of the rollback. Records a failure, or a VF that now has empty VRAM.
     void end_undo(const Result<>& result);
-    /// The resources defined for the VF of `step`, if the VF has no resources now.
-    [[nodiscard]] std::optional<VfResources> defined_only(const Step& step) const;
+    /// The resources defined for the VF of `step`, if the VF has no resources now; else none.
+    [[nodiscard]] std::optional<VfResources> defined_if_absent(const Step& step) const;
     void abandon(Error error);
     void finish(State state);
     void leave();
@@ -92,16 +92,16 @@ private:
     StepExecutor executor_;
     Phase phase_ = Phase::Inventory;
     State ended_as_ = State::Failed;
-    bool is_asking_ = false;   ///< true while a GPU's thread or the disk has yet to answer
-    bool is_locking_ = false;  ///< true while this job holds the lock of Manager
-    Nanoseconds inventories_at_{0};
-    std::optional<Nanoseconds> inventories_deadline_;
+    bool is_asking_ = false;         ///< true while a GPU's thread or the disk has yet to answer
+    bool has_lock_ = false;          ///< true while this job holds the lock of Manager
+    Nanoseconds inventories_at_{0};  ///< earliest time of the next inventories
+    std::optional<Nanoseconds> inventories_deadline_;  ///< end of the wait for scrubs
     ApplyIntent intent_;
     std::vector<Request> requests_;
-    std::size_t next_ = 0;                 ///< into requests_
+    std::size_t next_ = 0;                 ///< index of the next request in requests_
     std::vector<Request> to_undo_;         ///< inverse requests; the last one is sent first
     std::vector<std::string> emptied_;     ///< VFs that exist after a failure, but with empty VRAM
-    std::vector<std::string> conditions_;  ///< failures while rolling back
+    std::vector<std::string> conditions_;  ///< what is not rolled back, and why
     bool may_be_recovered_ = false;        ///< true if some of conditions_ are temporary
     std::optional<ApplyIntent> left_over_;
 };

@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 class JobRun {
 public:
     enum class State { Running, RollingBack, Done, Failed, Cancelled };
-    /// Default of next_step().
+    /// Default delay until next_step().
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
 
     JobRun() = default;
@@ -25,7 +25,7 @@ public:
     JobRun(const JobRun&) = delete;
     JobRun& operator=(const JobRun&) = delete;
 
-    /// Begins or continues the work, as far as possible without waiting.
+    /// Begins or continues the work. Returns when the work is over or has to wait.
     virtual void step() = 0;
     [[nodiscard]] virtual State state() const = 0;
     /// 0..1: finished requests / all requests.
@@ -37,10 +37,11 @@ public:
     /// After the end: the apply that a recovery has to finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
-    /// False while the request may still be refused.
+    /// False while the request of a VfRun may still be refused.
     [[nodiscard]] virtual bool is_accepted() const { return true; }
 
-    /// Takes effect between two requests; no effect once the run is over.
+    /// Takes effect in the next step(), or, during a request of a plan, after that request. No
+    /// effect once the run is over.
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
     [[nodiscard]] const std::string& step_text() const { return step_text_; }

@@ -18,7 +18,7 @@ constexpr const char* kDefaultLabel = "current";
 
 constexpr std::string_view kApply = "apply", kRecovery = "recovery";
 
-/// indexed by JobRun::State
+/// Names of the values of JobRun::State, in their order.
 constexpr std::array<std::string_view, 5> kStates{"running", "rolling-back", "done", "failed",
                                                   "cancelled"};
 
@@ -88,25 +88,26 @@ void Jobs::plan(const std::string& document, const Options& options,
         const OptionReader reader(options);
         TRY_VOID(reader.only(kKnown));
         TRY(const PlanRequest request, plan_request_of(document, reader, manager_.gpu_ids()));
-        inventories(manager_, ids_of(request.desired),
-                    [this, request, done](const Result<std::vector<GpuInventory>>& found) {
-                        if (!found) return done(tl::make_unexpected(found.error()));
-                        const auto plan =
-                            plan_for(manager_, request.label, request.desired, *found);
-                        if (!plan) return done(tl::make_unexpected(plan.error()));
-                        done(encode_change_plan(*plan));
-                    });
+        collect_inventories(manager_, ids_of(request.desired),
+                            [this, request, done](const Result<std::vector<GpuInventory>>& found) {
+                                if (!found) return done(tl::make_unexpected(found.error()));
+                                const auto plan =
+                                    plan_for(manager_, request.label, request.desired, *found);
+                                if (!plan) return done(tl::make_unexpected(plan.error()));
+                                done(encode_change_plan(*plan));
+                            });
         return {};
     });
 }
 
 void Jobs::write_document(const std::vector<std::string>& gpus, const Done<std::string>& done,
                           std::function<Configuration(const std::vector<GpuInventory>&)> write) {
-    inventories(manager_, gpus,
-                [done, write = std::move(write)](const Result<std::vector<GpuInventory>>& found) {
-                    if (!found) return done(tl::make_unexpected(found.error()));
-                    done(encode_configuration(write(*found)));
-                });
+    collect_inventories(
+        manager_, gpus,
+        [done, write = std::move(write)](const Result<std::vector<GpuInventory>>& found) {
+            if (!found) return done(tl::make_unexpected(found.error()));
+            done(encode_configuration(write(*found)));
+        });
 }
 
 void Jobs::export_document(const Options& options, const Done<std::string>& done) {
@@ -168,8 +169,8 @@ Result<std::uint32_t> Jobs::apply(const std::string& document, const Options& op
     return last_id_;
 }
 
-/// Limits each kind for each VF, so that a caller who may start only one kind cannot block the
-/// other kinds.
+/// Limits the jobs of each kind for each VF, so that a caller who may start only one kind cannot
+/// block the other kinds.
 Result<std::uint32_t> Jobs::start(const VfRun::Services& services, VfJob kind, const Target& target,
                                   const Options& options) {
     const auto under_way = std::ranges::count_if(jobs_, [&](const auto& job) {
@@ -205,7 +206,7 @@ Result<> Jobs::cancel(std::uint32_t id) {
     return fail(ErrorId::WrongState, fmt::format("job {} is over and forgotten", id));
 }
 
-/// The recovery, if any, else the oldest unfinished apply; null without one.
+/// The unfinished recovery, if any, else the oldest unfinished apply; null if there is neither.
 Jobs::Job* Jobs::active() const {
     Job* oldest = nullptr;
     for (const auto& job : jobs_) {
@@ -222,7 +223,7 @@ void Jobs::step() {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
-        // at once, so that no other job can lock the GPUs in between
+        // begins the recovery at once, before another job can lock the GPUs
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {

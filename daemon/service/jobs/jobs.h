@@ -20,7 +20,7 @@
 
 namespace vgpu::daemon {
 
-/// A job as D-Bus shows it. `progress`: 0..1, part of the requests that are done.
+/// A job as D-Bus shows it. `progress`: 0..1, finished requests / all requests.
 struct JobView {
     std::uint32_t id = 0;
     std::string kind;   ///< apply | recovery | kind_of(VfJob)
@@ -28,7 +28,7 @@ struct JobView {
     double progress = 0;
     std::string step;
     std::optional<Error> error;
-    std::string plan;  ///< in the format of Manager.Plan; empty until made
+    std::string plan;  ///< in the format of Manager.Plan; empty until the plan is made
     bool can_cancel = true;
     std::optional<AgentReport> report;
 };
@@ -36,46 +36,52 @@ struct JobView {
 /// A job was added, or ended with `result`.
 struct JobEvent {
     std::uint32_t id = 0;
-    std::string result;  ///< last state; empty: added
+    std::string result;  ///< the job's last state; empty: the job was added
 };
 
 /// Runs one apply at a time, because a second one would plan from a half-changed state.
 class Jobs final : public TimedPart {
 public:
     static constexpr Nanoseconds kKeepFor = std::chrono::minutes(10);
-    static constexpr std::size_t kKeepApplies = 32;  ///< with their plans
-    static constexpr std::size_t kKeepOfVfs = 256;   ///< VFs of 16 GPUs
+    /// Limit of finished applies and recoveries that stay readable.
+    static constexpr std::size_t kKeepApplies = 32;
+    /// Limit of finished VfRuns that stay readable; 16 GPUs have 256 VFs.
+    static constexpr std::size_t kKeepOfVfs = 256;
+    /// Limit of waiting applies.
     static constexpr std::size_t kMaxWaiting = 8;
-    static constexpr std::size_t kMaxOfKind = 4;  ///< under way for one VF
+    /// Limit of jobs of one kind that are under way for one VF.
+    static constexpr std::size_t kMaxOfKind = 4;
 
     /// Begins the recovery of an apply found in the state files, and locks its GPUs.
     Jobs(Manager& manager, const Clock& clock);
 
-    // --- queries; `options` are those of the D-Bus methods
-    /// Makes a document of schema vgpu-plan-1. BadConfiguration, NoSuchLabel, NoVram, NoSchedule …
+    // --- queries; `options` are the options of the D-Bus methods
+    /// Makes the plan for `document`, as JSON of schema vgpu-plan-1. Fails as
+    /// parse_configuration(), desired_gpus() and make_change_plan().
     void plan(const std::string& document, const Options& options, const Done<std::string>& done);
-    /// A configuration of exactly the current VFs.
+    /// Makes a document with exactly the current VFs.
     void export_document(const Options& options, const Done<std::string>& done);
     /// Makes a document with equal splits (profiles.h).
     void automatic_document(const Options& options, const Done<std::string>& done);
 
     // --- jobs
-    /// The number of the new job. Options: label, force, dry_run, disruption. Busy if kMaxWaiting
-    /// jobs wait. If vgpud ends, its successor recovers the running job; waiting jobs are dropped.
+    /// Adds a job and returns its number. Options: label, force, dry_run, disruption. Busy if
+    /// kMaxWaiting applies wait. If vgpud ends, the next vgpud recovers the running apply, and the
+    /// waiting applies are lost.
     Result<std::uint32_t> apply(const std::string& document, const Options& options);
-    /// The number of the new job, or the error if its request was refused at once. Busy if
-    /// kMaxOfKind are under way.
+    /// Starts a job and returns its number, or the error if its request was refused at once. Busy
+    /// if kMaxOfKind jobs of kind `job` are under way for `target`.
     Result<std::uint32_t> start(const VfRun::Services& services, VfJob job, const Target& target,
                                 const Options& options);
-    /// Cancels a job after its current request. An apply then rolls back. WrongState if the job is
-    /// over or cannot be cancelled.
+    /// Cancels a job. An apply first ends its current request, then rolls back. WrongState if the
+    /// job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
     /// Waiting, running and finished jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;
 
     void step() override;
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
-    /// True if list() or take_changes() may have changed.
+    /// True if list() or take_changes() may return something new.
     [[nodiscard]] bool has_changes() const {
         return is_any_accepted_ || !changes_.empty() || active() != nullptr;
     }
@@ -88,9 +94,9 @@ private:
         std::string kind;
         std::unique_ptr<JobRun> run;
         Nanoseconds ended_at{0};
-        std::optional<Target> vf;  ///< of a VfRun
+        std::optional<Target> vf;  ///< VF of a VfRun; none for other jobs
         bool is_begun = false;
-        bool is_notified = false;  ///< true if its end was added to changes_
+        bool is_notified = false;  ///< true if the job's end was added to changes_
     };
 
     [[nodiscard]] Result<std::vector<std::string>> gpus_of(const Options& options) const;

@@ -14,7 +14,7 @@ bool is_setting(const Step& step) {
     return step.action == Action::Set || step.action == Action::Rename;
 }
 
-/// A Set step gives all settings, including unchanged ones.
+/// The settings that `request` changes. A Set step gives all settings, including unchanged ones.
 Settings settings_of(const std::vector<Step>& request, Force force) {
     Settings settings{.force = force};
     for (const Step& step : request) {
@@ -30,7 +30,7 @@ Settings settings_of(const std::vector<Step>& request, Force force) {
     return settings;
 }
 
-/// A VF that is recreated keeps its identity.
+/// A VF that is recreated keeps its UUID, number and owner.
 CreateRequest create_request(const Step& step) {
     return {.spec = *step.to, .vf = step.vf, .owner = step.owner.value_or(OwnerRecord{})};
 }
@@ -52,8 +52,8 @@ Result<Force> force_for(GpuModel& model, const Request& request, const ApplyInte
     return is_use_allowed ? Force::Yes : Force::No;
 }
 
-/// Carries out the request in the GPU's thread. A destroy ends when the VF of the returned
-/// generation is gone.
+/// Carries out the request in the GPU's thread. Returns the generation of a VF that is destroyed:
+/// the destroy ends when the VF of this generation is gone. Other values have no meaning.
 Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
                                 const ApplyIntent& intent) {
     const Step& step = request.front();
@@ -127,7 +127,7 @@ void StepExecutor::begin(Request request, const ApplyIntent& intent) {
     for (Step& step : request)
         if (step.owner && manager_.has_ended(step.gpu, *step.owner)) step.owner.reset();
     step_ = request.front();
-    is_awaited_ = false;
+    awaits_device_ = false;
     end_.reset();
     manager_.find_gpu(step_->gpu)
         ->ask<std::uint32_t>(
@@ -140,14 +140,14 @@ void StepExecutor::on_answer(Result<std::uint32_t> generation) {
         end_ = StepEnd{.result = tl::make_unexpected(generation.error()), .ended = Ended::AtOnce};
         return;
     }
-    is_awaited_ = step_->action == Action::Resize || step_->action == Action::Destroy;
-    if (!is_awaited_) end_ = StepEnd{.result = {}, .ended = Ended::AtOnce};
+    awaits_device_ = step_->action == Action::Resize || step_->action == Action::Destroy;
+    if (!awaits_device_) end_ = StepEnd{.result = {}, .ended = Ended::AtOnce};
     generation_ = *generation;
     deadline_ = clock_.now() + kTimeout;
 }
 
 std::optional<StepEnd> StepExecutor::take_end() {
-    if (!end_ && is_awaited_)
+    if (!end_ && awaits_device_)
         if (auto result = outcome())
             end_ = StepEnd{.result = std::move(*result),
                            .ended = clock_.now() >= deadline_ ? Ended::Late : Ended::Afterwards};
@@ -160,7 +160,7 @@ std::optional<StepEnd> StepExecutor::take_end() {
 std::optional<Result<>> StepExecutor::outcome() const {
     const Step& step = *step_;
     const auto seen = manager_.find_gpu(step.gpu)->snapshot();
-    const bool is_there = seen->has_vf(step.vf);
+    const bool exists = seen->has_vf(step.vf);
     if (seen->gpu.state != GpuState::Ok)
         return fail(ErrorId::PfLost, fmt::format("{}: {}", step.gpu, seen->gpu.message));
     if (clock_.now() >= deadline_)
@@ -169,11 +169,11 @@ std::optional<Result<>> StepExecutor::outcome() const {
             fmt::format("{} is still being scrubbed after {} s", target_of(step),
                         std::chrono::duration_cast<std::chrono::seconds>(kTimeout).count()));
     if (step.action == Action::Destroy) {
-        if (is_there && seen->vfs.at(step.vf).active.generation == generation_) return {};
+        if (exists && seen->vfs.at(step.vf).active.generation == generation_) return {};
         return Result<>{};
     }
-    const bool is_in_progress = is_there && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
-                                             seen->vfs.at(step.vf).record.next.has_value());
+    const bool is_in_progress = exists && (seen->vf_state(step.vf) == VGPU_PF_VF_SCRUBBING ||
+                                           seen->vfs.at(step.vf).record.next.has_value());
     if (is_in_progress) return {};
     return outcome_of_resize(*seen);
 }

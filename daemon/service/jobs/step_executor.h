@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // StepExecutor: carries out the requests of a plan, one at a time. A request concerns one GPU: an
-// enable, a create, a resize, a destroy, or any number of settings. The GPU's thread carries it
-// out. A destroy ends when its scrub is recorded, a resize when the VF's resources are recorded.
-// Runs in the main loop and never waits.
+// enable, a create, a resize, a destroy, or any number of settings. The GPU's thread carries the
+// request out. A destroy ends when its scrub is recorded, a resize when the VF's resources are
+// recorded. Runs in the main loop and never waits.
 #pragma once
 
 #include "daemon/service/config/apply_intent.h"
@@ -19,24 +19,28 @@ namespace vgpu::daemon {
 /// Steps done by one request.
 using Request = std::vector<Step>;
 
-/// Consecutive settings of one GPU are one request, so that a partly changed schedule is never in
-/// force.
+/// The requests of a plan. Consecutive settings of one GPU are one request, so that a partly
+/// changed schedule is never in force.
 std::vector<Request> requests_of(const ChangePlan& plan);
-/// "resize gpu0/vf2 'b'"
+/// The step as text: "resize gpu0/vf2 'b'".
 std::string describe(const Step& step);
+/// The request as text: its first step and, if there are more, their number.
 std::string describe(const Request& request);
-/// True if the VFs of `request` exist with empty VRAM afterwards.
+/// True if the request creates or resizes a VF, which then has empty VRAM.
 bool empties(const Request& request);
-/// True if a later attempt may succeed, because the GPU did not answer or the disk refused.
+/// True if a later attempt may succeed: the error is a loss, or the disk refused.
 bool is_temporary(ErrorId id);
-/// True if the error says that the GPU does not answer.
+/// True if the error says that vgpud cannot use the GPU now.
 bool is_loss(ErrorId id);
-/// True if `request` only changes settings: one record, nothing on the device.
+/// True if `request` only changes settings and names.
 bool is_setting(const Request& request);
 
-/// When a request ended. AtOnce: when the GPU's thread answered. Afterwards: when the device had
-/// finished. Late: when kTimeout was over; the request may still complete.
-enum class Ended { AtOnce, Afterwards, Late };
+/// When a request ended.
+enum class Ended {
+    AtOnce,      ///< when the GPU's thread answered
+    Afterwards,  ///< when the device had finished
+    Late,        ///< when StepExecutor::kTimeout was over; the request may still complete
+};
 struct StepEnd {
     Result<> result;
     Ended ended = Ended::AtOnce;
@@ -49,9 +53,9 @@ public:
 
     StepExecutor(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
-    /// Begins `request`; no request may be under way. Uses force where `intent` allows it at the
-    /// time of the request. A VF that is created again gets its owner back, unless that claim has
-    /// ended.
+    /// Begins `request`; no request may be under way. Uses force if `intent` allows force at the
+    /// time of the request. A VF that is created again gets its owner back, unless the owner's
+    /// claim has ended.
     void begin(Request request, const ApplyIntent& intent);
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
     /// The end of the request, once; none while it runs.
@@ -64,9 +68,9 @@ private:
 
     Manager& manager_;
     const Clock& clock_;
-    std::optional<Step> step_;  ///< first step of the request under way
-    bool is_awaited_ = false;   ///< true from the GPU thread's answer until the device is done
-    std::uint32_t generation_ = 0;
+    std::optional<Step> step_;    ///< first step of the request under way
+    bool awaits_device_ = false;  ///< true if the answer has come and the device must still finish
+    std::uint32_t generation_ = 0;  ///< generation of the VF that a destroy removes
     Nanoseconds deadline_{0};
     std::optional<StepEnd> end_;
 };

@@ -9,25 +9,24 @@ namespace vgpu::daemon {
 using std::chrono_literals::operator""h;
 using std::chrono_literals::operator""s;
 
-/// `has_ended`: returns true if the device has finished; null: the answer ends the job. `limit`:
-/// the longest wait for the device; afterwards the job fails with TimedOut and `late`.
 struct VfRun::Row {
-    std::string_view kind, step;
+    std::string_view kind;
+    std::string_view step;  ///< what happens to the VF, for step_text()
     void (VfRun::*begin)(const Options&);
-    bool (VfRun::*has_ended)();
-    Nanoseconds limit;
-    std::string_view late;
+    bool (VfRun::*has_ended)();  ///< true if the device has finished; null: the answer ends the job
+    Nanoseconds limit;           ///< longest wait for the device; then the job fails with TimedOut
+    std::string_view late;       ///< text of the error TimedOut
 };
 
 constexpr VfRun::Row VfRun::kRows[]{
     {"destroy", "its VRAM is scrubbed", &VfRun::destroy, &VfRun::is_gone, 1h,
      "is still being scrubbed"},
     {"reset", "its guest is notified, and the function is reset", &VfRun::control<VGPU_PF_RESET>,
-     &VfRun::is_reset, 30s, "is still resetting"},
-    {"resume", "it returns to service", &VfRun::control<VGPU_PF_RESUME>, &VfRun::is_reset, 30s,
-     "is still resetting"},
+     &VfRun::is_not_resetting, 30s, "is still resetting"},
+    {"resume", "it returns to service", &VfRun::control<VGPU_PF_RESUME>, &VfRun::is_not_resetting,
+     30s, "is still resetting"},
     {"clear-quarantine", "the function is reset", &VfRun::control<VGPU_PF_CLEAR_QUARANTINE>,
-     &VfRun::is_reset, 30s, "is still resetting"},
+     &VfRun::is_not_resetting, 30s, "is still resetting"},
     {"self-test",
      "the agent tests it",
      &VfRun::request_from_agent<AgentRequest::SelfTest>,
@@ -117,14 +116,15 @@ bool VfRun::is_gone() {
            seen->vfs.at(target_.vf).active.generation != request_->generation;
 }
 
-bool VfRun::is_reset() {
+bool VfRun::is_not_resetting() {
     return gpu().snapshot()->vf_state(target_.vf) != VGPU_PF_VF_RESETTING;
 }
 
 /// If the GPU is no longer in state Ok, requests the reason from the GPU's thread. The job then
 /// fails with this reason.
 bool VfRun::is_idle() {
-    // requests counters for the next check; kFreshness prevents a loop
+    // Requests counters for the next check. kFreshness keeps the snapshot that brings the counters
+    // from causing the next request at once.
     static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
     const auto seen = gpu().snapshot();
     if (seen->gpu.state != GpuState::Ok) {
@@ -145,7 +145,8 @@ void VfRun::thaw() {
     services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// If a Quiesce has stopped the processes but then fails, thaws them.
+/// If a quiesce has stopped the processes but then fails, lets the processes continue. If the agent
+/// is gone, the quiesce fails, because the processes continue.
 void VfRun::end(Result<> result) {
     if (job_ == VfJob::Quiesce && deadline_ && !is_cancelled()) {
         if (!services_.agents.view(target_).is_connected)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // VfRun: a job with one request for one VF. Passes the request to the GPU's thread or to the agent
-// in the guest, then waits until the device has finished. Locks no GPU and is independent of other
-// jobs. If the job is gone, the device still finishes the request.
+// in the guest, and waits for the answer. Then it waits for the device, unless the answer ends the
+// job. Locks no GPU and is independent of other jobs. If the job is gone, the device still finishes
+// the request.
 #pragma once
 
 #include "daemon/service/agents/agents.h"
@@ -37,10 +38,10 @@ public:
     void step() override;
     [[nodiscard]] State state() const override { return state_; }
     [[nodiscard]] double progress() const override { return state_ == State::Done ? 1 : 0; }
-    /// The time limit; for a quiesce, the time to read counters again, because no event reports
-    /// them. Answers and snapshots wake the main loop by themselves.
+    /// The deadline, if one is set. For a quiesce, the time to read counters again, because no
+    /// event reports counters. Answers and snapshots wake the main loop by themselves.
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const override;
-    /// False for scrubs and resets, which the device cannot stop half-way.
+    /// True for requests to the agent. The device cannot stop other requests half-way.
     [[nodiscard]] bool can_be_cancelled() const override { return job_ >= VfJob::SelfTest; }
     [[nodiscard]] bool is_accepted() const override { return deadline_ || can_be_cancelled(); }
 
@@ -50,8 +51,8 @@ private:
     /// Shared with the callback, which may come after the job is gone.
     struct Request {
         std::optional<Result<>> answer{};
-        std::uint32_t generation = 0;       ///< of a VF that is being destroyed
-        std::optional<AgentReport> report;  ///< if an agent was asked
+        std::uint32_t generation = 0;       ///< generation of a VF that is being destroyed
+        std::optional<AgentReport> report;  ///< the agent's report, if an agent was asked
     };
     static const Row kRows[];
 
@@ -61,7 +62,7 @@ private:
     template <vgpu_pf_control_action Action> void control(const Options& options);
     template <AgentRequest Request> void request_from_agent(const Options& options);
     [[nodiscard]] bool is_gone();
-    [[nodiscard]] bool is_reset();
+    [[nodiscard]] bool is_not_resetting();
     [[nodiscard]] bool is_idle();
     void request_refresh_now();
     void thaw();
@@ -72,7 +73,8 @@ private:
     const Target target_;
     State state_ = State::Running;
     std::shared_ptr<Request> request_ = std::make_shared<Request>();
-    std::optional<Nanoseconds> deadline_;  ///< for the device; set when the request was accepted
+    std::optional<Nanoseconds> deadline_;  ///< end of the wait for the device; set once the
+                                           ///< request is accepted
 };
 
 }  // namespace vgpu::daemon

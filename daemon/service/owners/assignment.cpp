@@ -33,13 +33,14 @@ bool is_in_use(Availability availability) {
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// True if the VF has a socket, but its assignment mode 'none' gives it to no VM.
+/// True if the VF has a socket, but the assignment mode 'none' gives the VF to no VM.
 bool is_withheld(const VfView& view) {
     return view.record.spec.assignment_policy.assignment_mode == AssignmentMode::None &&
            !view.socket.empty();
 }
 
-/// Availability and its reason. Temporary reasons come first, so that a request may wait.
+/// The availability of a VF for `owner`, and the reason. Temporary reasons come first, so that a
+/// request may wait.
 std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
                                            bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
@@ -49,8 +50,8 @@ std::pair<Availability, std::string> judge(const VfView& view, const std::string
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.active.state == VGPU_PF_VF_RESETTING)
         return {Availability::Scrubbing, "is being reset"};
-    // The owner of a domain is the same at each start, so the client may be that of an earlier run.
-    // A life of a job starts only once, so the client belongs to this life.
+    // A domain is the same owner at each start, so the client may belong to an earlier run. A life
+    // of a job starts only once, so the client belongs to this life.
     const bool is_of_job = std::holds_alternative<EngineOwner>(form_of(owner));
     if (is_own && is_open && !is_of_job) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
@@ -80,7 +81,7 @@ Refusal refusal(ErrorId id, std::string cause, bool waiting_may_help = false) {
     return {.error = {id, std::move(cause)}, .waiting_may_help = waiting_may_help};
 }
 
-/// Chooses one VF after the other and never changes a choice, because selectors of one profile are
+/// Chooses one VF after another and never changes a choice, because selectors of one profile are
 /// interchangeable and names are served first.
 class Chooser {
 public:
@@ -91,12 +92,12 @@ public:
     }
 
     tl::expected<Target, Refusal> by_name(const std::string& name) {
-        const auto is_called = [&name](const Candidate& one) { return one.name == name; };
-        const auto at = std::find_if(candidates_.begin(), candidates_.end(), is_called);
+        const auto has_name = [&name](const Candidate& one) { return one.name == name; };
+        const auto at = std::find_if(candidates_.begin(), candidates_.end(), has_name);
         if (at == candidates_.end()) return tl::make_unexpected(no_such_name(name));
         std::vector<Target> all;
         for (const Candidate& one : candidates_)
-            if (is_called(one)) all.push_back(one.target);
+            if (has_name(one)) all.push_back(one.target);
         if (all.size() > 1)
             return tl::make_unexpected(Refusal{.error = ambiguous(name, all).value()});
         if (taken_.contains(at->target))

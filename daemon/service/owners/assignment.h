@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Choice of the VFs for a consumer (a VM or a job). Pure rules; makes no claim. A consumer requests
-// VFs by name or profile and gets all of them or none. VFs that the consumer already has come
-// first, so that repeating a request changes nothing. Other VFs of a profile come from the GPU with
-// the least weight in use.
+// Chooses the VFs that a consumer (a VM or a job) gets. Pure rules; makes no claim. A consumer
+// requests VFs by name or profile and gets all of them or none. VFs that the consumer already has
+// come first, so that repeating a request changes nothing. Other VFs of a profile come from the GPU
+// with the least weight in use.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -25,22 +25,25 @@ struct VfSelector {
 /// Limit of VFs per request.
 inline constexpr std::size_t kMaxSelectors = 16;
 
+/// Whether one consumer may get a VF.
 enum class Availability {
     Free,
-    Own,           ///< the consumer has claimed it
-    OwnOpen,       ///< as Own, and a client of an earlier run still has it open
-    Scrubbing,     ///< being scrubbed or reset; available soon unless another owner has claimed it
-    Claimed,       ///< by another owner
-    Open,          ///< unowned, but open in a client
-    NotInService,  ///< without resources, stopped, in quarantine …
+    Own,           ///< the consumer has claimed the VF
+    OwnOpen,       ///< the consumer has claimed the VF, but its earlier run still has it open
+    Scrubbing,     ///< the VF is being scrubbed or reset; it may be available soon
+    Claimed,       ///< another owner has claimed the VF, or is claiming it
+    Open,          ///< the VF has no owner, but a client has it open
+    NotInService,  ///< the VF is without resources, stopped, in quarantine …
 };
 
-/// A VF of the last snapshot, for one consumer. After a refused claim the choice is repeated.
+/// A VF of the last snapshot, with its availability for one consumer. The snapshot may be old: if a
+/// claim is refused, Assignments chooses again.
 struct Candidate {
     Target target;
     std::string name;
     std::string profile;
-    /// Adds to the load of its GPU. VFs of a profile are chosen from the GPU with the least load.
+    /// The load of a GPU is the sum of these weights of its VFs in use. choose() takes VFs of a
+    /// profile from the GPU with the least load.
     std::uint32_t weight = 0;
     Availability availability = Availability::Free;
     std::string why;         ///< why not available: "belongs to 'libvirt:…' (claim 4)"
@@ -50,13 +53,14 @@ struct Candidate {
 
 struct Refusal {
     Error error;
-    bool waiting_may_help = false;  ///< true if waiting may help
+    bool waiting_may_help = false;  ///< true if a suitable VF may be available soon
 };
 
 /// OutOfRange unless `count` is 1 to kMaxSelectors.
 [[nodiscard]] Result<> check_selector_count(std::size_t count);
 
-/// `by`: "name" or "profile", else UnknownOption. InvalidName if `value` cannot be one.
+/// `by`: "name" or "profile", else UnknownOption. InvalidName if `value` is no valid name or
+/// profile.
 [[nodiscard]] Result<VfSelector> selector_of(const std::string& by, const std::string& value);
 
 /// All VFs with their availability for `owner`. `reserved`: VFs that other requests are claiming.

@@ -47,7 +47,7 @@ std::string printable_domain_name(const std::string& name) {
 }  // namespace
 
 Assignments::OwnedVf Assignments::owned_vf(const VfView& view) {
-    return {.vf = view.record.spec.uuid,
+    return {.uuid = view.record.spec.uuid,
             .owner = view.record.owner.name,
             .generation = view.record.owner.generation,
             .sockets = sockets_of(view)};
@@ -116,17 +116,17 @@ void Assignments::try_choose(const std::shared_ptr<Request>& request) {
         return;
     }
     request->chosen = *chosen;
-    request->had.clear();
+    request->owned_before.clear();
     for (const Candidate& one : candidates)
-        if (one.availability == Availability::Own) request->had.insert(one.target);
+        if (one.availability == Availability::Own) request->owned_before.insert(one.target);
     reserved_.insert(chosen->begin(), chosen->end());
     request->is_claiming = true;
     claim_next(request);
 }
 
 void Assignments::claim_next(const std::shared_ptr<Request>& request) {
-    if (request->given.size() == request->chosen.size()) return finish(request);
-    const Target target = request->chosen[request->given.size()];
+    if (request->assigned.size() == request->chosen.size()) return finish(request);
+    const Target target = request->chosen[request->assigned.size()];
     manager_.claim(target, request->owner, {},
                    [this, request, target](const Result<std::uint64_t>& generation) {
                        on_claimed(request, target, generation);
@@ -137,7 +137,7 @@ void Assignments::claim_next(const std::shared_ptr<Request>& request) {
 void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Target& target,
                              const Result<std::uint64_t>& generation) {
     if (generation) {
-        request->given.push_back({.target = target, .generation = *generation, .path = ""});
+        request->assigned.push_back({.target = target, .generation = *generation, .path = ""});
         return claim_next(request);
     }
     undo_claims(*request);
@@ -153,18 +153,18 @@ void Assignments::finish(const std::shared_ptr<Request>& request) {
         return abandon(request,
                        {ErrorId::Cancelled,
                         fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
-    // before link(), because this closes the sockets of an earlier claim of the VF
+    // before link(), because record_opened() revokes the sockets of an earlier claim of the VF
     for (const Target& target : request->chosen) record_opened(target);
     if (const auto linked = link(*request); !linked) return abandon(request, linked.error());
     unassign_others(*request);
     for (const Target& target : request->chosen) reserved_.erase(target);
     request->is_over = true;
-    request->done(request->given);
+    request->done(request->assigned);
 }
 
 Result<> Assignments::link(Request& request) {
     std::vector<VfSockets> sockets;
-    for (const AssignedVf& one : request.given) {
+    for (const AssignedVf& one : request.assigned) {
         const auto seen = manager_.find_gpu(one.target.gpu)->snapshot();
         sockets.push_back(seen->has_vf(one.target.vf) ? sockets_of(seen->vfs.at(one.target.vf))
                                                       : VfSockets{});
@@ -176,18 +176,19 @@ Result<> Assignments::link(Request& request) {
     if (!owner_dir) return {};
     TRY_VOID(sockets_.link(*owner_dir, sockets));
     for (std::size_t n = 0; n < sockets.size(); ++n)
-        if (!sockets[n].vfio_user.empty()) request.given[n].path = sockets_.path_of(*owner_dir, n);
+        if (!sockets[n].vfio_user.empty())
+            request.assigned[n].path = sockets_.path_of(*owner_dir, n);
     return {};
 }
 
 /// Releases the new claims of the request. No client opened the VFs under these claims, so no scrub
 /// is needed.
 void Assignments::undo_claims(Request& request) {
-    for (const AssignedVf& one : request.given)
-        if (!request.had.contains(one.target))
+    for (const AssignedVf& one : request.assigned)
+        if (!request.owned_before.contains(one.target))
             manager_.release(one.target, request.owner, one.generation, {}, [](const Result<>&) {});
     for (const Target& target : request.chosen) reserved_.erase(target);
-    request.given.clear();
+    request.assigned.clear();
     request.chosen.clear();
     request.is_claiming = false;
 }
@@ -198,7 +199,8 @@ void Assignments::abandon(const std::shared_ptr<Request>& request, const Error& 
     request->done(tl::make_unexpected(error));
 }
 
-/// Ends the claims of VFs of an earlier run of the consumer. The end of that run was not reported.
+/// Ends the consumer's claims of VFs that `request` did not choose. They are claims of an earlier
+/// run of the consumer, whose end was not reported.
 void Assignments::unassign_others(const Request& request) {
     for (const auto& [target, owned] : vfs_of(request.owner))
         if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
@@ -225,7 +227,7 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 /// Revokes first, because a dying VM could open the VF between release and scrub.
 void Assignments::unassign_one(const Target& target, const OwnedVf& owned, Done<> done) {
     sockets_.revoke(owned.sockets);
-    manager_.pause(target, owned.owner, owned.generation, done);
+    manager_.release_after_stop(target, owned.owner, owned.generation, done);
 }
 
 void Assignments::unassign(const std::string& owner, const Options& options,
@@ -241,7 +243,7 @@ void Assignments::unassign(const std::string& owner, const Options& options,
     const auto owned = vfs_of(owner);
     struct Count {
         std::size_t left;
-        std::uint32_t taken = 0;
+        std::uint32_t released = 0;
         std::optional<Error> error{};
     };
     const auto count = std::make_shared<Count>(Count{.left = owned.size()});
@@ -249,14 +251,14 @@ void Assignments::unassign(const std::string& owner, const Options& options,
     if (owned.empty())
         return done(count->error ? Result<std::uint32_t>(tl::make_unexpected(*count->error)) : 0u);
     for (const auto& [target, one] : owned)
-        unassign_one(target, one, [count, done](const Result<>& released) {
-            if (released)
-                ++count->taken;
+        unassign_one(target, one, [count, done](const Result<>& result) {
+            if (result)
+                ++count->released;
             else
-                count->error = released.error();
+                count->error = result.error();
             if (--count->left > 0) return;
             if (count->error) return done(tl::make_unexpected(*count->error));
-            done(count->taken);
+            done(count->released);
         });
 }
 
@@ -272,20 +274,20 @@ void Assignments::adopt(const std::string& owner, const Options& options,
     if (!checked) return done(tl::make_unexpected(checked.error()));
     const auto owner_dir = owner_dir_of(owner);
     const auto linked = owner_dir ? sockets_.linked(*owner_dir) : std::vector<std::string>{};
-    std::vector<Target> lost;
+    std::vector<Target> unowned;
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs)
             if (view.record.owner.name.empty() && !view.socket.empty() &&
                 std::find(linked.begin(), linked.end(), view.socket) != linked.end())
-                lost.push_back({.gpu = gpu->id(), .vf = vf});
+                unowned.push_back({.gpu = gpu->id(), .vf = vf});
     }
-    const auto left = std::make_shared<std::size_t>(lost.size());
+    const auto left = std::make_shared<std::size_t>(unowned.size());
     const auto answer = [this, owner, done] {
         done(static_cast<std::uint32_t>(vfs_of(owner).size()));
     };
-    if (lost.empty()) return answer();
-    for (const Target& target : lost)
+    if (unowned.empty()) return answer();
+    for (const Target& target : unowned)
         manager_.claim(target, owner, {}, [left, answer](const Result<std::uint64_t>&) {
             if (--*left == 0) answer();
         });
@@ -342,10 +344,10 @@ void Assignments::record_opened(const Target& target) {
 
 bool Assignments::keep_or_revoke(const Target& target, OwnedVf& owned) {
     const auto record = record_of(target);
-    const bool is_there = record && record->spec.uuid == owned.vf;
-    if (is_there && record->owner.generation == owned.generation) return true;
+    const bool exists = record && record->spec.uuid == owned.uuid;
+    if (exists && record->owner.generation == owned.generation) return true;
     if (!std::exchange(owned.is_revoked, true)) sockets_.revoke(owned.sockets);
-    if (is_there && (record->owner.name.empty() || is_same_owner(record->owner.name, owned.owner)))
+    if (exists && (record->owner.name.empty() || is_same_owner(record->owner.name, owned.owner)))
         return true;
     if (const auto owner_dir = owner_dir_of(owned.owner))
         sockets_.unlink_vf(*owner_dir, owned.sockets);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Assignments: gives VFs to consumers that start and end, such as libvirt's VMs. A request chooses
-// (assignment.h), claims, grants and links all VFs of a consumer, or none. Another request releases
-// all of them and scrubs them. A request for VFs that are being scrubbed waits, up to its limit,
-// and delays no other request.
+// Assignments: gives VFs to consumers that start and end, such as libvirt's VMs. assign() chooses
+// (assignment.h), claims, grants and links all VFs of a consumer, or none. unassign() ends the
+// consumer's claims, except persistent ones, and scrubs the VFs. A request for VFs that are being
+// scrubbed waits up to its wait_ms, and delays no other request.
 //
 //   assign     choose -> claim each (GPU thread) -> grant -> link -> answer
 //                 ^--- another request was first: choose again; VFs being scrubbed: try later
-//   unassign   end each claim and require its scrub (durable) -> answer; then scrub
+//   unassign   end each claim and require the VF's scrub (durable) -> answer; then scrub
 // Runs in the main loop only.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace vgpu::daemon {
 
 struct AssignedVf {
     Target target;
-    std::uint64_t generation = 0;  ///< of the claim
+    std::uint64_t generation = 0;  ///< generation of the claim
     std::string path;              ///< the consumer's path of the socket; empty: none
 };
 
@@ -52,11 +52,11 @@ public:
     Assignments(Manager& manager, VmSocketsPort& sockets, const Clock& clock)
         : manager_(manager), sockets_(sockets), clock_(clock) {}
 
-    /// Options: wait_ms, owner_name, uid and gid (as grant()). On success, also ends the claims of
-    /// all other VFs of `owner`, as unassign() does.
+    /// Options: wait_ms, owner_name, uid and gid (as in grant()). On success, also ends the claims
+    /// of all other VFs of `owner`, as unassign() does.
     void assign(const std::string& owner, const std::vector<VfSelector>& selectors,
                 const Options& options, Done<std::vector<AssignedVf>> done);
-    /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if there are none.
+    /// Lets `uid` and `gid` open the sockets of the VFs of `owner`. NoSuchVf if `owner` has no VF.
     Result<> grant(const std::string& owner, std::uint32_t uid, std::uint32_t gid,
                    const Options& options);
     /// Ends the claims of all VFs of `owner`, and cancels its waiting request. A persistent claim
@@ -74,7 +74,7 @@ public:
 
     void step() override;
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
-    /// Drops waiting requests without answers.
+    /// Drops waiting requests and does not answer them.
     void end() { requests_.clear(); }
 
     /// Limit of kept domain names. Names of owners of VFs are kept beyond this limit.
@@ -87,7 +87,8 @@ public:
     }
 
 private:
-    /// Lives until the GPU threads have answered all its claims, even when it is over.
+    /// A request of assign(). Lives until the GPU threads have answered all its claims, even when
+    /// the request is over.
     struct Request {
         std::string owner;
         std::vector<VfSelector> selectors;
@@ -95,21 +96,20 @@ private:
         Nanoseconds deadline{0};
         Done<std::vector<AssignedVf>> done;
         int tries = 0;
-        /// True while GPU threads claim its VFs.
-        bool is_claiming = false;
+        bool is_claiming = false;  ///< true while GPU threads claim the chosen VFs
         bool is_cancelled = false;
         bool is_over = false;
         std::vector<Target> chosen;
-        std::set<Target> had;  ///< owned before the request
-        std::vector<AssignedVf> given;
+        std::set<Target> owned_before;     ///< VFs that the owner already had
+        std::vector<AssignedVf> assigned;  ///< chosen VFs that are claimed so far
     };
     /// A consumer's VF in a snapshot.
     struct OwnedVf {
-        Uuid vf{};
+        Uuid uuid{};
         std::string owner;
-        std::uint64_t generation = 0;  ///< of the claim
+        std::uint64_t generation = 0;  ///< generation of the claim
         VfSockets sockets;
-        bool is_revoked = false;
+        bool is_revoked = false;  ///< true if keep_or_revoke() has revoked `sockets`
     };
     using OwnedVfs = std::map<Target, OwnedVf>;
 
@@ -127,19 +127,20 @@ private:
     void unassign_one(const Target& target, const OwnedVf& owned, Done<> done);
     [[nodiscard]] static OwnedVf owned_vf(const VfView& view);
     [[nodiscard]] OwnedVfs vfs_of(const std::string& owner) const;
-    /// Revokes the consumer's sockets when a claim ends in another way: by a manual release, a
+    /// Revokes the consumer's sockets when a claim ends without unassign(): by a manual release, a
     /// takeover or a destroy.
     void follow_claims();
     void follow(const GpuHost& gpu);
     void record_opened(const Target& target);
-    /// Ends a claim from before the boot if its domain is off and the claim is not persistent, and
-    /// scrubs the VF. No event reported the end of that domain.
+    /// Ends the claim and scrubs the VF if the claim is from before the boot and not persistent,
+    /// and the owner is a domain that is off. No event reported the end of that domain.
     void release_left_behind(const Target& target, const VfView& view);
     /// Revokes the sockets if the claim of `owned` has ended. True if `owned` must stay in opened_:
-    /// the consumer still has the VF, or the VF has no owner, so that adopt() may need its paths.
+    /// the consumer still has the VF, or the VF has no owner, so that adopt() may need the paths.
     /// Else removes the consumer's paths to the VF.
     bool keep_or_revoke(const Target& target, OwnedVf& owned);
-    /// Also finds VFs of a GPU that is not in service, because claims are durable.
+    /// The record of a VF, if any. Also finds VFs of a GPU that is not in service, because claims
+    /// are durable.
     [[nodiscard]] std::optional<VfRecord> record_of(const Target& target) const;
     /// PfLost if `owner` has a claim on record for a VF that no snapshot shows.
     [[nodiscard]] Result<> check_all_seen(const std::string& owner) const;
@@ -148,9 +149,9 @@ private:
     VmSocketsPort& sockets_;
     const Clock& clock_;
     std::deque<std::shared_ptr<Request>> requests_;  ///< oldest first
-    std::set<Target> reserved_;                      ///< being claimed by a request
+    std::set<Target> reserved_;                      ///< VFs that a request is claiming
     OwnedVfs opened_;                                ///< VFs that a consumer may open
-    std::vector<std::uint64_t> followed_;            ///< by GPU, for GpuHost::is_newer()
+    std::vector<std::uint64_t> followed_;  ///< by GPU: last snapshot that follow() has seen
     std::map<std::string, std::string> domain_names_;
     bool has_new_domain_names_ = false;
     IsOff is_off_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Domains: the state of libvirt's domains, from lines of vgpu-libvirt
-// (daemon/libvirt/domain_watch.h). Gives owners their names, and reasons why claims look forgotten.
-// Optional: without lines, all states are unknown. Runs in the main loop.
+// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and tells whether
+// a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown. Runs in the
+// main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"
@@ -22,15 +23,15 @@ public:
             [this](const std::string& owner) { return !describe(owner).empty(); });
     }
 
-    /// Reads a line, a JSON object: "domains" (all), "domain" (one that changed), "removed" (a
-    /// UUID), "lost". Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at
-    /// most kMax.
+    /// Reads a line, a JSON object: "domains" (all domains), "domain" (a changed domain), "removed"
+    /// (a UUID), "lost". Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at
+    /// most kMax domains.
     void take(std::string_view line);
     /// Call it when the source is gone. Names stay, and states become unknown.
     void forget();
 
-    /// Why the domain does not run: "domain 'vm1' is shut off", "libvirt has no such domain". Empty
-    /// if it runs or its state is unknown.
+    /// Why the domain of `owner` is off, as text: "domain 'vm1' is shut off" or "libvirt has no
+    /// such domain". Empty if the domain runs, if its state is unknown, or if `owner` is no domain.
     [[nodiscard]] std::string describe(const std::string& owner) const;
 
 private:

@@ -12,7 +12,8 @@ namespace {
 
 using Rows = std::map<std::pair<std::string, std::string>, CapacityRow>;
 
-CapacityRow& row_of(Rows& rows, const GpuView& gpu, const std::string& profile) {
+/// Counts a VF in the total of its profile. Returns the row of the profile.
+CapacityRow& add_vf(Rows& rows, const GpuView& gpu, const std::string& profile) {
     CapacityRow& row = rows[{gpu.id, profile}];
     row.gpu = gpu.id;
     row.gpu_state = gpu.state;
@@ -21,8 +22,8 @@ CapacityRow& row_of(Rows& rows, const GpuView& gpu, const std::string& profile) 
     return row;
 }
 
-/// A VF whose scrub keeps failing has a condition. It does not count as free, because it may never
-/// become free.
+/// A VF whose scrub keeps failing has a condition. Such a VF does not count as free, because it may
+/// never become free.
 bool is_free(const Candidate& candidate, const VfView& view, GpuState gpu) {
     switch (candidate.availability) {
         case Availability::Free:
@@ -53,7 +54,7 @@ std::vector<CapacityRow> capacity_of(const Manager& manager) {
         const auto seen = manager.find_gpu(one.target.gpu)->snapshot();
         if (!seen->has_vf(one.target.vf)) continue;
         const VfView& view = seen->vfs.at(one.target.vf);
-        CapacityRow& row = row_of(rows, seen->gpu, one.profile);
+        CapacityRow& row = add_vf(rows, seen->gpu, one.profile);
         if (is_claimed(view, now))
             ++row.claimed;
         else
@@ -65,7 +66,7 @@ std::vector<CapacityRow> capacity_of(const Manager& manager) {
         if (seen->gpu.state == GpuState::Ok) continue;
         for (const auto& [vf, record] : manager.store().gpu(gpu->id()).vfs) {
             if (seen->has_vf(vf)) continue;
-            CapacityRow& row = row_of(rows, seen->gpu, record.spec.profile);
+            CapacityRow& row = add_vf(rows, seen->gpu, record.spec.profile);
             ++(record.owner.name.empty() ? row.unavailable : row.claimed);
         }
     }

@@ -19,11 +19,11 @@ constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint32_t kMaxWeight = 10'000;
 /// Limit of the budgets that a VF with latency_ms may take ahead of time. Without budgets ahead,
-/// periods would cut its bursts.
+/// periods would cut the VF's bursts.
 constexpr std::int64_t kMaxAhead = 4;
 
 std::string party_name(const ContractParty& party) {
-    return called(party.vf, party.name);
+    return describe_vf(party.vf, party.name);
 }
 
 std::int64_t ns_of_ms(double ms) {
@@ -34,8 +34,8 @@ double ms_of(double ns) {
     return ns / kNsPerMs;
 }
 
-Result<> in_range(const ContractParty& party, std::string_view name, double value, double min,
-                  double max) {
+Result<> check_range(const ContractParty& party, std::string_view name, double value, double min,
+                     double max) {
     if (std::isfinite(value) && value >= min && value <= max) return {};
     return fail(ErrorId::OutOfRange, fmt::format("{}: {} is {:g}; it must be {:g} to {:g}",
                                                  party_name(party), name, value, min, max));
@@ -49,14 +49,15 @@ double rounded_up(double pct) {
     return std::ceil(pct * 100 + 1e-6) / 100;
 }
 
-/// Longest time without a reserved budget: 1 + ahead budgets are used at once, and the next one has
-/// its deadline 2 + ahead periods later.
+/// Longest time that a reservation leaves a VF without the engine. This gap begins after 1 + ahead
+/// budgets in a row. The next budget ends at the latest 2 + ahead periods after the first budget
+/// began, so the gap ends one budget earlier.
 std::int64_t longest_gap_ns(const Reservation& reservation) {
     return (2 + reservation.ahead) * (reservation.period_ns - reservation.budget_ns);
 }
 
-/// The largest number of budgets ahead with which the reservation keeps the gap. kMaxAhead if the
-/// reservation cannot keep the gap at all, because then the weights must keep it.
+/// The largest number of budgets ahead with which the reservation keeps gaps within `gap_ns`.
+/// kMaxAhead if no number does, because then the weights must keep the gap.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -64,8 +65,8 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// A bucket holds at least one slice of request_ns, so that a full bucket never cuts a slice. The
-/// planner only shortens slices.
+/// The policy of a contract. A bucket holds at least one slice of request_ns, so that a full bucket
+/// never cuts a slice. The planner only shortens slices.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.priority_class = contract.priority_class,
                     .weight = contract.weight,
@@ -94,7 +95,8 @@ std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
     return policy.reservation.budget_ns + 2 * engine.switch_ns;
 }
 
-double per_period(const VfPolicy& policy, const Engine& engine) {
+/// Part of the engine that the reservation takes, switches included.
+double reserved_part(const VfPolicy& policy, const Engine& engine) {
     if (policy.reservation.budget_ns == 0) return 0;
     return static_cast<double>(slot_ns(policy, engine)) /
            static_cast<double>(policy.reservation.period_ns);
@@ -112,14 +114,14 @@ bool is_before(const VfPolicy& other, const VfPolicy& policy) {
 }
 
 /// Part of the engine that `policy` and the reservations before it need. The start of a gang's slot
-/// is fixed, so one slot more than its part may fall into a period.
+/// is fixed, so one slot more than the gang's part may fall into a period.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
                     static_cast<double>(policy.reservation.period_ns);
     for (const VfPolicy& other : policies) {
         if (!is_before(other, policy)) continue;
-        demand += per_period(other, engine);
+        demand += reserved_part(other, engine);
         if (other.is_gang && !policy.is_gang)
             demand += static_cast<double>(slot_ns(other, engine)) /
                       static_cast<double>(policy.reservation.period_ns);
@@ -127,10 +129,11 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
-/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P: Σ
-/// (budget + 2 switches) / period over P and the reservations that delay it (is_before()), plus
-/// blocking / period of P, must not exceed the reservable part. The error names the P that breaks
-/// the condition, and the min_pct that would fit.
+/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P,
+/// demand_up_to(P) must not exceed the reservable part. demand_up_to(P) is Σ (budget + 2 switches)
+/// / period over P and the reservations that delay P, plus blocking / period of P, plus, unless P
+/// is a gang, (slot of each gang) / period of P. The error names the P that breaks the condition,
+/// and the min_pct that would fit, if any.
 Result<> admit_reservations(std::span<const ContractParty> parties,
                             std::span<const VfPolicy> policies, const Engine& engine) {
     const double max = engine.reservable_ppm / 1e6;
@@ -166,8 +169,8 @@ Result<> admit_reservations(std::span<const ContractParty> parties,
     return {};
 }
 
-/// The offset between slots of two VFs repeats with the gcd of their periods (Bezout), so one such
-/// interval shows whether the slots ever overlap.
+/// The offset between slots of two VFs repeats with the gcd of their periods (Bezout), so an
+/// interval as long as the gcd shows whether the slots ever overlap.
 bool do_slots_overlap(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
     const auto after = [common](std::int64_t from, std::int64_t to) {
@@ -177,8 +180,8 @@ bool do_slots_overlap(const VfPolicy& a, const VfPolicy& b, const Engine& engine
            after(b.phase_ns, a.phase_ns) < slot_ns(b, engine);
 }
 
-/// Index of a gang, other than `index`, whose slots overlap those of `policy`; none if there is
-/// none.
+/// Index of a gang, other than `index`, whose slots overlap the slots of `policy`; none if there
+/// is no such gang.
 std::optional<std::size_t> overlapping_gang(std::span<const VfPolicy> policies, std::size_t index,
                                             const VfPolicy& policy, const Engine& engine) {
     for (std::size_t i = 0; i < policies.size(); ++i)
@@ -187,8 +190,8 @@ std::optional<std::size_t> overlapping_gang(std::span<const VfPolicy> policies, 
     return {};
 }
 
-/// A phase in ms for the gang `index`, at the end of a gang's slot, at which its slots overlap
-/// those of no other gang; none if there is no such phase.
+/// A phase in ms at which the slots of the gang `index` overlap no slot of another gang; none if
+/// there is no such phase. Tries the ends of all gangs' slots.
 std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::size_t index,
                                       const Engine& engine) {
     VfPolicy moved = policies[index];
@@ -205,14 +208,14 @@ Result<> admit_slots(std::span<const ContractParty> parties, std::span<const VfP
                      const Engine& engine) {
     for (std::size_t i = 0; i < parties.size(); ++i) {
         if (!policies[i].is_gang) continue;
-        const auto met = overlapping_gang(policies.first(i), i, policies[i], engine);
-        if (!met) continue;
+        const auto other = overlapping_gang(policies.first(i), i, policies[i], engine);
+        if (!other) continue;
         const auto fits = phase_that_fits(policies, i, engine);
         return fail(
             ErrorId::NoSchedule,
             fmt::format("{}: its slots (phase_ms {:g} of {:g} ms) overlap those of {}; {}",
                         party_name(parties[i]), parties[i].contract.phase_ms,
-                        parties[i].contract.latency_ms, party_name(parties[*met]),
+                        parties[i].contract.latency_ms, party_name(parties[*other]),
                         fits ? fmt::format("phase_ms {:g} would fit", *fits)
                              : fmt::format("there is no room next to the other gangs; a smaller "
                                            "min_pct or one latency_ms for all makes room")));
@@ -221,14 +224,14 @@ Result<> admit_slots(std::span<const ContractParty> parties, std::span<const VfP
 }
 
 /// Sums the reservations of all VFs, which take time from the run table, and finds the first
-/// priority class with VFs. The run table bounds only the gaps of that class, because the other
-/// classes wait while it has work.
+/// priority class with VFs other than gangs. The run table bounds only the gaps of that class,
+/// because the other classes wait while that class has work.
 class ReservationTotals {
 public:
     ReservationTotals(std::span<const VfPolicy> policies, const Engine& engine) {
         for (const VfPolicy& policy : policies) {
-            if (!policy.is_gang) first_ = std::min(first_, policy.priority_class);
-            reserved_ += per_period(policy, engine);
+            if (!policy.is_gang) first_class_ = std::min(first_class_, policy.priority_class);
+            reserved_ += reserved_part(policy, engine);
             if (policy.reservation.budget_ns > 0)
                 budgets_ns_ +=
                     static_cast<double>((1 + policy.reservation.ahead) * slot_ns(policy, engine));
@@ -238,11 +241,11 @@ public:
     [[nodiscard]] double reserved() const { return reserved_; }
     [[nodiscard]] double budgets_ns() const { return budgets_ns_; }
     [[nodiscard]] bool is_in_first_priority_class(const VfPolicy& policy) const {
-        return policy.priority_class == first_ && !policy.is_gang;
+        return policy.priority_class == first_class_ && !policy.is_gang;
     }
 
 private:
-    PriorityClass first_ = PriorityClass::Low;
+    PriorityClass first_class_ = PriorityClass::Low;
     double reserved_ = 0;
     double budgets_ns_ = 0;
 };
@@ -255,9 +258,9 @@ Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& polic
                                const ReservationTotals& totals, std::size_t parties,
                                const Engine& engine) {
     const double gap_ns = party.contract.max_gap_ms * kNsPerMs;
-    const bool is_kept = policy.reservation.budget_ns > 0 &&
-                         static_cast<double>(longest_gap_ns(policy.reservation)) <= gap_ns;
-    if (parties == 1 || policy.is_gang || is_kept) return kNoGapLimit;
+    const bool is_reserved = policy.reservation.budget_ns > 0 &&
+                             static_cast<double>(longest_gap_ns(policy.reservation)) <= gap_ns;
+    if (parties == 1 || policy.is_gang || is_reserved) return kNoGapLimit;
     if (!totals.is_in_first_priority_class(policy))
         return fail(
             ErrorId::NoSchedule,
@@ -276,7 +279,7 @@ Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& polic
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
-/// A gang's slots are defined by min_pct, latency_ms and phase_ms together.
+/// min_pct, latency_ms and phase_ms together define a gang's slots.
 Result<> validate_gang(const ContractParty& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
@@ -300,15 +303,15 @@ Result<> validate_gang(const ContractParty& party) {
 /// Single fields are checked first, so that a later message never names a meaningless number.
 Result<> validate(const ContractParty& party) {
     const Contract& contract = party.contract;
-    TRY_VOID(in_range(party, "weight", contract.weight, 1, kMaxWeight));
-    TRY_VOID(in_range(party, "min_pct", contract.min_pct, 0, 100));
-    TRY_VOID(in_range(party, "max_pct", contract.max_pct, 0.01, 100));
-    TRY_VOID(in_range(party, "burst_ms", contract.burst_ms, 0, 10'000));
-    TRY_VOID(in_range(party, "latency_ms", contract.latency_ms, 0, 10'000));
-    TRY_VOID(in_range(party, "phase_ms", contract.phase_ms, 0, 10'000));
-    TRY_VOID(in_range(party, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
-    TRY_VOID(in_range(party, "quantum_ms", contract.quantum_ms, 0.1, 1000));
-    TRY_VOID(in_range(party, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
+    TRY_VOID(check_range(party, "weight", contract.weight, 1, kMaxWeight));
+    TRY_VOID(check_range(party, "min_pct", contract.min_pct, 0, 100));
+    TRY_VOID(check_range(party, "max_pct", contract.max_pct, 0.01, 100));
+    TRY_VOID(check_range(party, "burst_ms", contract.burst_ms, 0, 10'000));
+    TRY_VOID(check_range(party, "latency_ms", contract.latency_ms, 0, 10'000));
+    TRY_VOID(check_range(party, "phase_ms", contract.phase_ms, 0, 10'000));
+    TRY_VOID(check_range(party, "max_gap_ms", contract.max_gap_ms, 1, 60'000));
+    TRY_VOID(check_range(party, "quantum_ms", contract.quantum_ms, 0.1, 1000));
+    TRY_VOID(check_range(party, "preempt_timeout_ms", contract.preempt_timeout_ms, 0.1, 100'000));
     if (contract.latency_ms > 0 && contract.min_pct == 0)
         return fail(ErrorId::OutOfRange,
                     fmt::format("{}: latency_ms {:g} without min_pct; only a reserved part of the "

@@ -3,8 +3,8 @@
 // Contract: the engine time that an operator requests for one VF, in the operator's units. Also the
 // admission test, which turns the contracts of all VFs of one engine into terms of a run table, or
 // refuses with numbers that would fit. Admitted contracts are guaranteed while the device behaves
-// as Engine says. The cost of a hang or an overrun is charged to its VF, bounded by
-// preempt_timeout_ms, and is outside these guarantees.
+// as Engine says. The guarantees do not cover hangs and overruns. The PF core charges the time
+// of a hang or overrun to the VF that causes it, up to preempt_timeout_ms.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -19,23 +19,23 @@ namespace vgpu::daemon::scheduler {
 
 enum class SlotMode : std::uint8_t {
     WorkConserving,  ///< a VF without work is passed over
-    Strict,          ///< the VF keeps its slots; without work the engine idles there
-    Gang,            ///< one slot of min_pct of latency_ms, at the same time on every GPU, and no
-                     ///< other time
+    Strict,          ///< the VF keeps its slots; without work, the engine idles in them
+    Gang,            ///< one slot (min_pct of latency_ms) in every latency_ms, at the same time on
+                     ///< every GPU, and no other engine time
 };
 
-/// Defaults: those of a VF created without options. Ranges: validate(). Percentages are of the
-/// engine's time and may have fractions (max_pct: steps of 0.0001 %).
+/// The defaults are those of a VF created without options. validate() has the ranges. Percentages
+/// are of the engine's time and may have fractions (max_pct: steps of 0.0001 %).
 struct Contract {
     std::uint32_t weight = 100;  ///< 1..10000; share of the time that is not reserved
     PriorityClass priority_class = PriorityClass::Normal;
-    double min_pct = 0;               ///< of the engine, in every latency_ms
-    double max_pct = 100;             ///< in the long run; 100: no cap
-    double burst_ms = 0;              ///< excess over max_pct allowed at once; 0: one quantum
-    double latency_ms = 0;            ///< period of min_pct; a burst may use up to five budgets at
-                                      ///< once; 0: half of max_gap_ms, one budget at a time
-    double max_gap_ms = 60;           ///< longest time off the engine with work and tokens
-    double quantum_ms = 6;            ///< longest slice
+    double min_pct = 0;      ///< reservation in every latency_ms
+    double max_pct = 100;    ///< cap in the long run; 100: no cap
+    double burst_ms = 0;     ///< excess over max_pct allowed at once; 0: one quantum
+    double latency_ms = 0;   ///< period of min_pct; up to five budgets may be used at once.
+                             ///< 0: half of max_gap_ms, and one budget at a time
+    double max_gap_ms = 60;  ///< longest time off the engine with work and tokens
+    double quantum_ms = 6;   ///< longest slice
     double preempt_timeout_ms = 500;  ///< time to leave the engine before a reset
     SlotMode mode = SlotMode::WorkConserving;
     double phase_ms = 0;  ///< Gang: offset in latency_ms, by the host's clock
@@ -46,7 +46,7 @@ struct Contract {
 struct Engine {
     std::int64_t switch_ns = 100'000;
     std::int64_t min_run_ns = 100'000;       ///< shortest slice; a VF is never preempted earlier
-    std::uint32_t reservable_ppm = 900'000;  ///< for reservations with their switches
+    std::uint32_t reservable_ppm = 900'000;  ///< part for reservations and their switches
 };
 
 /// One VF in the admission test.
@@ -58,9 +58,10 @@ struct ContractParty {
 
 /// One VF's contract in the units of a run table.
 struct TableTerms {
-    VfPolicy policy{};              ///< request_ns as requested; the planner shortens slices
-    std::int64_t table_gap_ns = 0;  ///< longest gap in the table's own time; kNoGapLimit: the
-                                    ///< reservation bounds the gap, or the VF is alone or a gang
+    VfPolicy policy{};  ///< its request_ns is the requested slice; the planner may shorten slices
+    std::int64_t table_gap_ns = 0;  ///< longest gap, in the table's own time; kNoGapLimit: no
+                                    ///< limit, because the reservation bounds the gap, or the VF is
+                                    ///< alone or a gang
 };
 inline constexpr std::int64_t kNoGapLimit = INT64_MAX;
 
@@ -75,10 +76,10 @@ struct TableAdmission {
 /// gang, or a cap whose bucket cannot hold one budget.
 Result<> validate(const ContractParty& party);
 
-/// NoSchedule, with the VF and numbers that would fit, if the contracts cannot all be kept.
-/// Reservations: Baker's test for EDF (earliest deadline first) with blocking (stack resource
-/// policy). Gangs: their slots must not overlap. Gaps: as far as they do not depend on weights; the
-/// planner finds and refuses those that weights cause. O(n²).
+/// NoSchedule, with the VF and any numbers that would fit, if the contracts cannot all be kept. For
+/// reservations, uses Baker's test for EDF (earliest deadline first) with blocking (stack resource
+/// policy). Slots of gangs must not overlap. Tests gaps without the effect of weights; the planner
+/// refuses weights that make a gap too long. OutOfRange as validate(). O(n²).
 Result<TableAdmission> admit_for_table(std::span<const ContractParty> parties,
                                        const Engine& engine);
 

@@ -34,13 +34,14 @@ using Wide = __int128;
 /// one makes the total of a VF with the shortest request (kMinQuantumUs) divisible by that request.
 constexpr std::uint64_t kCutTries = kMinQuantumUs;
 
-/// A VF's part of a cycle, in whole us. At least the shortest slice, so that no VF is left out.
+/// A VF's part of a cycle, in whole us. It is at least the shortest slice, so that no VF is left
+/// out.
 std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
     const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
     return std::max<std::uint64_t>(fair, kMinQuantumUs);
 }
 
-/// True if `total_us` can be cut into slices between the shortest and the request.
+/// True if `total_us` can be cut into slices of kMinQuantumUs to `request_us`.
 bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
     return ceil_div(total_us, request_us) * kMinQuantumUs <= total_us;
 }
@@ -59,8 +60,8 @@ bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
     });
 }
 
-/// The largest n ≤ `max` for which n · `step` us fit into the table; 0 if none. Uses a binary
-/// search, because the number of entries grows with the cycle.
+/// The largest n ≤ `max` for which a cycle of n · `step` us needs at most `max_entries` entries; 0
+/// if there is no such n. Uses a binary search, because the number of entries grows with the cycle.
 std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t step,
                                std::uint64_t max, std::uint64_t max_entries) {
     std::uint64_t low = 0;
@@ -74,7 +75,8 @@ std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t ste
     return low;
 }
 
-/// The first number of hyperperiods from `count` on with totals that can be cut; `count` if none.
+/// The first number of hyperperiods from `count` on with totals that can be cut; `count` if none of
+/// the tried numbers has such totals.
 std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
                                 std::uint64_t count, std::uint64_t max_entries) {
     for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {
@@ -134,7 +136,7 @@ bool add_corrections(std::vector<Part>& parts) {
 }
 
 void correct_lags(std::vector<Part>& parts, std::uint64_t divisor) {
-    // the part of each lag that is corrected, as a fraction
+    // part_of_lag / whole: the fraction of each lag that is corrected
     std::int64_t part_of_lag = 1, whole = 1;
     for (const Part& part : parts) {
         const std::int64_t ahead_us = -part.demand.lag_ns / kNsPerUs;
@@ -144,13 +146,13 @@ void correct_lags(std::vector<Part>& parts, std::uint64_t divisor) {
         whole = ahead_us;
     }
     for (Part& part : parts) {
-        const auto share_us =
+        const auto correction_us =
             static_cast<std::int64_t>(Wide{part.demand.lag_ns / kNsPerUs} * part_of_lag / whole);
-        part.total_us =
-            static_cast<std::uint64_t>(std::max(static_cast<std::int64_t>(part.total_us) + share_us,
-                                                static_cast<std::int64_t>(kMinQuantumUs)));
-        part.slices = share_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
-                                   : slices_of(part.total_us, part.request_us);
+        part.total_us = static_cast<std::uint64_t>(
+            std::max(static_cast<std::int64_t>(part.total_us) + correction_us,
+                     static_cast<std::int64_t>(kMinQuantumUs)));
+        part.slices = correction_us < 0 ? std::min(part.slices, part.total_us / kMinQuantumUs)
+                                        : slices_of(part.total_us, part.request_us);
         part.weight = part.total_us;
         part.demand.lag_ns = 0;
     }

@@ -2,7 +2,8 @@
 //
 // Cycle: the length of one cycle of a run table, each VF's part of it, and the number of slices.
 // The slices have no order yet. Every slice is at least kMinQuantumUs long (the minimum of the PF
-// core) and, where both are possible, no longer than the VF's request. Exact: whole microseconds.
+// core) and, if possible, no longer than the VF's request. Times are whole microseconds, so that
+// sums are exact.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -15,11 +16,12 @@ namespace vgpu::daemon::scheduler {
 
 inline constexpr std::int64_t kNsPerUs = 1000;
 
+/// One VF's part of a cycle.
 struct Part {
     Demand demand;
-    std::uint64_t weight = 0;      ///< divided by the common divisor
+    std::uint64_t weight = 0;      ///< demand.weight / greatest common divisor of all weights
     std::uint64_t request_us = 0;  ///< longest slice; a gap limit may shorten it
-    std::uint64_t total_us = 0;    ///< of one cycle
+    std::uint64_t total_us = 0;    ///< engine time in one cycle
     std::uint64_t slices = 0;      ///< number of slices in one cycle
     std::uint64_t next_slice = 0;  ///< index of the first slice that has no place in the order yet
 
@@ -27,12 +29,13 @@ struct Part {
         return total_us / slices + (index < total_us % slices ? 1 : 0);
     }
     [[nodiscard]] bool has_slices() const { return next_slice < slices; }
+    /// Length of the next slice.
     [[nodiscard]] std::int64_t next_ns() const {
         return static_cast<std::int64_t>(slice_us(next_slice)) * kNsPerUs;
     }
 };
 
-/// `demands` with reduced weights; totals and slices are not set yet.
+/// The parts of `demands`, with reduced weights; total_us and slices are not set yet.
 [[nodiscard]] std::vector<Part> parts_of(std::span<const Demand> demands);
 
 [[nodiscard]] std::uint64_t weight_sum(const std::vector<Part>& parts);
@@ -42,10 +45,10 @@ struct Part {
 /// Number of slices of all parts in a cycle of `cycle_us`.
 [[nodiscard]] std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us);
 
-/// Length of a cycle in us: the fewest hyperperiods (one microsecond per unit of weight) that give
-/// every VF at least its whole request. Uses fewer hyperperiods, or a part of one, if these exceed
-/// `max_entries`. Uses a few more if a total cannot otherwise be cut into slices between
-/// kMinQuantumUs and the request.
+/// Length of a cycle in us. A hyperperiod is one microsecond per unit of weight. The cycle is the
+/// fewest hyperperiods that give every VF at least its whole request. If their slices exceed
+/// `max_entries`, the cycle has fewer hyperperiods, or is a part of one. If a total cannot be cut
+/// into slices between kMinQuantumUs and the request, the cycle has a few more hyperperiods.
 [[nodiscard]] std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries);
 
 /// Sets the total and the number of slices of each VF. Returns true if every total is exactly
@@ -57,8 +60,9 @@ bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us);
 bool add_corrections(std::vector<Part>& parts);
 
 /// Corrects lags of many slices by changing totals. A VF with lag < 0 loses at most 1/`divisor` of
-/// its total, in shorter slices, so that no VF waits longer. Sets the lags to 0 and the weights to
-/// the totals, because in an order by lag the slices of a VF with lag > 0 would come in a row.
+/// its total. Its slices become shorter rather than fewer, because fewer slices would lengthen its
+/// gaps. Sets the lags to 0 and the weights to the totals, because in an order by lag the slices of
+/// a VF with lag > 0 would come in a row.
 void correct_lags(std::vector<Part>& parts, std::uint64_t divisor);
 
 }  // namespace vgpu::daemon::scheduler

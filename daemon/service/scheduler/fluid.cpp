@@ -23,7 +23,7 @@ void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t priority_cl
     enter(at->second, 0);
 }
 
-/// Removes a VF. exit() spreads its lag over the others, because lags sum to zero.
+/// exit() spreads the lag of the VF over the other awake VFs, because lags sum to zero.
 void Fluid::leave(std::uint32_t vf) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -62,8 +62,9 @@ void Fluid::sleep(std::uint32_t vf) {
     client.slept_at = priority_classes_[client.priority_class].now;
 }
 
-/// `received` is the client's virtual time, which advances by its weight. `now` is the priority
-/// class's virtual time, which advances by all weights. lag = (now − received) · weight.
+/// `received` is the client's virtual time, which advances by ns / weight of the client. `now` is
+/// the priority class's virtual time, which advances by ns / awake_weight. lag = (now − received) ·
+/// weight.
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -118,8 +119,8 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
 }
 
-/// Enters a VF with `lag`, and spreads that lag over the others, so that the lags sum to zero
-/// again.
+/// Enters a VF with `lag`, and takes that lag from the other awake VFs, so that the lags sum to
+/// zero.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
     FluidClass& priority_class = priority_classes_[client.priority_class];
     // A VF that is alone in its priority class has no lag, because lags sum to zero.

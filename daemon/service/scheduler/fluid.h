@@ -4,7 +4,7 @@
 // from measured service alone. All service that any VF receives counts as ideal service of all VFs
 // with work, split by weight. lag = ideal − received, and Σ lag = 0 over the VFs with work. A VF
 // that runs out of work forfeits a lag > 0. While the VF has no work, a lag < 0 shrinks to 0 at the
-// rate of its share. Each priority class is computed like a separate engine. Virtual time is
+// rate of the VF's share. Each priority class is computed like a separate engine. Virtual time is
 // 128-bit fixed point (2^-32 ns per unit of weight). Called by GpuSchedule; one thread.
 #pragma once
 
@@ -17,14 +17,15 @@ namespace vgpu::daemon::scheduler {
 
 inline constexpr std::size_t kFluidPriorityClasses = 3;
 
-/// awake_weight: Σ weight of VFs with work; a ns of service moves `now` by 1 / awake_weight.
+/// One priority class. A ns of service moves `now` by 1 / awake_weight.
 struct FluidClass {
-    __int128 now = 0;
-    std::int64_t awake_weight = 0;
+    __int128 now = 0;               ///< virtual time
+    std::int64_t awake_weight = 0;  ///< Σ weight of the VFs with work
 
     bool operator==(const FluidClass&) const = default;
 };
 
+/// One VF.
 struct FluidClient {
     std::int64_t weight = 0;
     std::size_t priority_class = 0;
@@ -36,20 +37,21 @@ struct FluidClient {
     bool operator==(const FluidClient&) const = default;
 };
 
-/// The whole state: objects with equal images behave alike.
+/// The whole state of a Fluid. Objects with equal images behave alike.
 struct FluidImage {
     std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
     std::array<FluidClass, kFluidPriorityClasses> priority_classes{};
 };
 
-/// Priority classes are 0 (first) to kPriorityClasses - 1. Unknown VFs are ignored, because events
-/// of released VFs may arrive.
+/// Priority classes are 0 (first) to kPriorityClasses - 1. Fluid ignores unknown VFs, because
+/// events of released VFs may arrive.
 class Fluid {
 public:
     static constexpr std::size_t kPriorityClasses = kFluidPriorityClasses;
 
     Fluid() = default;
-    /// The weights of the priority classes in `image` must be those of its clients.
+    /// In `image`, each awake_weight must be the sum of the weights of the awake clients of its
+    /// class.
     explicit Fluid(const FluidImage& image)
         : clients_(image.clients), priority_classes_(image.priority_classes) {}
     [[nodiscard]] FluidImage image() const {
@@ -65,7 +67,8 @@ public:
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
     void wake(std::uint32_t vf);
-    /// Forfeits a lag > 0. While the VF sleeps, a lag < 0 shrinks to 0 at the rate of its share.
+    /// Forfeits a lag > 0. While the VF sleeps, a lag < 0 shrinks to 0 at the rate of the VF's
+    /// share.
     void sleep(std::uint32_t vf);
 
     /// Adds service. Wakes a sleeping VF, because a VF that runs has work.
@@ -76,15 +79,16 @@ public:
 
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
     [[nodiscard]] bool is_awake(std::uint32_t vf) const;
-    /// 0 if not present.
+    /// 0 if the VF is not present.
     [[nodiscard]] std::size_t priority_class_of(std::uint32_t vf) const;
-    /// ideal − received, in ns; asleep: ≤ 0; 0 if not present.
+    /// ideal − received, in ns; ≤ 0 while the VF sleeps; 0 if the VF is not present.
     [[nodiscard]] std::int64_t lag_ns(std::uint32_t vf) const;
-    /// Part of its priority class's service that `vf` is entitled to now, 0..1; 0 while it sleeps.
+    /// Part of the service of its priority class that `vf` is entitled to now, 0..1; 0 while the VF
+    /// sleeps.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
 
 private:
-    /// lag = ideal − received, exact up to the last division, which rounds towards zero.
+    /// ideal − received in ns. Only the final division is inexact; it rounds towards zero.
     [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
     [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
     void enter(FluidClient& client, std::int64_t lag);

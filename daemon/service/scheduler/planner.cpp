@@ -20,16 +20,19 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-/// Desired number of entries of a table with lags: for Correction::ManySlices, and for the others.
-constexpr std::uint64_t kManySlicesEntries = 32, kLagEntries = 256;
-/// Tried values of LagMode::divisor; the first that keeps the gap limit is taken.
+/// Desired number of entries of a table that corrects lags of many slices.
+constexpr std::uint64_t kManySlicesEntries = 32;
+/// Desired number of entries of any other table with lags.
+constexpr std::uint64_t kLagEntries = 256;
+/// Tried values of LagMode::divisor. The first value that keeps the gap limit is taken.
 constexpr std::array<std::uint64_t, 4> kCorrectionDivisors{2, 4, 16, 64};
-/// Tried divisors of the slices in a correction of many slices. One more slice of one VF can make
+/// Divisors of the slice length that correct_many() tries. One more slice of one VF can make
 /// another VF's gap too long; shorter slices do not.
 constexpr std::array<std::uint64_t, 3> kCorrectionSlices{1, 2, 4};
-/// Shortens all slices to this fraction if no table of full slices, with their overheads, handles
-/// the lags and keeps the gaps.
+/// plan() shortens all slices to kShorterPart / kShorterParts if no table of full slices, with
+/// their overheads, handles the lags and keeps the gaps.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
+/// Limit of the attempts of fit_gap() for one limit of the slices.
 constexpr int kShrinkRounds = 24;
 /// For messages: slices are not evenly spaced, so a gap is assumed to exceed the mean by
 /// 1/kUnevenness.
@@ -42,12 +45,12 @@ std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/// Orders the parts' slices. Without a bound it is EEVDF (Stoica and Abdel-Wahab, TR-95-22): a part
-/// with lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is next. With
-/// a bound B, a part is eligible if its slice leaves lag ≥ −B, and the eligible part that would
-/// reach lag B first is next. B = 1/2 slice centres every slice on its ideal time. Not all weights
-/// allow that, so lags may exceed B, and best() checks the result. `Number` holds lag · Σ weight
-/// exactly, and that product times a weight.
+/// Orders the parts' slices. Without a bound the order is EEVDF (Stoica and Abdel-Wahab, TR-95-22):
+/// a part with lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is
+/// next. With a bound B, a part is eligible if its slice leaves lag ≥ −B, and the eligible part
+/// that would reach lag B first is next. B = 1/2 slice centres every slice on its ideal time. Not
+/// all weights allow that, so lags may exceed B, and find_best() checks the result. `Number` must
+/// hold lag · Σ weight, and this product times a weight, exactly.
 template <typename Number> class Unroller {
 public:
     explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -70,8 +73,8 @@ public:
     }
 
 private:
-    /// Starts from the measured lags. Their sum need not be exactly zero; it is spread over all
-    /// parts by weight.
+    /// Starts from the measured lags. Their sum may differ from zero; begin() spreads the
+    /// difference over all parts by weight.
     void begin() {
         std::int64_t lag_sum_ns = 0;
         for (const Part& part : parts_) lag_sum_ns += part.demand.lag_ns;
@@ -106,7 +109,8 @@ private:
                       : scaled_lag(part) >= 0;
     }
 
-    /// (time until the deadline) · weight: by how much the part's lag may still grow.
+    /// How much the part's lag may still grow, in the unit of lags_: time until the deadline ·
+    /// weight.
     [[nodiscard]] Number room(const Part& part) const {
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
@@ -119,17 +123,17 @@ private:
     }
 
     /// The eligible part with the earliest deadline. If no part is eligible, the part that is least
-    /// ahead.
+    /// ahead. Null if no part has slices left.
     Part* pick() {
         Part* best = nullptr;
-        Part* min_ahead = nullptr;
+        Part* least_ahead = nullptr;
         for (Part& part : parts_) {
             if (!part.has_slices()) continue;
             if (is_eligible(part) && (best == nullptr || is_earlier(part, *best))) best = &part;
-            if (min_ahead == nullptr || scaled_lag(part) > scaled_lag(*min_ahead))
-                min_ahead = &part;
+            if (least_ahead == nullptr || scaled_lag(part) > scaled_lag(*least_ahead))
+                least_ahead = &part;
         }
-        return best != nullptr ? best : min_ahead;
+        return best != nullptr ? best : least_ahead;
     }
 
     std::vector<Part> parts_;
@@ -154,7 +158,7 @@ bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     return 2 * ns * weights * heaviest < kMax;
 }
 
-Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
+Plan run_unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
     if (is_narrow(parts, bound_ns.value_or(0)))
         return Unroller<std::int64_t>(std::move(parts), bound_ns).run();
     return Unroller<Wide>(std::move(parts), bound_ns).run();
@@ -162,7 +166,7 @@ Plan unrolled(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
 
 /// A slice of a sleeping VF.
 struct Placed {
-    std::uint64_t after_us = 0;  ///< position: amount of service of the others before the slice
+    std::uint64_t after_us = 0;  ///< position: service of the awake VFs before the slice
     Entry entry;
 };
 
@@ -180,8 +184,8 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
     return placed;
 }
 
-/// Puts the sleepers' slices between those of `plan`. While they sleep, the order of the others is
-/// exact, because the PF core skips sleeping VFs.
+/// Puts the sleepers' slices between the slices of `plan`. While the sleepers sleep, the order of
+/// the awake VFs is exact, because the PF core skips sleeping VFs.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -203,8 +207,8 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.demand.is_asleep ? asleep : awake).push_back(part);
-    if (awake.empty()) return unrolled(parts, bound_ns);
-    Plan plan = unrolled(std::move(awake), bound_ns);
+    if (awake.empty()) return run_unroller(parts, bound_ns);
+    Plan plan = run_unroller(std::move(awake), bound_ns);
     merge(plan, asleep);
     return plan;
 }
@@ -217,7 +221,7 @@ struct Gap {
 };
 
 /// Gaps in the order of the VFs' first entries. Unit: the table's own time, plus `overhead_us` for
-/// each entry, the VF's own included. Reservations are added elsewhere (Limits).
+/// each entry, the VF's own included. Reservations are not included (Limits::extra_us).
 std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t overhead_us) {
     std::vector<Gap> gaps;
     std::uint64_t at = 0;
@@ -240,8 +244,8 @@ std::uint64_t gap_limit_of(const Demand& demand, const Limits& limits) {
     return demand.max_gap_us > 0 ? demand.max_gap_us : limits.max_gap_us;
 }
 
-/// Largest ratio of a gap to its limit; > 1: too long. HUGE_VAL for too many entries, because a
-/// table that corrects lags may need more slices than the cycle has room for.
+/// Largest ratio of a gap to its limit. If the ratio is above 1, a gap is too long. HUGE_VAL if
+/// there are too many entries, which may happen if a table corrects lags.
 double gap_ratio_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan, limits.overhead_us);
@@ -287,10 +291,10 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, LagMode mode,
             std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
     if (has_lag(parts)) {
-        const std::uint64_t aim = std::min<std::uint64_t>(
+        const std::uint64_t desired_entries = std::min<std::uint64_t>(
             limits.max_entries / 2,
             mode.correction == Correction::ManySlices ? kManySlicesEntries : kLagEntries);
-        cycle_us *= std::max<std::uint64_t>(1, aim / entries_for(parts, cycle_us));
+        cycle_us *= std::max<std::uint64_t>(1, desired_entries / entries_for(parts, cycle_us));
     }
     const bool is_exact = set_totals(parts, cycle_us);
     if (mode.correction == Correction::ManySlices) correct_lags(parts, mode.divisor);
@@ -304,19 +308,20 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, LagMode mode,
     return plan;
 }
 
-/// The order with the smallest lags among those that keep the gap limit, or exceed it by no more
-/// than EEVDF does. If no other order is better, this is EEVDF, whose lags are bounded by one slice
-/// for any weights. Bounds are tried from the tightest on.
-Plan best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
+/// Finds the order with the smallest lags among the orders that keep the gap limit, or exceed it by
+/// no more than EEVDF does. If no other order is better, returns EEVDF, whose lags are bounded by
+/// one slice for any weights. Tries bounds from the tightest on.
+Plan find_best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
     Plan chosen = unroll(parts, limits, mode);
     double ratio = gap_ratio_of(chosen, parts, limits);
     const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
     for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
         Plan plan = unroll(parts, limits, mode, slice_ns * eighths / kBoundParts);
-        const double ratio_here = gap_ratio_of(plan, parts, limits);
-        if (ratio_here > std::max(1.0, ratio) || plan.worst_lag_ns >= chosen.worst_lag_ns) continue;
+        const double other_ratio = gap_ratio_of(plan, parts, limits);
+        if (other_ratio > std::max(1.0, ratio) || plan.worst_lag_ns >= chosen.worst_lag_ns)
+            continue;
         chosen = std::move(plan);
-        ratio = ratio_here;
+        ratio = other_ratio;
     }
     return chosen;
 }
@@ -336,7 +341,8 @@ struct Ratio {
     std::uint64_t part = 1, whole = 1;
 };
 
-std::vector<Part> with_slices_of(std::vector<Part> parts, Ratio ratio) {
+/// `parts` with each request shortened to `ratio` of its length, but at least kMinQuantumUs.
+std::vector<Part> with_requests_of(std::vector<Part> parts, Ratio ratio) {
     for (Part& part : parts)
         part.request_us =
             std::max<std::uint64_t>(kMinQuantumUs, part.request_us * ratio.part / ratio.whole);
@@ -352,7 +358,7 @@ bool has_lag_over_slice(const std::vector<Part>& parts) {
 /// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64. False if no
 /// request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
-    bool did = false;
+    bool has_shrunk = false;
     for (const Gap& gap : gaps_of(plan, limits.overhead_us)) {
         const auto part =
             std::ranges::find(parts, gap.vf, [](const Part& p) { return p.demand.vf; });
@@ -361,23 +367,23 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
         const std::uint64_t shorter = std::max<std::uint64_t>(
             kMinQuantumUs, std::min(part->request_us * limit_us / gap.longest_us,
                                     part->request_us - part->request_us / 64));
-        did = did || shorter < part->request_us;
+        has_shrunk = has_shrunk || shorter < part->request_us;
         part->request_us = shorter;
     }
-    return did;
+    return has_shrunk;
 }
 
 /// Finds slice lengths that keep the gap limit, assuming lags of 0. Shortens the slices of VFs
 /// that wait too long first, so that a short limit does not cost other VFs. The last resort is to
-/// halve the longest slice of all VFs.
+/// halve the limit of all slices.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
-    std::uint64_t cap = 0;
-    for (const Part& part : parts) cap = std::max(cap, part.request_us);
+    std::uint64_t limit_us = 0;
+    for (const Part& part : parts) limit_us = std::max(limit_us, part.request_us);
     double best_ratio = HUGE_VAL;
-    for (; cap >= kMinQuantumUs; cap /= 2) {
+    for (; limit_us >= kMinQuantumUs; limit_us /= 2) {
         std::vector<Part> attempt = parts;
-        for (Part& part : attempt) part.request_us = std::min(part.request_us, cap);
+        for (Part& part : attempt) part.request_us = std::min(part.request_us, limit_us);
         for (int round = 0; round < kShrinkRounds; ++round) {
             const Plan plan = unroll(attempt, limits, {Correction::None});
             const double ratio = gap_ratio_of(plan, attempt, limits);
@@ -414,7 +420,7 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
             fmt::format("{} with weight {} of {} would be off the engine for {} ms even "
                         "with slices of {} us; max_gap_ms is {}: weight {} or max_gap_ms {} "
                         "would fit",
-                        called(part.demand.vf, part.demand.name), weight, sum,
+                        describe_vf(part.demand.vf, part.demand.name), weight, sum,
                         real_ms(gap_us, limits), kMinQuantumUs,
                         std::llround(real_us(limit_us, limits) / kUsPerMs), fits,
                         real_ms(gap_us + gap_us / kUnevenness, limits)));
@@ -422,14 +428,14 @@ Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     return {};
 }
 
-/// The part of plan() that can fail; for two or more demands.
+/// The part of plan() that can fail. For two or more demands.
 Result<std::vector<Part>> fitting_parts(std::span<const Demand> demands, const Limits& limits) {
     std::vector<Part> parts = parts_of(demands);
     TRY_VOID(admit(parts, limits));
     return fit_gap(std::move(parts), limits);
 }
 
-Plan single(const Demand& demand) {
+Plan single_entry_plan(const Demand& demand) {
     return {.entries = {{demand.vf, demand.quantum_us}},
             .quantum_us = demand.quantum_us,
             .cycle_us = demand.quantum_us};
@@ -450,18 +456,19 @@ bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& l
     return gap_ratio_of(plan, parts, limits) <= 1;
 }
 
-/// A plan that keeps all gaps; none if there is none. Prefers the order with the smallest lags if
-/// its lags are little larger than those of `lag_free`, the plan for lags of 0; else an order that
-/// corrects up to one slice of each lag.
+/// A plan that keeps all gaps; none if there is none. The first choice is the order with the
+/// smallest lags, if they are at most a little larger than the lags of `lag_free`, the plan for
+/// lags of 0. The second choice is an order that corrects up to one slice of each lag. The third
+/// choice is the first order with larger lags.
 std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& lag_free,
                                     const Limits& limits) {
-    Plan fair = best(parts, limits, {Correction::None});
+    Plan fair = find_best(parts, limits, {Correction::None});
     const std::int64_t slack_ns = std::int64_t{fair.quantum_us} * kNsPerUs / kBoundParts;
-    const bool is_kept = keeps_gap(fair, parts, limits);
-    if (is_kept && fair.worst_lag_ns <= lag_free.worst_lag_ns + slack_ns) return fair;
-    Plan correcting = best(parts, limits, {Correction::OneSlice});
+    const bool fair_keeps_gap = keeps_gap(fair, parts, limits);
+    if (fair_keeps_gap && fair.worst_lag_ns <= lag_free.worst_lag_ns + slack_ns) return fair;
+    Plan correcting = find_best(parts, limits, {Correction::OneSlice});
     if (keeps_gap(correcting, parts, limits)) return correcting;
-    if (is_kept) return fair;
+    if (fair_keeps_gap) return fair;
     return {};
 }
 
@@ -470,8 +477,8 @@ std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& 
 std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kCorrectionDivisors) {
         for (const std::uint64_t slices : kCorrectionSlices) {
-            Plan correcting =
-                best(with_slices_of(parts, {1, slices}), limits, {Correction::ManySlices, divisor});
+            Plan correcting = find_best(with_requests_of(parts, {1, slices}), limits,
+                                        {Correction::ManySlices, divisor});
             correcting.worst_lag_ns += largest_lag_ns(parts);
             if (keeps_gap(correcting, parts, limits)) return correcting;
         }
@@ -481,13 +488,13 @@ std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& l
 
 }  // namespace
 
-/// If no table can keep or correct the lags within the gaps, the plan ignores the lags, and they
+/// If no table can keep or correct the lags within the gaps, the plan ignores the lags, which then
 /// stay. fit_gap() plans without lags, so a stalled host never causes a refusal. The overhead
 /// shortens the slices of all tables, but does not forbid a table that handles lags: if a slice is
 /// a little late, the PF core still keeps the gap, and shorter slices for all VFs would cost more.
 Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     if (demands.empty()) return Plan{};
-    if (demands.size() == 1) return single(demands.front());
+    if (demands.size() == 1) return single_entry_plan(demands.front());
     Limits slices_alone = limits;
     slices_alone.overhead_us = 0;
     auto fitting = fitting_parts(demands, limits);
@@ -497,11 +504,11 @@ Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     }
     TRY(std::vector<Part> parts, std::move(fitting));
     for (std::size_t i = 0; i < demands.size(); ++i) parts[i].demand.lag_ns = demands[i].lag_ns;
-    Plan lag_free = best(without_lags(parts), limits, {Correction::None});
+    Plan lag_free = find_best(without_lags(parts), limits, {Correction::None});
     if (!has_lag_over_slice(parts)) {
         if (auto made = keep_or_correct(parts, lag_free, limits)) return *std::move(made);
         if (limits.overhead_us > 0) {
-            const auto shorter = with_slices_of(parts, {kShorterPart, kShorterParts});
+            const auto shorter = with_requests_of(parts, {kShorterPart, kShorterParts});
             if (auto made = keep_or_correct(shorter, lag_free, limits)) return *std::move(made);
             if (auto made = keep_or_correct(parts, lag_free, slices_alone)) return *std::move(made);
         }
@@ -513,7 +520,7 @@ Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
 
 namespace {
 
-/// The longest slice of the demand's VF less its debt; 0 if the debt is larger.
+/// The longest slice of the demand's VF less the VF's debt; 0 if the debt is larger.
 std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
@@ -522,12 +529,12 @@ std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     return std::max<std::int64_t>(0, longest_us - demand.debt_ns / kNsPerUs);
 }
 
-/// Fraction of `sum_us`, in 1/1024, at which the lag of `demand` stays within half a slice. If all
-/// advances ran at once, that lag would grow by sum · weight / Σ weights, which must be ≤ slice /
-/// 2.
-std::int64_t tolerable_1024ths(const Plan& plan, const Demand& demand, std::int64_t sum_us,
+/// Fraction of `others_us`, in 1/1024, at which the lag of `demand` grows by at most half a slice.
+/// If the other VFs used all their advances, `others_us`, at once, that lag would grow by others_us
+/// · weight / Σ weights.
+std::int64_t tolerable_1024ths(const Plan& plan, const Demand& demand, std::int64_t others_us,
                                std::int64_t weights) {
-    const std::int64_t behind = sum_us * demand.weight;  // in units of 1 / Σ weights
+    const std::int64_t behind = others_us * demand.weight;  // in units of 1 / Σ weights
     const std::int64_t bound = std::int64_t{plan.quantum_us} * weights / 2;
     return behind <= bound ? 1024 : 1024 * bound / behind;
 }
@@ -543,16 +550,16 @@ std::vector<Entry> reserve_of(const Plan& plan, std::span<const Demand> demands)
         if (!demand.may_wake) continue;
         sum_us += advances_us[demand.vf] = advance_us(plan, demand);
     }
-    std::int64_t part = 1024;
+    std::int64_t kept_1024ths = 1024;
     for (const Demand& demand : demands) {
         const auto own = advances_us.find(demand.vf);
         const std::int64_t others_us = sum_us - (own == advances_us.end() ? 0 : own->second);
-        part = std::min(part, tolerable_1024ths(plan, demand, others_us, weights));
+        kept_1024ths = std::min(kept_1024ths, tolerable_1024ths(plan, demand, others_us, weights));
     }
     std::vector<Entry> reserve;
     for (const auto& [vf, us] : advances_us)
-        if (us * part / 1024 >= kMinQuantumUs)
-            reserve.push_back({vf, static_cast<std::uint32_t>(us * part / 1024)});
+        if (us * kept_1024ths / 1024 >= kMinQuantumUs)
+            reserve.push_back({vf, static_cast<std::uint32_t>(us * kept_1024ths / 1024)});
     return reserve;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPolicy: the engine time that one VF may have, in the units of a run table. contract.h makes it
-// from a contract, and the PF core keeps it (pf-driver/core/run/contract.c). Times in ns.
+// VfPolicy: the engine time that one VF may have, in the units of a run table. contract.cpp makes a
+// VfPolicy from a contract, and the PF core keeps it (pf-driver/core/run/contract.c). Times in ns.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ inline constexpr std::size_t kPriorityClasses = 3;
 /// A budget of service in every period, served before all priority classes. Admission ensures
 /// budget_ns ≤ period_ns.
 struct Reservation {
-    std::int64_t budget_ns = 0;  ///< 0: none
+    std::int64_t budget_ns = 0;  ///< 0: no reservation
     std::int64_t period_ns = 0;
-    std::int64_t ahead = 0;  ///< budgets that may be taken ahead of time
+    std::int64_t ahead = 0;  ///< number of budgets that may be taken ahead of time
 
     bool operator==(const Reservation&) const = default;
 };
@@ -25,7 +25,7 @@ struct Reservation {
 /// A token bucket. contract.cpp makes burst_ns at least one slice, so that a full bucket never cuts
 /// a slice.
 struct Cap {
-    std::uint32_t rate_ppm = kAll;  ///< of the time; kAll: no cap
+    std::uint32_t rate_ppm = kAll;  ///< part of the engine's time; kAll: no cap
     std::int64_t burst_ns = 0;
 
     [[nodiscard]] bool is_on() const { return rate_ppm < kAll; }
@@ -42,8 +42,8 @@ struct VfPolicy {
     std::int64_t request_ns = 6'000'000;  ///< longest slice
     Reservation reservation{};
     Cap cap{};
-    bool is_strict = false;  ///< true: keeps its slots without work; the engine idles there
-    bool is_gang = false;    ///< true: gets only its reservation, at phase_ns of each period
+    bool is_strict = false;  ///< true: a VF without work keeps its slots, which stay unused
+    bool is_gang = false;    ///< true: the VF gets only its reservation, at phase_ns of each period
     std::int64_t phase_ns = 0;
 
     bool operator==(const VfPolicy&) const = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// called(): how admission messages name a VF. A VF that is not yet created has no number.
+// describe_vf(): the text for a VF in admission messages. Prefers the VF's name, because a VF that
+// is not yet created has no number.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,8 +11,8 @@
 
 namespace vgpu::daemon::scheduler {
 
-/// "'train'"; "VF 3" without a name.
-[[nodiscard]] inline std::string called(std::uint32_t vf, std::string_view name) {
+/// "'train'", or "VF 3" for a VF without a name.
+[[nodiscard]] inline std::string describe_vf(std::uint32_t vf, std::string_view name) {
     return name.empty() ? fmt::format("VF {}", vf) : fmt::format("'{}'", name);
 }
 

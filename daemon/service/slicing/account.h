@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceAccount: the engine time that each VF received, in total and over the last ten seconds.
-// Its input is RUN events only, and after lost events the difference to the PF core's counters.
-// Bounded memory: 100 buckets of 100 ms. Owned by GpuSchedule; one thread.
+// ServiceAccount: the engine time that each VF received, in total and in a window, the ten seconds
+// up to the newest run. Its input is RUN events and, after lost events, the increase of the PF
+// core's counters. Bounded memory: 100 buckets of 100 ms. Owned by GpuSchedule; one thread.
 #pragma once
 
 #include <array>
@@ -22,22 +22,23 @@ public:
     /// Adds service of lost events, of which only the sum is known.
     void add_missed(std::uint32_t vf, std::int64_t ns) { totals_[vf] += ns; }
     void forget(std::uint32_t vf);
-    /// After a restart of the device or the PF core: empties the window, keeps the totals.
+    /// Empties the window and keeps the totals, after a restart of the device or the PF core.
     void restart_window();
 
     [[nodiscard]] std::int64_t total_ns(std::uint32_t vf) const;
     /// Fraction 0..1 of the service of all VFs, not of time: idle time counts for no VF.
     [[nodiscard]] double share_total(std::uint32_t vf) const;
+    /// As share_total(), for the window.
     [[nodiscard]] double share_window(std::uint32_t vf) const;
 
 private:
     struct Bucket {
-        std::int64_t number = -1;
+        std::int64_t number = -1;  ///< time of the bucket in units of kBucketNs; -1: unused
         std::map<std::uint32_t, std::int64_t> service_ns;
     };
 
     std::array<Bucket, kBuckets> buckets_;
-    std::int64_t newest_ = -1;
+    std::int64_t newest_ = -1;  ///< largest bucket number so far
     std::map<std::uint32_t, std::int64_t> totals_;
 };
 

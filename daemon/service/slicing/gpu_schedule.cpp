@@ -29,15 +29,16 @@ scheduler::Demand demand_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
-/// A limit that does not fit in 32 bits of us never binds, but must not become kAnyGap.
+/// `gap_ns` in us. A limit that does not fit in 32 bits becomes kAnyGap − 1, because kAnyGap means
+/// that there is no limit.
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
         std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
 }
 
-/// Admits with the default Engine: real switch costs are measured and charged, but not part of
-/// admission.
+/// Admits with the default Engine. GpuSchedule measures and charges real switch costs, but they are
+/// not part of admission.
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms,
                                     std::span<const std::string> names = {}) {
@@ -50,7 +51,8 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
-/// Number of priority classes with members. Each gets the same number of table entries.
+/// Number of priority classes with members, at least 1. Each class may have the same number of
+/// table entries.
 std::uint32_t priority_classes_in(const std::vector<GpuSchedule::Member>& members) {
     std::set<PriorityClass> priority_classes;
     for (const GpuSchedule::Member& member : members)
@@ -136,13 +138,14 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
     }
     for (const Member& member : members) {
         const bool is_awake = state_.fluid.is_awake(member.vf);
-        const bool moves = state_.fluid.has(member.vf) &&
-                           state_.fluid.priority_class_of(member.vf) != priority_class_of(member);
-        if (moves) state_.fluid.leave(member.vf);
+        const bool changes_class =
+            state_.fluid.has(member.vf) &&
+            state_.fluid.priority_class_of(member.vf) != priority_class_of(member);
+        if (changes_class) state_.fluid.leave(member.vf);
         if (!state_.fluid.has(member.vf)) {
             state_.fluid.join(member.vf, member.weight, priority_class_of(member));
-            if (!moves || !is_awake) state_.fluid.sleep(member.vf);
-            if (!moves) state_.asleep_since[member.vf] = now;
+            if (!changes_class || !is_awake) state_.fluid.sleep(member.vf);
+            if (!changes_class) state_.asleep_since[member.vf] = now;
         }
         if (is_gang(member)) stop_competing(member.vf, now);
     }
@@ -172,8 +175,8 @@ void GpuSchedule::fit_members() {
     }
 }
 
-/// Runs are reported when they end, wakes when they happen. So state_.woken keeps wakes until the
-/// run is reported, and each wake is then placed within the run.
+/// Runs are reported when they end, wakes when they happen. state_.woken keeps the wakes until the
+/// run is reported; on_run() then places each wake within the run.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (ns < 0) return;
@@ -185,9 +188,9 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     }
     if (reserved_ns == 0) record_overhead(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    // The IDLE event comes before the RUN event of the run that it ends. So that run counts as
-    // work, and the VF sleeps after it.
-    const bool is_over_idle = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
+    // The IDLE event comes before the RUN event of the run that it ends. Therefore this run counts
+    // as work, and the VF sleeps after the run.
+    const bool is_idle_after = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
     std::sort(wakes.begin(), wakes.end());
@@ -195,8 +198,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     // a throttled VF may still run by its reservation
     if (!state_.throttled.contains(vf)) state_.fluid.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
-    // The run is cut at each wake, because fewer VFs shared the ideal service before it. Otherwise
-    // a VF that woke late would be owed a share of the whole run.
+    // The run is cut at each wake, because fewer VFs shared the ideal service before the wake.
+    // Otherwise a VF that woke late would be owed a share of the whole run.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
         if (until > from) state_.fluid.serve(vf, (until - from).count());
@@ -207,14 +210,14 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     if (state_.throttled.contains(vf)) state_.fluid.sleep(vf);
     account_.add(vf, ns, end.count());
     record_lags();
-    if (is_over_idle)
+    if (is_idle_after)
         state_.fluid.sleep(vf);
     else
         state_.asleep_since.erase(vf);
 }
 
-/// Measures a slice only if the VF had work all the time, so that the engine was not idle in
-/// between.
+/// Measures the overhead of a slice only if the VF had work all the time, so that the engine was
+/// not idle between the two runs.
 void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
@@ -223,14 +226,13 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     std::int64_t slice_ns = 0;
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
-    const Nanoseconds over{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // not a slice of a table: no other VF had work, or the VF hung
-    if (over > kMaxOverhead) return;
-    state_.overhead += (std::min(between + over, kMaxOverhead) - state_.overhead) / kPart;
+    const Nanoseconds overrun{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
+    // the run was not a slice of a table: no other VF had work, or the VF hung
+    if (overrun > kMaxOverhead) return;
+    state_.overhead += (std::min(between + overrun, kMaxOverhead) - state_.overhead) / kPart;
 }
 
-/// True if the overhead of slices has changed much. Tables are not replaced because of measurement
-/// noise.
+/// True if the overhead of slices has changed much. Measurement noise does not replace tables.
 bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(state_.overhead, state_.planned_overhead);
@@ -259,8 +261,8 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     state_.asleep_since.try_emplace(vf, at);
 }
 
-/// The VF counts as asleep, because it is not owed service that its cap forbids. state_.throttled
-/// records that it has work.
+/// The VF counts as asleep, because a VF is not owed service that its cap forbids. state_.throttled
+/// records that the VF has work.
 void GpuSchedule::on_throttled(std::uint32_t vf) {
     if (!state_.fluid.has(vf) || is_gang(vf)) return;
     state_.woken.erase(vf);
@@ -316,7 +318,7 @@ bool GpuSchedule::lag_left_bound() const {
     });
 }
 
-/// Cheap, because it is called in every iteration.
+/// Must be cheap, because GpuModel calls it in every iteration.
 bool GpuSchedule::needs_table(Nanoseconds now) const {
     if (state_.members.empty() || now - state_.installed_at < state_.interval) return false;
     if (state_.is_stale || sleeping_vfs_changed(now)) return true;
@@ -328,7 +330,7 @@ bool GpuSchedule::needs_table(Nanoseconds now) const {
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    // If a table is due already, only the interval delays it.
+    // If a table is due when the interval ends, only the interval delays that table.
     const Nanoseconds earliest = state_.installed_at + state_.interval;
     return needs_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -346,8 +348,8 @@ std::vector<scheduler::Demand> GpuSchedule::demands(std::size_t priority_class) 
         if (priority_class_of(member) != priority_class) continue;
         scheduler::Demand demand = demand_of(member);
         demand.is_asleep = is_gang(member) || is_asleep(member.vf, state_.now);
-        // A VF that cannot run now must not distort the order of the others, so its lag counts as
-        // 0.
+        // A VF that cannot run now must not distort the order of the other VFs, so its lag counts
+        // as 0.
         demand.lag_ns =
             demand.is_asleep || state_.throttled.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         demand.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
@@ -402,7 +404,6 @@ void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     }
 }
 
-/// The gap limit of a member in us; 0 if the table need not keep one (kNoGapLimit).
 std::uint32_t GpuSchedule::gap_in_table(std::size_t member) const {
     if (terms_[member].table_gap_ns == scheduler::kNoGapLimit) return 0;
     const double own_ms = state_.members[member].qos.max_gap_ms;
@@ -417,7 +418,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // A quarter above the mean, so that slices with more overhead keep the gap as well.
+    // a quarter above the mean, so that slices with more overhead keep the gap as well
     limits.overhead_us =
         static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
     made_overhead_ = state_.overhead;
@@ -426,8 +427,8 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
         const std::vector<scheduler::Demand> desired = demands(priority_class);
-        // Each priority class is planned separately: a lower priority class runs only while the
-        // higher ones have no work, and the PF core keeps a cursor for each.
+        // Each priority class has a plan of its own, because a lower priority class runs only while
+        // the higher classes have no work. The PF core keeps a cursor for each class.
         TRY(scheduler::Plan plan, scheduler::plan(desired, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, desired))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -465,9 +466,9 @@ void GpuSchedule::refused(Nanoseconds now) {
     state_.is_stale = true;
 }
 
-/// True if the entries of each priority class are fair, there are no other entries, and all
-/// contracts, weights and gap limits are equal.
-bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
+/// True if the entries of each priority class are fair, there are no other entries, and the table
+/// has the contracts, weights and gap limits of all members.
+bool GpuSchedule::fits_members(const vgpu_pf_run_table& table) const {
     if (misfit_ || table.count == 0) return false;
     const std::vector<scheduler::Entry> entries = entries_of(table);
     std::size_t found = 0;
@@ -494,7 +495,7 @@ bool GpuSchedule::is_kept_by(const vgpu_pf_run_table& table) const {
 }
 
 void GpuSchedule::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
-    if (!is_kept_by(table)) return;
+    if (!fits_members(table)) return;
     scheduler::Plan plan{.entries = entries_of(table)};
     for (const scheduler::Entry& entry : plan.entries) {
         plan.cycle_us += entry.quantum_us;
@@ -523,24 +524,24 @@ bool GpuSchedule::needs_engine(std::uint32_t vf) const {
            state_.woken.contains(vf);
 }
 
-/// Reservations come first. The rest is shared by weight, priority class by priority class, up to
-/// the caps.
+/// Reservations come first. VFs share the rest by weight, priority class by priority class, up to
+/// their caps.
 double GpuSchedule::ideal_share(std::uint32_t vf) const {
-    struct One {
+    struct Competitor {
         std::uint32_t vf;
         double weight, reserved, max;
         bool is_full;
     };
     double left = 1;
-    std::array<std::vector<One>, scheduler::kPriorityClasses> priority_classes;
+    std::array<std::vector<Competitor>, scheduler::kPriorityClasses> priority_classes;
     for (std::size_t i = 0; i < state_.members.size() && i < terms_.size(); ++i) {
         if (!needs_engine(state_.members[i].vf)) continue;
         const scheduler::VfPolicy& policy = terms_[i].policy;
-        One one{.vf = state_.members[i].vf,
-                .weight = static_cast<double>(state_.members[i].weight),
-                .reserved = 0,
-                .max = 1,
-                .is_full = false};
+        Competitor one{.vf = state_.members[i].vf,
+                       .weight = static_cast<double>(state_.members[i].weight),
+                       .reserved = 0,
+                       .max = 1,
+                       .is_full = false};
         if (policy.reservation.budget_ns > 0)
             one.reserved = static_cast<double>(policy.reservation.budget_ns) /
                            static_cast<double>(policy.reservation.period_ns);
@@ -553,15 +554,15 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
         priority_classes.at(priority_class_of(state_.members[i])).push_back(one);
     }
     double share = 0;
-    for (std::vector<One>& priority_class : priority_classes) {
-        // Water filling: a VF that reaches its cap leaves the rest to the others, by weight.
-        // Terminates, because each round fills at least one VF.
+    for (std::vector<Competitor>& priority_class : priority_classes) {
+        // Water filling: if a VF reaches its cap, the other VFs share the rest by weight. The loop
+        // ends, because each round but the last fills one VF.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
-            for (const One& one : priority_class)
+            for (const Competitor& one : priority_class)
                 if (!one.is_full) weights += one.weight;
-            for (One& one : priority_class) {
+            for (Competitor& one : priority_class) {
                 if (one.is_full || one.reserved + left * one.weight / weights < one.max) continue;
                 one.is_full = one.max < 1;
                 if (!one.is_full) continue;
@@ -570,7 +571,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                 break;
             }
             if (!is_settled) continue;
-            for (const One& one : priority_class)
+            for (const Competitor& one : priority_class)
                 if (one.vf == vf)
                     share = one.is_full ? std::max(one.max, one.reserved)
                                         : one.reserved + left * one.weight / weights;

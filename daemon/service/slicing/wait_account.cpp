@@ -27,13 +27,13 @@ void WaitAccount::on_inactive_idle(std::uint32_t number, Nanoseconds at) {
 
 void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) {
     Vf& vf = vfs_[number];
-    // a wake during the run does not begin a wait
+    // a wake during the run counts as a wait of 0
     end_wait(vf, end - ns);
     if (vf.has_work) vf.since = end;
 }
 
-/// Drops all waits: the end of a wait may be lost, and the wait would then count up to the next
-/// run.
+/// Drops all current waits. If the event that ended a wait is lost, the wait would count up to the
+/// next run.
 void WaitAccount::on_lost() {
     for (auto& [number, vf] : vfs_) vf.since.reset();
 }

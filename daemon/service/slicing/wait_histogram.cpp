@@ -36,9 +36,9 @@ void WaitHistogram::add(Nanoseconds ns, Nanoseconds at) {
 }
 
 Nanoseconds WaitHistogram::quantile(double part, Nanoseconds now) const {
-    const bool is_old = now - begin_ >= 2 * kWindow;
+    const bool are_both_old = now - begin_ >= 2 * kWindow;
     const bool is_previous_old = now - begin_ >= kWindow;
-    if (is_old) return Nanoseconds{0};
+    if (are_both_old) return Nanoseconds{0};
     const auto count = [&](unsigned bucket) -> std::uint64_t {
         return std::uint64_t{current_[bucket]} + (is_previous_old ? 0 : previous_[bucket]);
     };

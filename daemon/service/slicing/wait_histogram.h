@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// WaitHistogram: the lengths of the waits of the last 30 to 60 s. Has four buckets per octave, so a
-// quantile is at most a quarter too large. The caller passes the time.
+// WaitHistogram: counts the waits of the last 30 to 60 s by length. Has four buckets per octave, so
+// a quantile is at most a quarter too large. The caller passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -21,7 +21,8 @@ public:
     [[nodiscard]] Nanoseconds quantile(double part, Nanoseconds now) const;
 
 private:
-    /// Four buckets per power of two from 4 ns on; the last begins at 7/8 · 2^41 ns (half an hour).
+    /// Four buckets per power of two from 4 ns on. The last bucket begins at 7/8 · 2^41 ns (half an
+    /// hour).
     static constexpr unsigned kBuckets = 160;
     using Counts = std::array<std::uint32_t, kBuckets>;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // CRC32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4). Detects every burst of up to 32 changed
-// bits, but not malicious changes. Pure; used by the state files and by recordings of the
-// scheduling.
+// bits, but not malicious changes. Pure; used by the state files and by trace/.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 //
 // LeaseClock: the time for the end of leases and the age of claims, in seconds. Starts from the
 // wall clock and then counts CLOCK_BOOTTIME, so that steps of the wall clock have no effect. Every
-// durable change records a reading. A restarted vgpud continues the count; after a reboot the count
-// continues from the last recorded reading. The time between that reading and the boot does not
-// count, so a lease is not shortened while the host is off. Any thread may call it.
+// change of a GPU's state file records a reading. A restarted vgpud continues the count; after a
+// reboot the count continues from the last recorded reading. The time between that reading and the
+// boot does not count, so a lease is not shortened while the host is off. Any thread may call it.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -31,13 +31,15 @@ public:
     LeaseClock(const Clock& clock, const std::optional<LeaseTime>& recorded);
 
     [[nodiscard]] UnixTime now() const;
-    /// Reading at the start of this boot. A claim made no later than this was made before the boot.
+    /// Reading at the start of the current boot. A claim that was made no later is from before the
+    /// boot.
     [[nodiscard]] UnixTime boot() const { return base_; }
     [[nodiscard]] LeaseTime record() const {
         return {.boot = boot_, .base = base_, .reading = now()};
     }
-    /// The wall clock's time at `time`, for display; 0 stays 0. Changes only if the wall clock was
-    /// stepped by more than 2 s, so that rounding of the two clocks does not change it.
+    /// Converts the reading `time` to the time of the wall clock, for display; 0 stays 0. Ignores
+    /// steps of the wall clock of up to 2 s, so that the rounding of the two clocks does not change
+    /// the result.
     [[nodiscard]] UnixTime wall_time(UnixTime time) const;
 
 private:

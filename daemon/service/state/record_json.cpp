@@ -16,14 +16,14 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kGpuSchema = "vgpud-gpu", kApplySchema = "vgpud-apply";
 
-/// Replaces bytes that are not UTF-8, for which dump() throws. Causes of failures may quote any
-/// bytes.
+/// The JSON as text. Replaces bytes that are not UTF-8, because dump() throws for them. The cause
+/// of a rollback may quote such bytes.
 std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Checksum of the content as dump() writes it, and not of the file: white space and the order of
-/// members do not count.
+/// Checksum of the content as dump() writes it, and not of the file. So white space and the order
+/// of members do not count.
 std::string checksum_of(const Json& content) {
     return fmt::format("crc32c:{:08x}", crc32c(text_of(content)));
 }
@@ -80,8 +80,8 @@ Json vf_json(const VfRecord& record) {
     return json;
 }
 
-/// Reads a VF number, which must be in range because other code uses it as an array index. A file
-/// may be edited or damaged.
+/// Reads a VF number. Throws unless the number is in range, because other code uses VF numbers as
+/// array indices, and a file may be edited.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
     if (number < 1 || number > kMaxVfsPerGpu)
@@ -146,8 +146,8 @@ GpuRecord gpu_of(const Json& json) {
     return record;
 }
 
-/// A VF that the apply will make has no UUID yet. `was` is not recorded, because the plan has
-/// already found the VFs.
+/// A VF that the apply will make has no UUID yet. DesiredVf::was is not recorded, because it only
+/// helps a plan to find VFs, and this plan is made already.
 Json desired_json(const DesiredVf& desired) {
     Json json = spec_json(desired.spec, desired.owner);
     if (desired.spec.uuid != Uuid{}) json["uuid"] = uuid_text(desired.spec.uuid);
@@ -217,16 +217,17 @@ LeaseTime time_of(const Json& json) {
             .reading = UnixTime{json.at("reading_s").get<UnixTime::rep>()}};
 }
 
-std::string sealed(Json json, std::string_view schema) {
+std::string seal(Json json, std::string_view schema) {
     json["schema"] = schema;
     json["version"] = kStateVersion;
     json["checksum"] = checksum_of(json);
     return text_of(json, 2) + "\n";
 }
 
-/// The content of an undamaged file. The checksum is verified first, because every version has it;
-/// so a damaged file is not mistaken for a newer one.
-Result<Json> unsealed(std::string_view text, std::string_view schema) {
+/// The content of a file. Fails with StateCorrupt or StateNewer; throws if `text` is no such JSON.
+/// The checksum, which every version has, is verified first, so that a damaged file is not mistaken
+/// for a newer one.
+Result<Json> unseal(std::string_view text, std::string_view schema) {
     Json json = Json::parse(text);
     const auto checksum = json.at("checksum").get<std::string>();
     json.erase("checksum");
@@ -241,12 +242,13 @@ Result<Json> unsealed(std::string_view text, std::string_view schema) {
     return json;
 }
 
-/// Applies `content_of` to the content of a file. StateCorrupt or StateNewer with the reason.
+/// Returns `content_of` of the content of a file. Fails with StateCorrupt or StateNewer and the
+/// reason.
 template <typename Content>
-Result<Content> decoded(std::string_view text, std::string_view schema,
-                        Content (*content_of)(const Json&)) {
+Result<Content> decode(std::string_view text, std::string_view schema,
+                       Content (*content_of)(const Json&)) {
     try {
-        TRY(const Json json, unsealed(text, schema));
+        TRY(const Json json, unseal(text, schema));
         return content_of(json);
     } catch (const std::exception& error) {
         return fail(ErrorId::StateCorrupt, error.what());
@@ -268,19 +270,19 @@ std::string encode_gpu(const GpuFile& file) {
     json["gpu"] = file.gpu;
     json["generation"] = file.generation;
     if (file.lease_time) json["lease_time"] = time_json(*file.lease_time);
-    return sealed(std::move(json), kGpuSchema);
+    return seal(std::move(json), kGpuSchema);
 }
 
 Result<GpuFile> decode_gpu(std::string_view text) {
-    return decoded(text, kGpuSchema, file_of);
+    return decode(text, kGpuSchema, file_of);
 }
 
 std::string encode_apply(const ApplyIntent& apply) {
-    return sealed(apply_json(apply), kApplySchema);
+    return seal(apply_json(apply), kApplySchema);
 }
 
 Result<ApplyIntent> decode_apply(std::string_view text) {
-    return decoded(text, kApplySchema, apply_of);
+    return decode(text, kApplySchema, apply_of);
 }
 
 }  // namespace vgpu::daemon

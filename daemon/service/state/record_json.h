@@ -2,7 +2,7 @@
 //
 // The state files as JSON (schemas/vgpud-state.schema.json): one file for each GPU, and one for the
 // apply that is under way. Each file has a CRC32C of its other content, so that a file that was
-// damaged or edited is refused. Pure; used by StateStore. No function here throws.
+// damaged or edited is refused. Pure; used by StateStore. These functions do not throw.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -18,7 +18,7 @@ namespace vgpu::daemon {
 inline constexpr std::uint32_t kStateVersion = 1;
 
 [[nodiscard]] std::string encode_gpu(const GpuFile& file);
-/// StateCorrupt or StateNewer with the reason.
+/// Fails with StateCorrupt or StateNewer and the reason.
 [[nodiscard]] Result<GpuFile> decode_gpu(std::string_view text);
 [[nodiscard]] std::string encode_apply(const ApplyIntent& apply);
 /// Errors as in decode_gpu().

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The state that vgpud keeps on disk: the VFs that an operator defined (name, UUID, resources,
-// policy, owner), the GPU's time-slicing options, the scrubs known to be complete, and the apply
-// that is under way. This is the defined state. The active state comes from the PF core and is
-// never recorded. Only data: StateStore writes the records, and GpuModel compares them with the PF
-// core.
+// The records of GPUs that vgpud keeps on disk: the VFs that an operator defined (name, UUID,
+// resources, policy, owner), the GPU's time-slicing options, and the last scrub of each VF number.
+// This is the defined state. The active state comes from the PF core and is never recorded. Only
+// data: StateStore writes the records, and GpuModel compares them with the PF core.
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -18,13 +17,14 @@
 
 namespace vgpu::daemon {
 
-/// A resize or a required scrub that is under way: the VF gets `resources` once generation
-/// `replaces` is scrubbed. On record from before the release until the new VF is made, so that a
-/// new vgpud can continue.
+/// A resize or a required scrub that is under way: the VF gets `resources` once the VRAM of
+/// generation `replaces` is scrubbed. On record from before the release until the VF is made
+/// again, so that a later vgpud can continue.
 struct VfNext {
     VfResources resources;
     std::uint32_t replaces = 0;
-    bool needs_scrub = false;  ///< true: scrub the VF even if its resources stay (owner left)
+    bool needs_scrub = false;  ///< true: scrub the VF even if its resources stay, because its
+                               ///< owner left
 
     bool operator==(const VfNext&) const = default;
 };
@@ -33,7 +33,7 @@ struct VfNext {
 struct VfRecord {
     std::uint32_t vf = 0;
     VfSpec spec{};
-    bool is_releasing = false;     ///< true: to be destroyed; scrub not yet recorded
+    bool is_releasing = false;     ///< true: the VF is to be destroyed; no scrub recorded yet
     std::optional<VfNext> next{};  ///< set while a resize or a required scrub is under way
     OwnerRecord owner{};
 
@@ -48,7 +48,7 @@ struct VfRecord {
 struct GpuRecord {
     GpuSettings settings{};
     std::map<std::uint32_t, VfRecord> vfs{};          ///< by VF number
-    std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< VF number: last generation scrubbed
+    std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< by VF number: last scrubbed generation
     std::uint64_t claims = 0;                         ///< generation of the last claim of any VF
 
     bool operator==(const GpuRecord&) const = default;
@@ -56,10 +56,10 @@ struct GpuRecord {
 
 /// Content of the state file of one GPU.
 struct GpuFile {
-    std::string gpu;               ///< id
+    std::string gpu;               ///< id of the GPU
     std::uint64_t generation = 0;  ///< counts the changes of this file
     GpuRecord record{};
-    std::optional<LeaseTime> lease_time{};  ///< time of the write; none without a clock
+    std::optional<LeaseTime> lease_time{};  ///< reading at the write; none without a clock
 
     bool operator==(const GpuFile&) const = default;
 };

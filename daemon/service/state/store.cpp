@@ -48,7 +48,7 @@ bool have_same_names(const GpuRecord& a, const GpuRecord& b) {
                       });
 }
 
-std::string not_trusted(const std::string& path, std::string_view why) {
+std::string untrusted_text(const std::string& path, std::string_view why) {
     return fmt::format("the state file {} cannot be trusted: {}", path, why);
 }
 
@@ -77,7 +77,7 @@ Result<GpuFile> StateStore::read_gpu(const std::string& name, const std::string&
     auto file = decode_gpu(*text);
     if (file && file->gpu != id)
         file = fail(ErrorId::StateCorrupt, fmt::format("it is the file of '{}'", file->gpu));
-    if (!file) file.error().cause = not_trusted(path, file.error().cause);
+    if (!file) file.error().cause = untrusted_text(path, file.error().cause);
     return file;
 }
 
@@ -111,7 +111,7 @@ void StateStore::load_apply() {
         apply_ = *std::move(apply);
         return;
     }
-    if (text) apply.error().cause = not_trusted(port_.where(kApply), apply.error().cause);
+    if (text) apply.error().cause = untrusted_text(port_.where(kApply), apply.error().cause);
     problems_.try_emplace(kAllGpus, apply.error());
 }
 
@@ -209,9 +209,9 @@ std::optional<GpuFile> StateStore::file(const std::string& id) const {
     return at == files_.end() ? std::nullopt : std::optional(at->second);
 }
 
-std::mutex& StateStore::writing(const std::string& id) {
+std::mutex& StateStore::write_mutex_of(const std::string& id) {
     const std::scoped_lock lock(mutex_);
-    return writing_[id];
+    return write_mutexes_[id];
 }
 
 Result<> StateStore::writable(const std::string& id) const {
@@ -241,7 +241,7 @@ Result<> StateStore::commit(const std::string& id, const GpuRecord& record) {
 
 Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Write when) {
     TRY_VOID(writable(id));
-    const std::scoped_lock own(writing(id));
+    const std::scoped_lock write_lock(write_mutex_of(id));
     const auto before = file(id);
     if (before && before->record == record && when == Write::IfChanged) return {};
     GpuFile after{.gpu = id, .generation = before ? before->generation + 1 : 1, .record = record};
@@ -262,7 +262,7 @@ Result<> StateStore::commit(const std::string& id, const GpuRecord& record, Writ
 
 Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     TRY_VOID(writable(kAllGpus));
-    const std::scoped_lock own(apply_writing_);
+    const std::scoped_lock write_lock(apply_write_mutex_);
     const auto before = this->apply();
     if (apply == before) return {};
     if (apply && !before)
@@ -281,8 +281,8 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
 }
 
 /// Rolls back a failed write. The new file may be in place nevertheless, because a sync can fail
-/// after the rename, and a later start must not find it. A file with other content than the refused
-/// one is the old file or another program's, and stays.
+/// after the rename, and a later start must not find it. A file whose content is not the refused
+/// content is the old file or another program's, and stays.
 void StateStore::roll_back_write(const std::string& name, const std::optional<std::string>& refused,
                                  const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);

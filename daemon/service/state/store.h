@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// StateStore: vgpud's records, in memory and on disk (StatePort: one file for each GPU, and one for
-// the apply that is under way). Readers see a change only after its file is durable. Each file is
-// written under its own mutex, so no GPU waits for another GPU's write, and readers never wait for
-// the disk. A file that cannot be trusted makes its GPU read-only; the file of the apply makes all
-// GPUs read-only. Only recover() overwrites such a file. After load(), any thread may call every
-// function except recover().
+// StateStore: vgpud's records, in memory and on disk. A StatePort stores one file for each GPU, and
+// one for the apply that is under way. Readers see a change only after its file is durable. Each
+// file is written under its own mutex, so no GPU waits for another GPU's write, and readers never
+// wait for the disk. If the file of a GPU cannot be trusted, that GPU is read-only; if the file of
+// the apply cannot be trusted, all GPUs are read-only. Only recover() overwrites such a file. After
+// load(), any thread may call every function except recover().
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -37,7 +37,7 @@ public:
 
     /// The record of one GPU; defaults if there is none.
     [[nodiscard]] GpuRecord gpu(const std::string& id) const;
-    /// The part of a GPU's record that is often needed, without a copy of its VFs.
+    /// The settings in a GPU's record. Cheaper than gpu(), which copies the VFs.
     [[nodiscard]] GpuSettings settings(const std::string& id) const;
     /// A copy of the records of all GPUs on record, present or not, by id.
     [[nodiscard]] std::map<std::string, GpuRecord> records() const;
@@ -49,7 +49,7 @@ public:
     [[nodiscard]] std::uint64_t names_version() const;
     /// The UUID of the VF that is defined under this number, if any.
     [[nodiscard]] std::optional<Uuid> uuid(const std::string& id, std::uint32_t vf) const;
-    /// Number of changes of all GPUs' files.
+    /// Number of changes of the files of all GPUs.
     [[nodiscard]] std::uint64_t generation() const;
     /// The apply that is under way, if any.
     [[nodiscard]] std::optional<ApplyIntent> apply() const;
@@ -69,19 +69,19 @@ public:
     /// all is well.
     [[nodiscard]] std::string condition() const;
     /// Makes GPUs with damaged files writable. Keeps each damaged file as NAME.damaged, and
-    /// restores its copy if that is intact. Returns a sentence for each solved problem. Call only
-    /// right after load(); the next load() finds the result. Does not touch the files of a newer
-    /// vgpud. May be repeated if it was interrupted.
+    /// restores the copy of the file if that copy is intact. Returns a sentence for each solved
+    /// problem. Call only right after load(); the next load() finds the result. Does not touch the
+    /// files of a newer vgpud. May be repeated if it was interrupted.
     Result<std::vector<std::string>> recover();
 
     /// Replaces the record of one GPU. StateReadOnly and StateNotWritten change nothing. Blocks on
-    /// the disk. If the record equals the current one, succeeds and writes nothing.
+    /// the disk. Succeeds and writes nothing if the record equals the current one.
     Result<> commit(const std::string& id, const GpuRecord& record);
-    /// As commit(), for the apply that is under way; none: the apply has ended.
+    /// As commit(), for the apply that is under way. None: the apply has ended.
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
-    /// Writes the reading of the lease clock to this GPU's file if the last recorded one is older
-    /// than kRecordInterval. A reboot can prolong a lease by at most the time since that reading.
-    /// If the disk refuses, the next call tries again.
+    /// Writes the reading of the lease clock to this GPU's file if the last recorded reading is
+    /// older than kRecordInterval. A reboot can prolong a lease by at most the time since that
+    /// reading. If the disk refuses, the next call tries again.
     void record_time(const std::string& id);
     static constexpr UnixTime kRecordInterval{60};
 
@@ -93,7 +93,7 @@ private:
     void load_apply();
     Result<> recover_gpu(const std::string& id);
     [[nodiscard]] std::optional<GpuFile> file(const std::string& id) const;
-    [[nodiscard]] std::mutex& writing(const std::string& id);
+    [[nodiscard]] std::mutex& write_mutex_of(const std::string& id);
     Result<> commit(const std::string& id, const GpuRecord& record, Write when);
     /// Rolls back a write that failed.
     void roll_back_write(const std::string& name, const std::optional<std::string>& refused,
@@ -105,9 +105,9 @@ private:
     std::optional<LeaseClock> leases_;
     std::map<std::string, Error> problems_;  ///< found by load()
 
-    std::mutex apply_writing_;
-    mutable std::mutex mutex_;  ///< guards the members below
-    std::map<std::string, std::mutex> writing_;
+    std::mutex apply_write_mutex_;  ///< locked while the file of the apply is written
+    mutable std::mutex mutex_;      ///< guards the members below
+    std::map<std::string, std::mutex> write_mutexes_;  ///< by GPU; locked while its file is written
     std::map<std::string, GpuFile> files_;
     std::optional<ApplyIntent> apply_;
     std::optional<UnixTime> recorded_time_;  ///< latest recorded reading of the lease clock

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Writer and Reader: store the members of a value in a JSON array (CBOR in the file). One list of
-// members, a function template `walk`, serves both, so that writing and reading cannot differ. A
-// Reader throws BadTrace if an item is missing, has another type or is out of range.
+// Writer and Reader: a Writer stores the members of a value in a JSON array (CBOR in the file), and
+// a Reader reads them. One list of members, a function template `walk`, serves both, so that
+// writing and reading cannot differ. A Reader throws BadTrace if an item is missing, has another
+// type or is out of range.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -28,16 +29,17 @@ class BadTrace : public std::runtime_error {
 
 /// A number of 128 bits. Stored as two items: signed upper half, lower half.
 using Wide = __int128;
-/// Limit of names and annotations; Recorder cuts longer ones.
+/// Limit of names and annotations, in bytes. Recorder cuts longer annotations.
 inline constexpr std::size_t kLongestText = 4096;
+/// Limit of the magnitude of a Wide.
 inline constexpr Wide kWideLimit = Wide{1} << 100;
 /// Limit of a time, in ns before and after 0.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 60;
 
-/// Ignores the bounds in `walk`, which only the Reader checks.
+/// Each call writes the next value. Ignores the bounds in `walk`, which only the Reader checks.
 class Writer {
 public:
-    /// Writes times as differences to `last`, and updates it.
+    /// Writes each time as the difference to `last`, then sets `last` to that time.
     Writer(Json& out, Nanoseconds& last) : out_(out), last_(last) {}
 
     template <typename T> void number(const T& value, std::int64_t, std::int64_t) {
@@ -65,7 +67,8 @@ private:
     Nanoseconds& last_;
 };
 
-/// Each call takes the next item or throws BadTrace. After an exception the value must not be used.
+/// Each call reads the next value or throws BadTrace. After an exception the value must not be
+/// used.
 class Reader {
 public:
     /// Reads the array `in` from item `from` on; `in` must outlive the Reader.
@@ -121,7 +124,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
-    /// Throws if items remain, because an event with more items is of another version.
+    /// Throws if items remain, because a value with more items is of another version.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there are too many values");
     }

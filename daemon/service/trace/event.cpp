@@ -16,8 +16,9 @@ using scheduler::FluidClass;
 using scheduler::FluidClient;
 using scheduler::FluidImage;
 
-/// Limit of service in ns, larger than any run. The limits here bound a replay of a hostile
-/// recording: sums and products fit in 128 bits, and lists have at most the size that a GPU allows.
+/// Limit of service in ns, larger than any run. The limits in this file bound the replay of a
+/// hostile recording: sums and products fit in 128 bits, and lists have at most the size that a GPU
+/// allows.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
 /// Limit of |lag| in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
@@ -39,7 +40,7 @@ template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enu
     value = static_cast<Enum>(number);
 }
 
-/// One function writes and reads each kind. The order of its lines is the file format.
+/// Each walk() both writes and reads its type. The order of the lines in walk() is the file format.
 template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
@@ -203,7 +204,8 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// Computes the weight of each priority class from its clients, and checks the lags.
+/// Computes the weight of each priority class from its clients. Throws BadTrace if a lag is out of
+/// range.
 scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
         FluidClass& priority_class = image.priority_classes.at(client.priority_class);
@@ -268,9 +270,9 @@ struct EventApplier {
     }
     /// Also checks that a table was due at that moment.
     bool operator()(const TableMade& event) const {
-        const bool was_desired = schedule.needs_table(event.at);
+        const bool was_due = schedule.needs_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);
-        return was_desired && table.has_value() == event.is_made &&
+        return was_due && table.has_value() == event.is_made &&
                (!table || digest_of(*table) == event.digest);
     }
     bool operator()(const TableInstalled& event) const {

@@ -2,7 +2,8 @@
 //
 // Event: the inputs and queries of a GpuSchedule, as plain values. Recorder writes them; a replay
 // passes them to a GpuSchedule again. The order of kinds in Event and of members in event.cpp is
-// the file format (docs/scheduling.md). Add new ones at the end and increase kTraceVersion.
+// the file format (docs/scheduling.md). Add new kinds and members at the end and increase
+// kTraceVersion.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -17,14 +18,16 @@ namespace vgpu::daemon::trace {
 
 inline constexpr std::uint32_t kTraceVersion = 4;
 
-/// GpuSchedule::set_members(). Times: vgpud's monotonic clock; service: ns.
+/// A call of GpuSchedule::set_members(). In all events, times are of vgpud's monotonic clock, and
+/// service is in ns.
 struct MembersSet {
     Nanoseconds at{0};
     std::vector<GpuSchedule::Member> members;
     std::uint32_t max_gap_ms = 0;
-    std::map<std::uint32_t, std::string> names;  ///< of VFs, for display
+    std::map<std::uint32_t, std::string> names;  ///< names of VFs, for display
 };
 
+/// A call of GpuSchedule::on_run().
 struct Ran {
     Nanoseconds end{0};
     std::uint32_t vf = 0;
@@ -32,49 +35,54 @@ struct Ran {
     std::int64_t reserved_ns = 0;
 };
 
+/// A call of GpuSchedule::on_wake().
 struct Woke {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
 };
 
+/// A call of GpuSchedule::on_idle() or on_inactive_idle().
 struct WentIdle {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
     bool is_inactive = false;  ///< true if the VF was not in the engine
 };
 
+/// A call of GpuSchedule::on_throttled().
 struct Throttled {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
 };
 
-/// GpuSchedule::on_missed(). Has no time.
+/// A call of GpuSchedule::on_missed(), which has no time.
 struct Missed {
     std::uint32_t vf = 0;
     std::int64_t ns = 0;
     std::int64_t reserved_ns = 0;
 };
 
+/// A call of GpuSchedule::restart(), which has no time.
 struct Restarted {};
 
-/// GpuSchedule::make_table(). `digest`: of the table that was made.
+/// A call of GpuSchedule::make_table().
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
-    bool is_made = false;  ///< false: make_table() found no table for these members
-    std::uint32_t digest = 0;
+    bool is_made = false;      ///< false: make_table() found no table for these members
+    std::uint32_t digest = 0;  ///< digest_of() the table that was made
 };
 
-/// The PF core's answer to a TableMade, if it accepted the table; else TableRefused.
+/// The PF core accepted the table of the last TableMade.
 struct TableInstalled {
     Nanoseconds at{0};
 };
 
+/// The PF core refused the table, or make_table() found none.
 struct TableRefused {
     Nanoseconds at{0};
 };
 
-/// For display only; decisions do not depend on it.
+/// An annotation, for display only. Decisions do not depend on it.
 struct Annotated {
     Nanoseconds at{0};
     std::uint32_t vf = 0;
@@ -86,22 +94,23 @@ struct Annotated {
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Annotated>;
 
-/// CRC32C of all bytes, so that a replay finds any difference.
+/// CRC32C of all bytes of a table, so that a replay finds any difference.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
-/// Applies the event to `schedule`. Returns false only if a TableMade has another result than the
-/// recorded one.
+/// Applies the event to `schedule`. Returns false only for a TableMade: no table was due, or the
+/// result differs from the recorded result.
 bool apply(const Event& event, GpuSchedule& schedule);
 
-/// [kind, members…]; times are relative to `last`.
+/// The event as the array [kind, members…]. Each time is the difference from the preceding time,
+/// which is in `last`.
 [[nodiscard]] Json json_of(const Event& event, Nanoseconds& last);
-/// Throws BadTrace.
+/// Reads an event. Throws BadTrace if the JSON is no valid event.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
 /// The state from which a replay starts. It does not contain a table that is not yet confirmed, so
-/// no chunk begins between a TableMade and its answer.
+/// no chunk begins between a TableMade and the PF core's answer.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
-/// Throws BadTrace.
+/// Reads an image. Throws BadTrace if the JSON is no valid image.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);
 
 }  // namespace vgpu::daemon::trace

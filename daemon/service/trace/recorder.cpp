@@ -60,9 +60,13 @@ void Recorder::begin_chunk(bool continues) {
                  {"schedule", std::move(schedule)}});
 }
 
-void Recorder::write(const Event& event) {
-    // Before the event, because the image must not include the event.
+/// Call before an event changes the schedule: the image of a chunk must not include the event.
+void Recorder::begin_due_chunk() {
     if (ring_.needs_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
+}
+
+void Recorder::write(const Event& event) {
+    begin_due_chunk();
     ring_.append(json_of(event, last_));
 }
 
@@ -93,8 +97,9 @@ void Recorder::on_wake(std::uint32_t vf, Nanoseconds at) {
 }
 
 Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
+    begin_due_chunk();
     auto table = schedule_.make_table(generation, now);
-    // After the schedule's answer, which is part of this event.
+    // The event is written after the schedule's answer, which is part of the event.
     write(TableMade{.at = now,
                     .generation = generation,
                     .is_made = table.has_value(),

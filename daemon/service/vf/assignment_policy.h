@@ -16,7 +16,7 @@ namespace vgpu::daemon {
 struct VfAssignmentPolicy {
     AssignmentMode assignment_mode = AssignmentMode::Default;
     /// True if every end of a claim scrubs the VF, also if another owner takes over after the lease
-    /// is over. Otherwise only a pause or a release that requests a scrub does.
+    /// is over. If false, only a release with AfterRelease::Scrub or OwnerStopped scrubs the VF.
     bool scrubs_on_release = false;
 
     bool operator==(const VfAssignmentPolicy&) const = default;

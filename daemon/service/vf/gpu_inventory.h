@@ -37,7 +37,7 @@ struct GpuSettings {
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// Values that are not given stay.
+/// A change of GpuSettings. Values that are not given stay.
 struct GpuChange {
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
@@ -57,26 +57,27 @@ inline GpuChange change_to(const GpuSettings& settings) {
 /// The number of enabled VFs before and after a step.
 struct VfCount {
     std::uint32_t from = 0, to = 0;
-    /// VRAM of the VFs that the plan makes next, by number: some drivers must know it when they
-    /// enable the VFs.
+    /// VRAM of the VFs that the plan makes next, by VF number. Some drivers must know these sizes
+    /// when they enable the VFs.
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};
 
     bool operator==(const VfCount&) const = default;
 };
 
-/// The planner changes its own copy (change_plan.h, perform()).
+/// The planner works on a copy, which each step changes (perform() in change_plan.h).
 struct GpuInventory {
     std::string id;
-    std::uint64_t vram_bytes = 0;     ///< of all VFs, used or not
-    std::uint64_t pf_vram_bytes = 0;  ///< kept by the PF, in addition
+    std::uint64_t vram_bytes = 0;     ///< VRAM for all VFs, used or not
+    std::uint64_t pf_vram_bytes = 0;  ///< VRAM that the PF keeps, in addition
     Abilities abilities{};            ///< limits of one VF, and what each change needs
     std::uint32_t total_vfs = 0;      ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
-    /// VFs in use that vgpud did not create: "vf3 (0000:03:00.3) is open through vfio-pci".
+    /// The VFs in use that vgpud did not create, for messages: "vf3 (0000:03:00.3) is open through
+    /// vfio-pci".
     std::vector<std::string> other_users{};
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
-    bool is_scrubbing = false;       ///< true while resources of former VFs are being scrubbed
+    bool is_scrubbing = false;       ///< true while the PF core scrubs any VF of the GPU
 
     bool operator==(const GpuInventory&) const = default;
 };

@@ -30,10 +30,10 @@ std::optional<ProcessId> parse_process(std::string_view text) {
     return ProcessId{.pid = *pid, .start_time = *start_time};
 }
 
-bool consists_of(std::string_view text, std::string_view marks, bool has_capitals) {
+bool consists_of(std::string_view text, std::string_view marks, bool allows_capitals) {
     return !text.empty() && std::all_of(text.begin(), text.end(), [&](char letter) {
         return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
-               (has_capitals && letter >= 'A' && letter <= 'Z') ||
+               (allows_capitals && letter >= 'A' && letter <= 'Z') ||
                marks.find(letter) != std::string_view::npos;
     });
 }
@@ -59,15 +59,15 @@ std::optional<EngineOwner> parse_engine_owner(std::string_view text) {
                        .life = *life};
 }
 
-OwnerRecord renewed(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
+OwnerRecord renew(OwnerRecord owner, const ClaimRequest& request, UnixTime now) {
     owner.lease_s = request.lease_s;
     owner.expires = request.lease_s == 0 ? UnixTime{0} : now + UnixTime{request.lease_s};
     owner.is_persistent = request.is_persistent.value_or(owner.is_persistent);
     return owner;
 }
 
-tl::unexpected<Error> claimed(const OwnerRecord& owner, std::string_view target,
-                              std::string_view but) {
+tl::unexpected<Error> claimed_error(const OwnerRecord& owner, std::string_view target,
+                                    std::string_view but) {
     return fail(ErrorId::Claimed,
                 fmt::format("{} belongs to {}{}", target, claim_text(owner), but));
 }
@@ -103,10 +103,10 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
     const bool is_own = is_same_owner(before.name, request.owner);
     const bool is_free = before.name.empty();
     if (!is_own && !is_free && !is_expired(before, facts.now))
-        return claimed(before, facts.target, "");
+        return claimed_error(before, facts.target, "");
     if (!is_own && !is_free && facts.is_attached)
-        return claimed(before, facts.target,
-                       ", whose lease is over, but a client still has the VF open");
+        return claimed_error(before, facts.target,
+                             ", whose lease is over, but a client still has the VF open");
     // Compare and swap: fails if the claim has changed since the caller read it.
     if (request.generation && *request.generation != before.generation)
         return fail(
@@ -114,16 +114,16 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
             fmt::format("{}: the request names claim {}, but {}", facts.target, *request.generation,
                         is_free ? "there is no claim" : claim_text(before) + " is in force"));
     if (is_own) {
-        OwnerRecord owner = renewed(before, request, facts.now);
+        OwnerRecord owner = renew(before, request, facts.now);
         if (owner.since <= facts.boot) owner.since = facts.now;
         return owner;
     }
-    return renewed({.name = request.owner,
-                    .generation = facts.next_generation,
-                    .lease_s = 0,
-                    .since = facts.now,
-                    .expires = UnixTime{0}},
-                   request, facts.now);
+    return renew({.name = request.owner,
+                  .generation = facts.next_generation,
+                  .lease_s = 0,
+                  .since = facts.now,
+                  .expires = UnixTime{0}},
+                 request, facts.now);
 }
 
 Result<> check_release(const OwnerRecord& before, std::string_view owner, std::uint64_t generation,
@@ -135,7 +135,8 @@ Result<> check_release(const OwnerRecord& before, std::string_view owner, std::u
                     fmt::format("{}: claim {} is not in force: the VF belongs to {}", target,
                                 generation, claim_text(before)));
     if (!is_same_owner(before.name, owner))
-        return claimed(before, target, fmt::format(", not to '{}'", owner.substr(0, kMaxOwner)));
+        return claimed_error(before, target,
+                             fmt::format(", not to '{}'", owner.substr(0, kMaxOwner)));
     return {};
 }
 
@@ -159,8 +160,8 @@ bool is_same_owner(std::string_view one, std::string_view other) {
     const auto* process = std::get_if<ProcessId>(&form);
     const auto* other_process = std::get_if<ProcessId>(&other_form);
     if (process == nullptr || other_process == nullptr) return false;
-    const bool is_start_open = process->start_time == 0 || other_process->start_time == 0;
-    return process->pid == other_process->pid && is_start_open;
+    const bool is_start_unknown = process->start_time == 0 || other_process->start_time == 0;
+    return process->pid == other_process->pid && is_start_unknown;
 }
 
 bool runs_domain(const OwnerRecord& owner, std::optional<bool> exists, UnixTime now) {
@@ -177,9 +178,9 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new && !outlives_stops(owner))
         return fmt::format("{} no longer exists", claim_text(owner));
-    const bool is_known_to_live = (facts.exists && *facts.exists) || outlives_stops(owner) ||
-                                  std::holds_alternative<EngineOwner>(form_of(owner.name));
-    if (!facts.is_attached && !is_known_to_live && owner.lease_s == 0 &&
+    const bool may_stay_unopened = (facts.exists && *facts.exists) || outlives_stops(owner) ||
+                                   std::holds_alternative<EngineOwner>(form_of(owner.name));
+    if (!facts.is_attached && !may_stay_unopened && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)
         return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),
                            kLongUnattached.count());

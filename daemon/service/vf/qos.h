@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 struct VfQos {
     double min_pct = 0, max_pct = 100;
     double burst_ms = 0, latency_ms = 0;
-    double max_gap_ms = 0;  ///< 0: the GPU's
+    double max_gap_ms = 0;  ///< 0: the GPU's value
     double phase_ms = 0;
     double preempt_timeout_ms = 0;  ///< 0: as provisioned
     scheduler::SlotMode mode = scheduler::SlotMode::WorkConserving;
@@ -40,8 +40,8 @@ inline constexpr std::array kPriorityClassWords{Word{"high", scheduler::Priority
     return name_among(kPriorityClassWords, priority_class);
 }
 
-/// The VF's contract. A max_gap_ms of 0 becomes the GPU's value, and a preempt_timeout_ms of 0 the
-/// default of Contract.
+/// The VF's contract. A max_gap_ms of 0 becomes the GPU's value, and a preempt_timeout_ms of 0
+/// becomes the default of Contract.
 [[nodiscard]] scheduler::Contract contract_of(const VfQos& qos, std::uint32_t weight,
                                               std::uint32_t quantum_us,
                                               std::uint32_t gpu_max_gap_ms);

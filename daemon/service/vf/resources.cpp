@@ -28,10 +28,10 @@ VfSecurity security_of(const Json& json) {
 
 }  // namespace
 
-VfResources resources_of(const VfFacts& active, const VfResources& usual) {
-    return {.vram_bytes = active.vram_bytes.value_or(usual.vram_bytes),
-            .cu_mask = active.cu_mask.value_or(usual.cu_mask),
-            .doorbell_pages = active.doorbell_pages.value_or(usual.doorbell_pages)};
+VfResources resources_of(const VfFacts& active, const VfResources& fallback) {
+    return {.vram_bytes = active.vram_bytes.value_or(fallback.vram_bytes),
+            .cu_mask = active.cu_mask.value_or(fallback.cu_mask),
+            .doorbell_pages = active.doorbell_pages.value_or(fallback.doorbell_pages)};
 }
 
 vgpu_pf_provision provision_of(const VfResources& resources) {

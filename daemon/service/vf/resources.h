@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfResources: the properties of a VF that only provisioning can change: VRAM, compute units,
-// doorbells, limits of its guest. Part of VfSpec. The JSON here is that of the state file.
+// VfResources: VRAM, compute units and doorbells of a VF, and the limits of its guest. Only
+// provisioning can change them. Part of VfSpec. resources_json() has the form of the state files.
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -22,12 +22,12 @@ inline constexpr std::uint32_t kMaxGuardLimit = 64;
 inline constexpr std::uint32_t kMaxPreemptTimeoutUs = 100'000'000;
 inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
 
-/// Limits for a guest. 0: the PF core's default. guard_limits: number of events in the guard's
-/// window.
+/// Limits for a guest. 0: the PF core's default.
 struct VfSecurity {
     std::uint32_t preempt_timeout_us = 0;
     std::uint32_t full_access_timeout_ms = 0;
-    std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};  ///< kGuardOff: no limit
+    /// Numbers of events in the guard's window; kGuardOff: no limit.
+    std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};
     bool is_exclusive_full_access = false;
 
     bool operator==(const VfSecurity&) const = default;
@@ -43,15 +43,16 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// The resources that the driver reports, without security. Those that it does not report are taken
-/// from `usual`.
-VfResources resources_of(const VfFacts& active, const VfResources& usual = {});
+/// The resources that the driver reports, without security. `fallback` has the values of the
+/// resources that the driver does not report.
+VfResources resources_of(const VfFacts& active, const VfResources& fallback = {});
 
 /// The request to the driver. The caller adds VF number and UUID.
 vgpu_pf_provision provision_of(const VfResources& resources);
 
 nlohmann::json resources_json(const VfResources& resources);
-/// Throws as nlohmann::json does.
+/// Reads the form of the state files. Throws nlohmann::json::exception if a member is missing or
+/// has a wrong type.
 VfResources resources_of(const nlohmann::json& json);
 
 }  // namespace vgpu::daemon

@@ -114,14 +114,14 @@ void read_settings(JsonSection& json, Section section, VfSpec& to) {
 }
 
 nlohmann::ordered_json settings_json(const VfSpec& spec, Detail which) {
-    const VfSpec standard;
+    const VfSpec defaults;
     nlohmann::ordered_json json = nlohmann::ordered_json::object();
     for_each_setting(
-        [&](const Row& row, const auto& kind, const auto& value, const auto& usual) {
-            if (which == Detail::All || value != usual)
-                json[std::string(row.key)] = written(kind, value);
+        [&](const Row& row, const auto& kind, const auto& value, const auto& default_value) {
+            if (which == Detail::All || value != default_value)
+                json[std::string(row.key)] = json_form_of(kind, value);
         },
-        spec, standard);
+        spec, defaults);
     return json;
 }
 
@@ -132,14 +132,15 @@ void add_settings(const VfSpec& spec, Section section, nlohmann::ordered_json& t
 }
 
 void add_settings(const VfSpec& spec, nlohmann::json& to) {
-    const VfSpec standard;
+    const VfSpec defaults;
     for_each_setting(
-        [&]<typename Kind>(const Row& row, const Kind& kind, const auto& value, const auto& usual) {
-            if (value == usual && !std::is_same_v<Kind, Whole>) return;
+        [&]<typename Kind>(const Row& row, const Kind& kind, const auto& value,
+                           const auto& default_value) {
+            if (value == default_value && !std::is_same_v<Kind, Whole>) return;
             const std::string group = row.group();
-            (group.empty() ? to : to[group])[std::string(row.key)] = written(kind, value);
+            (group.empty() ? to : to[group])[std::string(row.key)] = json_form_of(kind, value);
         },
-        spec, standard);
+        spec, defaults);
 }
 
 void read_settings(const nlohmann::json& json, VfSpec& to) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Settings: the properties of a VfSpec that may change while the VF works. Each has a row in
-// schemas/vf_settings.def, and these functions read and write all rows alike. They check single
-// values; admission checks all together.
+// schemas/vf_settings.def, and these functions read and write all rows alike. The functions check
+// single values; admission checks all settings together.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -22,8 +22,8 @@ namespace vgpu::daemon {
 /// Where a profile has a setting: in the profile itself or in one of its members.
 enum class Section { Profile, Scheduler, Security };
 
-/// A change of a VF: the members of `to` whose keys are in `given`. Keys: those of settings, "name"
-/// and "profile".
+/// A change of a VF: the members of `to` whose keys are in `given`. The keys are those of settings,
+/// "name" and "profile".
 struct VfChange {
     VfSpec to{};
     std::set<std::string_view> given{};  ///< views of literals
@@ -33,7 +33,7 @@ void apply(const VfChange& change, VfSpec& spec);
 /// The change that gives a VF all settings and the profile of `spec`.
 [[nodiscard]] VfChange settings_of(const VfSpec& spec);
 
-/// A kind of change, with the new value if it is a setting and a whole number.
+/// A kind of change. `value`: the new value, if it is the whole number of a setting.
 struct ChangedValue {
     Change change{};
     std::optional<std::uint64_t> value{};
@@ -42,18 +42,18 @@ struct ChangedValue {
 [[nodiscard]] std::vector<ChangedValue> differences(const VfSpec& from, const VfSpec& to);
 [[nodiscard]] std::vector<ChangedValue> differences(const GpuSettings& from, const GpuSettings& to);
 
-/// The strictest condition of several changes, and the change that has it. Ignores changes that
-/// vgpud cannot make (check_offered() refuses them).
+/// The strictest condition of several changes, and the change with this condition.
 struct Need {
     Needs needs = Needs::Nothing;
     Change change{};
 };
+/// Ignores changes that vgpud cannot make (check_offered() refuses them).
 [[nodiscard]] Need need_of(const Abilities& abilities, const std::vector<ChangedValue>& changed);
 
 /// The keys of one section, or of all settings.
 [[nodiscard]] std::vector<std::string_view> setting_keys(std::optional<Section> section = {});
 
-/// The settings among the options. WrongType or OutOfRange with the option.
+/// Reads the settings among the options. Fails with WrongType or OutOfRange and the option.
 [[nodiscard]] Result<VfChange> read_settings(const OptionReader& options);
 /// Reads the settings of `section`. If a member is absent, the value stays.
 void read_settings(JsonSection& json, Section section, VfSpec& to);
@@ -63,12 +63,14 @@ enum class Detail {
     Special,  ///< settings that differ from the default
 };
 [[nodiscard]] nlohmann::ordered_json settings_json(const VfSpec& spec, Detail which);
-/// Adds the settings of `section` that differ from the default to a member of a profile.
+/// Adds the settings of `section` that differ from the default to `to`, the JSON of that section.
 void add_settings(const VfSpec& spec, Section section, nlohmann::ordered_json& to);
 
-/// As in state files: members of VfQos and of VfAssignmentPolicy are in objects, and whole numbers
-/// are always written. read_settings() throws as nlohmann::json does, also for an unknown word.
+/// Writes the settings in the form of state files: members of VfQos and of VfAssignmentPolicy are
+/// in objects. Writes all whole numbers, and other settings only if they differ from the default.
 void add_settings(const VfSpec& spec, nlohmann::json& to);
+/// Reads the form of state files. Throws nlohmann::json::exception or std::runtime_error if `json`
+/// does not have that form.
 void read_settings(const nlohmann::json& json, VfSpec& to);
 
 }  // namespace vgpu::daemon

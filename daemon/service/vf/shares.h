@@ -16,7 +16,8 @@
 
 namespace vgpu::daemon {
 
-/// min_pct, max_gap_ms and latency_ms are left out if the driver does not offer them.
+/// The share of the VF `vf`. Leaves out min_pct, max_gap_ms and latency_ms if the driver does not
+/// offer them.
 [[nodiscard]] VfShare share_of(const Abilities& abilities, const GpuSettings& settings,
                                std::uint32_t vf, const VfSpec& spec);
 
@@ -27,7 +28,7 @@ namespace vgpu::daemon {
 
 /// How the driver keeps each setting of the schedule that differs from its default, by key: "kept",
 /// "approximated" (not in all cases) or "refused" (recorded before the driver or the configuration
-/// changed; not in force).
+/// changed, so the setting is not in force).
 [[nodiscard]] std::map<std::string, std::string> contract_words(const Abilities& abilities,
                                                                 const VfSpec& spec);
 

@@ -18,13 +18,13 @@ namespace vgpu::daemon {
 
 inline constexpr Line kDescription = line(256);
 
-/// In a profile, name, UUID and profile are empty. 0 and empty values stand for a default.
+/// In a profile, `name`, `uuid` and `profile` are empty. 0 and empty values stand for a default.
 struct VfSpec {
     std::string name{};
     Uuid uuid{};
     VfResources resources{};
     std::uint32_t weight = scheduler::kDefaultWeight;
-    std::uint32_t quantum_us = 0;  ///< 0: the GPU's
+    std::uint32_t quantum_us = 0;  ///< 0: the GPU's value
     VfQos qos{};
     VfAssignmentPolicy assignment_policy{};
     std::string profile{};      ///< profile that the VF was made from; empty: none

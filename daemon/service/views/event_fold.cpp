@@ -8,14 +8,14 @@ namespace vgpu::daemon {
 
 namespace {
 
-bool is_by_guest(const AdminEvent& admin_event) {
+bool is_caused_by_guest(const AdminEvent& admin_event) {
     return admin_event.vf != 0 && row_of(admin_event.kind).cause == EventCause::Guest;
 }
 
 }  // namespace
 
 bool EventFold::admits(const AdminEvent& admin_event, Nanoseconds now) {
-    if (!is_by_guest(admin_event)) return true;
+    if (!is_caused_by_guest(admin_event)) return true;
     Window& window = windows_[{admin_event.gpu, admin_event.vf, admin_event.kind}];
     if (window.reported == 0) window.end = now + kWindow;
     if (window.reported < kReported) {
@@ -23,7 +23,7 @@ bool EventFold::admits(const AdminEvent& admin_event, Nanoseconds now) {
         return true;
     }
     ++window.folded;
-    window.last = admin_event.text;
+    window.last_text = admin_event.text;
     return false;
 }
 
@@ -37,12 +37,13 @@ std::vector<AdminEvent> EventFold::take_due(Nanoseconds now) {
             continue;
         }
         if (window.folded > 0)
-            due.push_back({.gpu = gpu,
-                           .vf = vf,
-                           .kind = kind,
-                           .text = fmt::format(
-                               "{} (the last of {} more within {} s)", window.last, window.folded,
-                               std::chrono::duration_cast<std::chrono::seconds>(kWindow).count())});
+            due.push_back(
+                {.gpu = gpu,
+                 .vf = vf,
+                 .kind = kind,
+                 .text = fmt::format(
+                     "{} (the last of {} more within {} s)", window.last_text, window.folded,
+                     std::chrono::duration_cast<std::chrono::seconds>(kWindow).count())});
         at = windows_.erase(at);
     }
     return due;

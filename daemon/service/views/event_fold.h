@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventFold: limits events that a guest can cause repeatedly. Of each VF and kind, kReported events
-// pass in each window of kWindow. The others are counted, and their number is reported at the end
-// of the window. So no guest can fill the log, events, bus or recording. Owned by each GpuModel and
-// by Agents.
+// EventFold: limits events that a guest can cause repeatedly. At most kReported events of one VF
+// and one kind pass in a window of kWindow. EventFold counts the further events, and reports their
+// number at the end of the window. So no guest can fill the log, events, bus or recording. Each
+// GpuModel has an EventFold, and Agents has one.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -23,18 +23,18 @@ public:
     static constexpr std::uint32_t kReported = 8;
     static constexpr Nanoseconds kWindow = std::chrono::minutes(1);
 
-    /// True if the event passes. If not, it is counted, and take_due() reports it.
+    /// True if the event passes. If not, EventFold counts it for take_due().
     [[nodiscard]] bool admits(const AdminEvent& admin_event, Nanoseconds now);
-    /// For each finished window with counted events: the last such event and their number.
+    /// For each finished window with counted events: the last of these events, and how many.
     [[nodiscard]] std::vector<AdminEvent> take_due(Nanoseconds now);
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
 private:
     struct Window {
         Nanoseconds end{0};
-        std::uint32_t reported = 0;
-        std::uint64_t folded = 0;
-        std::string last{};
+        std::uint32_t reported = 0;  ///< number of events that have passed
+        std::uint64_t folded = 0;    ///< number of events that have not passed
+        std::string last_text{};     ///< text of the last event that has not passed
     };
     using Key = std::tuple<std::string, std::uint32_t, EventKind>;  ///< GPU, VF, kind
 

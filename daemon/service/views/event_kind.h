@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventKind: what an event for administrators is about, and its row of schemas/events.def: the name
-// on D-Bus, the severity (level and colour of a line) and the cause. The service names kinds; the
-// D-Bus layer and the log print them.
+// EventKind: what an event for administrators is about. EventKindRow is the kind's row of
+// schemas/events.def, with the name on D-Bus, the severity (level and colour of a line) and the
+// cause. The service uses kinds; the D-Bus layer and the log print the names of kinds.
 #pragma once
 
 #include <array>

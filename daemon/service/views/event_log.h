@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // EventLog: up to kCapacity recent events with number and time, for `vgpuctl events` and the bug
-// report. A full log drops the oldest event of the VF and kind with the most events. Numbers begin
-// at 1 in each vgpud and count every event, so a reader sees by a gap how many events were dropped.
-// Bounded in bytes. Runs in the main loop.
+// report. Events with the same VF and kind form a group. When the log is full, it drops the oldest
+// event of the largest group. Numbers begin at 1 at each start of vgpud and count every event, so a
+// gap shows a reader how many events were dropped. Runs in the main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -20,7 +20,7 @@ struct LoggedEvent {
     std::uint64_t seq = 0;
     std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME
     std::string gpu;
-    std::uint32_t vf = 0;  ///< 0: the GPU itself
+    std::uint32_t vf = 0;  ///< 0: the GPU itself, or vgpud itself if `gpu` is "vgpud"
     EventKind kind{};
     std::string text;
 
@@ -40,7 +40,7 @@ private:
     void drop_one();
 
     std::deque<LoggedEvent> events_;
-    std::uint64_t count_ = 0;
+    std::uint64_t count_ = 0;  ///< number of events added, dropped ones included
 };
 
 }  // namespace vgpu::daemon

@@ -40,7 +40,7 @@ public:
     void set(std::uint32_t vf, VfView view) {
         views_[vf] = std::make_shared<const VfView>(std::move(view));
     }
-    /// Shares the view of `before` if it is equal.
+    /// Shares the view of the VF in `before` if that view equals `view`.
     void set(std::uint32_t vf, VfView view, const VfViews& before) {
         const auto known = before.views_.find(vf);
         if (known != before.views_.end() && *known->second == view)
@@ -48,7 +48,7 @@ public:
         else
             set(vf, std::move(view));
     }
-    /// True if both consist of the same shared views.
+    /// True if this and `other` consist of the same shared views.
     [[nodiscard]] bool is_shared_with(const VfViews& other) const { return views_ == other.views_; }
     [[nodiscard]] Iterator begin() const { return Iterator(views_.begin()); }
     [[nodiscard]] Iterator end() const { return Iterator(views_.end()); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands that errors and other texts of vgpud and vgpuctl recommend, outside of errors.def
-// (error_paths_test.cpp) and of what doctor finds (remedies_test.cpp): each text is provoked, and
-// what it recommends is done and works. A command in a string without a row here or in
-// tests/style/advice.py does not pass the style level.
+// Tests the commands that texts of vgpud and vgpuctl recommend, except errors of errors.def
+// (error_paths_test.cpp) and findings of doctor (remedies_test.cpp). Each test provokes a text and
+// runs the commands in it, which must work. The style level fails for a command in a string without
+// a row here or in tests/style/advice.py.
 #include "cli/service.h"
 #include "tests/scenario/dbus/advised.h"
 
@@ -45,7 +45,7 @@ public:
         start_daemon();
         return asked.get();
     }
-    /// The bus of this test does not come back: what is asked of the next one is asked of this one.
+    /// Kills vgpud but not the bus, on which do_as_told() starts the next vgpud.
     std::string hook_without_vgpud() {
         vgpud->kill_now();
         return hook("prepare").out;
@@ -89,7 +89,7 @@ protected:
         });
     }
     void wait_for_release() const { wait_for_state("scrubbing"); }
-    /// Of an apply that waits for the scrub of train.
+    /// The output of an apply that waits for the scrub of train.
     std::string begin_apply(const Words& options) {
         server.with([](FakePf& pf) { pf.holds_scrubs = true; });
         const std::string file = directory.file("wanted.json");
@@ -123,7 +123,8 @@ protected:
     }
 };
 
-/// `commands` as they stand in the strings of `file`; done in the state that `provoke` leaves.
+/// `commands` as they stand in the strings of `file`; the test runs them in the state that
+/// `provoke` leaves.
 struct Row {
     const char* file;
     Words commands;
@@ -156,7 +157,7 @@ const std::vector<Row>& rows() {
 
 class Recommended : public Advice, public ::testing::WithParamInterface<Row> {};
 
-/// Whether `command` is what `as_written` becomes.
+/// True if `command` is `as_written` with its placeholders filled in.
 bool is_of(const std::string& as_written, const std::string& command) {
     std::string pattern = std::regex_replace(as_written, std::regex(R"([.+*()|^$\[\]])"), "\\$&");
     pattern = std::regex_replace(pattern, std::regex(R"(\{\})"), ".+");

@@ -6,7 +6,7 @@
 
 namespace vgpu::daemon::testing {
 
-/// A command may have words between quotes of its own.
+/// A command may itself have quoted words.
 std::vector<std::string> commands_in(const std::string& text) {
     const std::regex command(
         "'((vgpuctl|vgpud|virsh|systemctl)( [^']*('[^' ]*'[^']*)*)?)'($|[ ;,.)\n])");
@@ -17,7 +17,7 @@ std::vector<std::string> commands_in(const std::string& text) {
     return all;
 }
 
-/// What there is, and one VF more.
+/// Writes a configuration of the current VFs and one more; returns its path.
 std::string Advised::wanted_file() const {
     auto wanted = nlohmann::json::parse(ctl({"export"}).out);
     wanted["profiles"]["advised"] = {{"resources", {{"vram", "16MiB"}}}};

@@ -11,7 +11,7 @@
 
 namespace vgpu::daemon::testing {
 
-/// What stands between single quotes in `text` and begins with a program's name.
+/// The texts between single quotes in `text` that begin with a program's name.
 [[nodiscard]] std::vector<std::string> commands_in(const std::string& text);
 
 /// The VF of the tests is 'train', the first of gpu0.
@@ -19,10 +19,10 @@ class Advised : public BusFixture {
 protected:
     using BusFixture::BusFixture;
 
-    /// Types each command as it is printed; returns how many there were.
+    /// Runs each recommended command; returns their number.
     int do_as_told(const std::string& text);
 
-    /// The device began anew and refuses what the VF is defined as.
+    /// Restarts vgpud with a device that has no VFs and refuses the defined VF's resources.
     void restart_with_a_device_that_refuses();
 
 private:

@@ -53,7 +53,7 @@ protected:
             return ctl_json({"list", "--vfs"}).at("vfs").at(0).at("has_work") == true;
         });
     }
-    /// The job.
+    /// Starts the job Quiesce; returns its path.
     [[nodiscard]] std::string start_quiesce() const {
         return begin_job(*bus, "/org/vgpu1/gpu/gpu0/vf/1", "Quiesce");
     }
@@ -252,7 +252,7 @@ TEST_F(AgentOnTheBus, AQuiesceEndsWithThePfCoreThatGoesWhileItWaits) {
     EXPECT_THAT(asked.get().out, HasSubstr("VGPU-601"));
 }
 
-/// How often all threads of a process have gone to sleep.
+/// Number of times that threads of a process have gone to sleep.
 std::uint64_t sleeps_of(pid_t pid) {
     std::uint64_t sleeps = 0;
     for (const auto& task :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Assignment mode and scrub policy as an operator meets them: vgpuctl and D-Bus against the real
-// vgpud, a PF core in memory, and a socket that is listened at as softgpu does.
+// vgpud, a PF core in memory, and a socket on which the test listens as softgpu does.
 #include "daemon/adapters/listener.h"
 #include "tests/scenario/dbus/bus_fixture.h"
 
@@ -126,7 +126,7 @@ TEST_F(AssignmentPolicyOnTheBus, EveryEndOfAClaimEmptiesAVfWithScrubOnRelease) {
     EXPECT_EQ(ctl({"release", "train", "--owner", "a", "--generation", std::to_string(generation)})
                   .status,
               0);
-    test::wait_for("the VF to be provisioned anew", test::milliseconds(10'000), [&] {
+    test::wait_for("the VF to be provisioned again", test::milliseconds(10'000), [&] {
         return server.with([before](FakePf& pf) {
             return pf.vfs.contains(1) && pf.vfs.at(1).generation > before;
         });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Errors of the bus itself, of a vgpud that does not know what vgpuctl asks for, in words that
-// help.
+// Errors of the bus for requests that an older vgpud does not know, which vgpuctl must explain.
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +15,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kTrain = "/org/vgpu1/gpu/gpu0/vf/1";
 
-/// A vgpud that knows targets and nothing else.
+/// A vgpud that can only resolve targets, and pause VF 2.
 class OldVgpud : public BusFixture {
 protected:
     OldVgpud()

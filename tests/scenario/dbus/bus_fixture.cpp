@@ -112,7 +112,7 @@ std::unique_ptr<sdbus::IConnection> BusFixture::connect() const {
 
 std::unique_ptr<sdbus::IConnection> BusFixture::connect_as_nobody() const {
     constexpr uid_t kNobody = 65534, kKeep = static_cast<uid_t>(-1);
-    // Of this thread alone: glibc would change all of them.
+    // Changes only this thread; glibc's function would change all.
     EXPECT_EQ(::syscall(SYS_setresuid, kKeep, kNobody, kKeep), 0);
     auto connection = connect();
     EXPECT_EQ(::syscall(SYS_setresuid, kKeep, 0, kKeep), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// BusFixture: a private dbus-daemon with the distribution's default-deny rules and our real bus
+// BusFixture: a private dbus-daemon with the distribution's default-deny rules and vgpu's real bus
 // policy, the real vgpud on it, and a UapiServer in place of a GPU. vgpud can be killed, asked to
 // end and started again; vgpuctl runs as a program.
 #pragma once
@@ -21,12 +21,12 @@ namespace vgpu::daemon::testing {
 
 class BusFixture : public ::testing::Test {
 protected:
-    /// What differs from one fake GPU without polkit.
+    /// Differences from the default, which is one fake GPU without polkit.
     struct Setup {
         std::string gpus;          ///< JSON list, in place of the fake GPU
         std::string bus_policy{};  ///< more rules of the bus
         std::string authority = "--no-polkit";
-        enum class Start { Now, Later } start = Start::Now;  ///< of vgpud
+        enum class Start { Now, Later } start = Start::Now;  ///< when vgpud starts
         std::vector<std::string> environment{};              ///< NAME=value, added to vgpud's
     };
 
@@ -39,15 +39,15 @@ protected:
 
     /// vgpuctl ARGUMENTS, both streams in `out`.
     [[nodiscard]] test::Completed ctl(std::vector<std::string> arguments) const;
-    /// The same with --json; fails the test if it does not succeed.
+    /// Like ctl(), with --json; fails the test if it does not succeed.
     [[nodiscard]] nlohmann::json ctl_json(std::vector<std::string> arguments) const;
-    /// The same as another user.
+    /// Like ctl(), as user nobody.
     [[nodiscard]] test::Completed ctl_as_nobody(std::vector<std::string> arguments) const;
 
     [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect() const;
-    /// The same as another user; for root only.
+    /// Like connect(), as user nobody; for root only.
     [[nodiscard]] std::unique_ptr<sdbus::IConnection> connect_as_nobody() const;
-    /// Calls a method of `vf` that answers with a job; the path of the job.
+    /// Calls a method of `vf` that starts a job; returns the job's path.
     static std::string begin_job(sdbus::IConnection& bus, const std::string& vf,
                                  const std::string& method,
                                  const std::map<std::string, sdbus::Variant>& options = {});
@@ -62,7 +62,7 @@ protected:
         return create_refusal(options).name;
     }
 
-    /// Waits (bounded) until `vgpuctl list` says so.
+    /// Waits (bounded) until `vgpuctl list` shows gpu0 in `state`.
     void wait_for_gpu_state(const std::string& state);
 
     test::TempDir directory;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations on a real software GPU: plan, apply, assert and export with vgpuctl, and what
-// creating, resizing and destroying a VF means to its neighbours (nothing).
+// Configurations on a real software GPU: plan, apply, assert and export with vgpuctl, and that
+// creating, resizing and destroying a VF does not affect its neighbours.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/neighbours.h"
 #include "tests/support/stack/gpu_stack.h"
@@ -19,7 +19,7 @@ using testing::Neighbours;
 
 constexpr std::uint64_t kMiB = 1u << 20;
 
-/// web: 1 VF of 32 MiB and weight 100; train: 2 VFs of `train_mib` and weight 300.
+/// web and batch: 32 MiB and weight 100; train-n: `train_count` VFs of `train_mib` and weight 300.
 std::string two_sizes(unsigned train_mib, unsigned train_count = 2) {
     return fmt::format(R"({{
         // two sizes

@@ -56,7 +56,7 @@ TEST_F(DBus, DestroyingAnAttachedVfWantsForce) {
     EXPECT_EQ(refused.out,
               "vgpuctl: VGPU-304: gpu0/vf1 ('train') is attached: a client has it open (" +
                   directory.file("vf1.sock") +
-                  "), and its driver would lose the VF; shut down or suspend that VM first, or "
+                  "), and its driver would lose the VF; shut down the client first, or "
                   "destroy the VF with option 'force'. Bring the VF into a state that allows this "
                   "first; 'vgpuctl show VF' shows its state.\n");
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
@@ -318,7 +318,7 @@ TEST_F(DBus, OthersMayLookButNotTouch) {
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
 }
 
-/// What ObjectManager and Properties say while things change.
+/// Records the signals of ObjectManager and Properties.
 class Watcher final : public sdbus::ProxyInterfaces<sdbus::ObjectManager_proxy> {
 public:
     explicit Watcher(std::unique_ptr<sdbus::IConnection>&& connection)

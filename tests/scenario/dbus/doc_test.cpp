@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Documents as their readers use them: every file is written, every command is typed, what it
-// prints is what the document says, and it ends with 0. Packages are looked up rather than
-// installed; "systemctl start vgpud" starts it; "sudo reboot" takes everything away but the disk
-// and starts it again. While the document resizes a VF, two guests compute on others.
+// Follows documents as their readers do. Every file is written. Every command is run, must print
+// what the document says, and must end with 0. Packages are looked up and not installed. "systemctl
+// start vgpud" starts vgpud. "sudo reboot" ends all programs, keeps only the disk and starts the
+// programs again. While the document resizes a VF, two guests compute on others.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/neighbours.h"
 #include "tests/support/doc_commands.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using testing::BusFixture;
 using testing::Neighbours;
 
-/// As daemon/data/vgpud.json has it.
+/// The GPU of daemon/data/vgpud.json.
 struct GpuOfTheDocuments {
     test::GpuStack gpu{{.vfs = 16, .vram_mb = 2048, .aperture_mb = 256}};
 
@@ -35,7 +35,7 @@ struct GpuOfTheDocuments {
     }
 };
 
-/// Without an error only if every package that the command installs is one of debian/control.
+/// Succeeds only if debian/control has every package that the command installs.
 test::Completed install(const std::string& command) {
     std::ifstream file(VGPU_SOURCE_DIR "/debian/control");
     const std::string control(std::istreambuf_iterator<char>(file), {});
@@ -58,7 +58,7 @@ protected:
         fs::permissions(directory.file("bin/sudo"), fs::perms::owner_all);
     }
 
-    /// Around a command: what else happens.
+    /// Functions that replace the execution of a command.
     using Meanwhile = std::map<std::string, std::function<test::Completed(const std::string&)>>;
 
     void follow(const std::string& document, const Meanwhile& meanwhile) {

@@ -41,7 +41,7 @@ std::map<std::string, ConfigSpace> functions_of(const std::string& dump) {
     return functions;
 }
 
-/// The same functions as a umockdev description.
+/// The description of these functions in umockdev's format.
 std::string tree_of(const std::map<std::string, ConfigSpace>& functions) {
     std::string text;
     for (const auto& [address, config] : functions) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the documents show is done and compared (tests/support/doc_commands.py), and the manual
-// pages that the build made know every option of their programs.
+// Runs the commands that documents show and compares their output (tests/support/doc_commands.py).
+// Manual pages must have every option of their programs.
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What survives: definitions and claims, after kill -9 of vgpud and after everything but the disk
-// is gone (softgpu and vgpu-pf too, as after a reboot); state files that were half written or
-// damaged; a second vgpud on the same state.
+// What survives: definitions and claims, after kill -9 of vgpud and after the loss of all programs,
+// as at a reboot. Also half-written or damaged state files, and a second vgpud on the same state.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/stack/gpu_stack.h"
 
@@ -24,7 +23,7 @@ using testing::BusFixture;
 using testing::FakePf;
 using ::testing::HasSubstr;
 
-/// What has to be the same, of every VF.
+/// The members of every VF that must not change.
 nlohmann::json definitions_of(const nlohmann::json& list) {
     constexpr std::array kKept{"target",  "name",           "uuid",         "vram_bytes",
                                "weight",  "quantum_us",     "owner",        "owner_generation",
@@ -67,7 +66,7 @@ protected:
         gpu.kill_softgpu();
     }
     void power_on() {
-        fs::remove(gpu.dir().file("softgpu.log"));  // it said "ready" before, too
+        fs::remove(gpu.dir().file("softgpu.log"));  // it still has "ready" of the first start
         gpu.start_softgpu();
         gpu.start_pf();
         start_daemon();
@@ -138,7 +137,7 @@ protected:
         if (verb == "apply") words.emplace_back("--yes");
         return ctl(std::move(words)).status;
     }
-    /// The configuration that the VFs are of when the next vgpud has come to rest.
+    /// The configuration, old or new, that the VFs have when the next vgpud has ended its recovery.
     [[nodiscard]] std::string found() const {
         std::string name;
         test::wait_for("the apply to be done or undone", test::milliseconds(30'000), [&] {
@@ -205,7 +204,7 @@ TEST_F(InterruptedApply, OfAVgpudKilledAtAnyMomentIsAllDoneOrAllUndone) {
     EXPECT_GT(interrupted, 0);
 }
 
-/// With a fake PF core: nothing here is about a GPU.
+/// Tests of the state files, with a fake PF core.
 class StateFiles : public BusFixture {
 protected:
     StateFiles() : BusFixture(Setup{.gpus = "", .start = Setup::Start::Later}) {
@@ -222,7 +221,7 @@ protected:
         stream.seekp(static_cast<std::streamoff>(at));
         stream.put(byte);
     }
-    /// As the error says.
+    /// Runs vgpud --recover-state, as the error recommends, and starts vgpud.
     void recover() {
         vgpud->kill_now();
         auto command = daemon_command();

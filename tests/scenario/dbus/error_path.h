@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ErrorPath: brings every row of errors.def about with the real vgpud, one function for each row,
-// and says how the error was told. A row without a function does not compile, except rows that need
-// a GPU of a vendor's driver (tests/unit/daemon/backend_test.cpp, tests/unit/backend). Used by
+// ErrorPath: raises every row of errors.def with the real vgpud, by one function for each row, and
+// returns how the error was reported. A row without a function does not compile, except rows that
+// need a GPU of a vendor's driver (tests/unit/daemon/backend_test.cpp, tests/unit/backend). Used by
 // error_paths_test.cpp; the functions are in error_requests.cpp and error_service.cpp.
 #pragma once
 
@@ -27,13 +27,13 @@ using Words = std::vector<std::string>;
 /// Generous: a healthy answer takes milliseconds.
 inline constexpr test::milliseconds kPrompt = std::chrono::seconds(20);
 
-/// How an error was told: by a reply (with its name), else only in words (a log, a notice).
+/// How an error was reported: by a reply (with its name), or only as text (a log, a notice).
 struct Told {
     std::string name, text;
-    std::optional<test::Completed> ctl{};  ///< vgpuctl, for the same; nothing: it cannot
+    std::optional<test::Completed> ctl{};  ///< vgpuctl with the same error; none: not possible
 };
 
-/// What a call is answered with, if that is an error.
+/// The error that a call is answered with.
 template <typename Call> Told told_by(const Call& call) {
     try {
         call();
@@ -43,7 +43,7 @@ template <typename Call> Told told_by(const Call& call) {
     return {.name = "none", .text = "it was done"};
 }
 
-/// 1 VF 'train', or 17.
+/// A configuration with 1 VF 'train', or with 17 VFs.
 std::string document(const std::string& vram, int vfs);
 std::string text_of_file(const std::string& path);
 
@@ -94,7 +94,7 @@ protected:
     Told create(const Dict& options) const {
         return manager("CreateVf", std::string("gpu0"), options);
     }
-    /// What is made so takes 64 MiB.
+    /// Creates train with 64 MiB.
     void make_train() const {
         ASSERT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
     }
@@ -102,7 +102,7 @@ protected:
         told.ctl = ctl(words);
         return told;
     }
-    /// Plans `text`, both ways; `words` follow the file's name.
+    /// Plans `text` on D-Bus and with vgpuctl; `words` follow the file's name.
     [[nodiscard]] Told plan(const std::string& text, const Dict& options = {},
                             const Words& words = {}) const {
         const std::string file = directory.file("wanted.json");
@@ -138,7 +138,7 @@ protected:
             pf.finish_scrub(1);
         });
     }
-    /// A PF core that comes back as `change` makes it.
+    /// Restarts the PF core, changed by `change`.
     void come_back(const std::string& state, const std::function<void(FakePf&)>& change) {
         server.stop();
         server.with(change);
@@ -148,7 +148,7 @@ protected:
     [[nodiscard]] std::string state_file() const {
         return directory.file("state/gpus/gpu0.json");
     }
-    /// Started on a state file with `text`; its log then says what is wrong with it.
+    /// Restarts vgpud with the state file `text`; its log then says what is wrong.
     void start_on_state(const std::string& text) {
         vgpud->kill_now();
         std::ofstream(state_file()) << text;

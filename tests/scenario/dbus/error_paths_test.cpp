@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Every row of errors.def, raised by the real vgpud: name on the bus, number, cause, what mends it,
-// and what vgpuctl makes of it, which docs/dbus-api.md has to say. What the error recommends is
-// then done, and works.
+// Raises every row of errors.def with the real vgpud. Checks the name on the bus, number, cause,
+// fix and vgpuctl's exit status, which docs/dbus-api.md must have. Then runs the commands that the
+// error recommends, which must work.
 #include "cli/service.h"
 #include "tests/scenario/dbus/error_path.h"
 
@@ -39,7 +39,7 @@ std::vector<ErrorRow> rows() {
     return all;
 }
 
-/// What docs/dbus-api.md says vgpuctl exits with; nothing for errors that no call is answered with.
+/// vgpuctl's exit status in docs/dbus-api.md; none for errors that no call is answered with.
 std::optional<int> documented_exit(const ErrorRow& row) {
     const std::string page = text_of_file(VGPU_DOCS_DIR "/dbus-api.md");
     std::smatch found;

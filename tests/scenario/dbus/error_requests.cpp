@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a caller gets wrong, and what there is not.
+// Errors of a caller's mistakes, and of missing resources.
 #include "daemon/adapters/state_files.h"
 #include "daemon/service/state/store.h"
 #include "tests/scenario/dbus/error_path.h"
@@ -69,7 +69,7 @@ Told ErrorPath::raise_NoSuchLabel() {
     return plan(document("64MiB", 1), {{"label", sdbus::Variant{"y"}}}, {"--label", "y"});
 }
 
-/// A state that two vgpuds wrote, or somebody by hand.
+/// Uses a state that two vgpuds, or a person, wrote.
 Told ErrorPath::raise_AmbiguousName() {
     vgpud->kill_now();
     {
@@ -91,7 +91,7 @@ Told ErrorPath::raise_AmbiguousName() {
     return told;
 }
 
-// --- what there is not
+// --- missing resources and wrong states
 
 Told ErrorPath::raise_NoFreeVf() {
     return plan(document("64MiB", 17));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a caller may not, and what is wrong with the state, the PF core or vgpud itself.
+// Errors of missing rights, of the state, of the PF core and of vgpud itself.
 #include "tests/scenario/dbus/error_path.h"
 #include "tests/scenario/dbus/guest_port.h"
 
@@ -21,7 +21,7 @@ Told ErrorPath::raise_NotAuthorized() {
     return with_ctl(create({}), {"create"});
 }
 
-/// Calls that stay open until it goes.
+/// Calls that stay open until the destructor.
 class OpenCalls {
 public:
     OpenCalls(std::unique_ptr<sdbus::IConnection> bus, std::size_t count)
@@ -43,7 +43,7 @@ private:
     std::unique_ptr<sdbus::IProxy> manager_;
 };
 
-/// Root may have all there are; another user has a bound of its own, which is met first.
+/// Root may have all open requests; another user reaches a lower bound first.
 Told ErrorPath::raise_TooManyRequests() {
     constexpr std::size_t kEach = 32;
     const std::size_t max = ::geteuid() == 0 ? 112 : 40;
@@ -156,7 +156,7 @@ Told ErrorPath::raise_ConfigInvalid() {
     return {.name = "", .text = refused.out};
 }
 
-/// The sockets of this GPU are not there.
+/// This GPU has no sockets that could be granted.
 Told ErrorPath::raise_System() {
     make_train();
     EXPECT_EQ(ctl({"claim", "train", "--owner", "job:1"}).status, 0);

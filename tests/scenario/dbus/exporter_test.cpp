@@ -132,7 +132,7 @@ TEST_F(Exporter, RefusesAddressesThatItCannotServe) {
               "127.0.0.1:9482 or [::1]:9482\n");
 }
 
-/// The bus can start vgpud here, but only a file tells that it did.
+/// The bus can start vgpud here, but starts a program that only makes a file.
 struct Activation {
     test::TempDir files;
 

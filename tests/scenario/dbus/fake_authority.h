@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// FakeAuthority: polkit's name and interface on the private bus, as far as vgpud needs them. Says
-// yes or no to everything, notes what it was asked, and keeps questions open as long as a person
-// would need for a password. Answers in a thread of its own.
+// FakeAuthority: the part of polkit that vgpud uses, on the private bus. It answers all questions
+// with yes or no, records them, and can keep questions open, as if a person typed a password. It
+// answers in a thread of its own.
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
@@ -15,7 +15,7 @@
 
 namespace vgpu::daemon::testing {
 
-/// Rules of the bus that let this process be polkit and everybody ask it.
+/// Rules of the bus by which this process may own polkit's name, and every user may call it.
 std::string fake_authority_rules();
 
 class FakeAuthority {
@@ -35,7 +35,7 @@ public:
     void keep_open(const std::string& action);
     [[nodiscard]] std::size_t open_questions();
     void say_yes_to_open_ones();
-    /// What it was asked since the last call.
+    /// The questions since the last call.
     std::vector<Question> take_questions();
     std::vector<std::string> take_actions();
 
@@ -53,7 +53,7 @@ private:
     std::vector<Question> questions_;
     std::string kept_action_;
     std::unique_ptr<sdbus::IConnection> bus_;
-    std::vector<sdbus::Result<Answer>> kept_;  // their messages are the bus's
+    std::vector<sdbus::Result<Answer>> kept_;  // their messages belong to bus_
     std::unique_ptr<sdbus::IObject> object_;
 };
 

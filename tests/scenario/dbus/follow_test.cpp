@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What docs/dbus-api.md promises to orchestrators: a client that takes the objects once and then
+// What docs/dbus-api.md promises to orchestrators: a client that reads the objects once and then
 // only listens knows every object, every signalled property and the end of every job.
 #include "daemon/exporter/bus_values.h"
 #include "tests/scenario/dbus/bus_fixture.h"
@@ -47,7 +47,8 @@ exporter::Properties signalled(const std::string& interface, const Dict& dict) {
     return properties;
 }
 
-/// A client that never asks again. Signals are handled within is_true().
+/// A client that reads all objects once and then only listens. Signals are handled within
+/// is_true().
 class Mirror {
 public:
     /// Listens first, so that nothing is lost before the objects are taken.
@@ -68,7 +69,7 @@ public:
             std::string interface;
             Dict changed;
             message >> interface >> changed;
-            if (!known_.contains(path)) return;  // of an object that came and went before
+            if (!known_.contains(path)) return;  // the object was removed before
             for (auto& [name, value] : signalled(interface, changed)) known_[path][name] = value;
         });
         listen("JobRemoved", [this](sdbus::Message& message) {
@@ -92,7 +93,7 @@ public:
         for (const auto& [path, interfaces] : objects) add(all, path, interfaces);
         return all;
     }
-    /// Handles what has come. Whether the client knows what vgpud now answers.
+    /// Handles received signals; true if the client knows all that vgpud now answers.
     [[nodiscard]] bool is_true() {
         const Known truth = taken();
         handle();
@@ -104,7 +105,7 @@ public:
     }
     [[nodiscard]] const Known& known() const { return known_; }
     [[nodiscard]] const std::map<std::string, std::string>& ends() const { return ends_; }
-    /// What was known of a job when its end was signalled.
+    /// The value of a job's property `name` when the end of the job was signalled.
     [[nodiscard]] std::string at_end(const std::string& job, const std::string& name) const {
         return std::get<std::string>(at_end_.at(job).at(name));
     }

@@ -39,7 +39,7 @@ public:
     void say(const std::string& text) const {
         EXPECT_EQ(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), ssize_t(text.size()));
     }
-    /// The next line of vgpud's; null once it has disconnected.
+    /// The next line from vgpud; null once vgpud has disconnected.
     nlohmann::json hear() {
         while (pending_.find('\n') == std::string::npos) {
             pollfd waited{.fd = fd_, .events = POLLIN, .revents = 0};

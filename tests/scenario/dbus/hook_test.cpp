@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl hook, as libvirt's script calls it, against the real vgpud, vgpu-pf and softgpu: VFs are
-// given, opened through the path that the domain knows, taken back empty.
+// assigned, opened through the domain's path, and emptied at the release.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/stack/gpu_stack.h"
 #include "tests/support/vf_client/connection.h"
@@ -27,7 +27,7 @@ constexpr const char* kUuidA = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 constexpr const char* kUuidB = "5dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
 constexpr unsigned kBar0 = 0, kConfigSpace = 7;
 
-/// Memory and bus master: a BAR answers nothing before.
+/// Enables memory and bus master, without which a BAR does not answer.
 void enable(test::Connection& client) {
     constexpr std::uint64_t kCommand = 4;
     constexpr std::array<std::byte, 2> kEnabled{std::byte{6}, std::byte{0}};
@@ -55,7 +55,7 @@ protected:
         EXPECT_EQ(ctl({"apply", directory.file("vgpu.json")}).status, 0);
     }
 
-    /// The hook's argv and the domain's XML, as libvirt gives them.
+    /// Calls the hook with argv and XML as libvirt does.
     [[nodiscard]] test::Completed hook(const std::string& operation, const std::string& uuid,
                                        const std::string& wanted = "profile='small'",
                                        const std::string& label = "") const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Clients of the bus that flood, never read, hang up in the middle or send too much: vgpud keeps
-// answering the others, and its memory stays bounded.
+// Clients of the bus that flood, never read, hang up in the middle or send too much: vgpud still
+// answers honest clients, and vgpud's memory stays bounded.
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ constexpr seconds kPrompt{10};
 constexpr std::size_t kMiB = 1u << 20;
 constexpr std::size_t kMayGrow = 96 * kMiB;
 
-/// Frees at once, so that what vgpud holds is what it needs; the destructor puts things back.
+/// Shrinks ASan's quarantine, so that vgpud's memory is what it needs; the destructor restores it.
 class NoQuarantine {
 public:
     NoQuarantine() {
@@ -135,8 +135,8 @@ TEST_F(HostileClient, OneThatHangsUpInTheMiddleOfACallHarmsNobody) {
     }
     EXPECT_LT(honest_call(), kPrompt);
     EXPECT_TRUE(vgpud->is_running());
-    // a caller that is gone is nobody: the owner cannot be found out, so nothing is made for it,
-    // or it was there long enough and the VF is whole
+    // vgpud refuses a caller that has gone, because it cannot find out its user; a caller that
+    // stayed long enough has a whole VF
     const auto left = ctl_json({"list"});
     for (const auto& vf : left.at("vfs")) EXPECT_EQ(ctl({"destroy", vf.at("target")}).status, 0);
     EXPECT_EQ(ctl({"create", "--vram", "64M"}).status, 0);
@@ -158,7 +158,7 @@ TEST_F(HostileClient, TenMebibytesOfOptionsAreRefusedAndNotKept) {
             EXPECT_EQ(create_error(*options), "org.vgpu1.Error.OutOfRange");
         EXPECT_EQ(create_error(list), "org.vgpu1.Error.WrongType");
     }
-    // once: a test's own library takes seconds to write so many elements
+    // only once, because the test's D-Bus library takes seconds to write so many elements
     EXPECT_EQ(create_error(bytes), "org.vgpu1.Error.WrongType");
     EXPECT_LT(honest_call(), kPrompt);
     expect_bounded(before);
@@ -182,8 +182,8 @@ TEST_F(HostileClient, ADocumentWithoutEndIsRefused) {
     EXPECT_LT(honest_call(), kPrompt);
 }
 
-/// As long as a document of 1024 profiles and 64 labels of 64 VFs, but with 8 labels and spaces. To
-/// plan all 64 labels takes 30 ms, and 2 s in a build with sanitizers.
+/// A document of 1024 profiles and 8 labels of 64 VFs, with spaces up to the size of one with 64
+/// labels. Planning all 64 labels takes 30 ms, and 2 s in a build with sanitizers.
 std::string large_document() {
     std::ostringstream text;
     text << R"({"profiles":{)";
@@ -203,7 +203,7 @@ std::string large_document() {
     return document;
 }
 
-/// Sends Plans of one document and counts what they come to.
+/// Sends Plans of one document and records their answers.
 class Plans {
 public:
     Plans(std::unique_ptr<sdbus::IConnection> bus, const std::string& document, int count)
@@ -286,7 +286,7 @@ TEST_F(HostileClient, TargetsWithoutEndAreNoTargets) {
     }
 }
 
-/// A bus ends the connection of whoever sends text that is no UTF-8.
+/// A bus disconnects a program that sends text that is not UTF-8.
 TEST_F(HostileClient, WordsThatMessagesCutInTheMiddleOfACharacterAreRefusedLikeOthers) {
     const auto connection = connect();
     const auto manager = manager_on(*connection);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Scrapers that are hostile or come in crowds, against the program vgpu-exporter: its descriptors
-// and memory stay bounded, good scrapers are served, and vgpud is asked at most once a second.
+// Scrapers that are hostile or come in crowds, against the program vgpu-exporter. Its descriptors
+// and memory stay bounded, it serves good scrapers, and it asks vgpud at most once a second.
 #include "tests/scenario/dbus/exporter_fixture.h"
 #include "tests/unit/exporter/scraper.h"
 

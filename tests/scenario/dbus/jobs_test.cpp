@@ -22,13 +22,13 @@ using Dict = std::map<std::string, sdbus::Variant>;
 constexpr const char* kManager = "org.vgpu1.Manager";
 constexpr const char* kVf = "/org/vgpu1/gpu/gpu0/vf/1";
 
-/// One VF "a" of so much VRAM.
+/// A configuration with one VF "a" of `vram`.
 std::string one_vf(const std::string& vram) {
     return R"({"profiles": {"p": {"resources": {"vram": ")" + vram +
            R"("}}}, "configs": {"x": [{"gpu": "gpu0", "vfs": [{"profile": "p", "name": "a"}]}]}})";
 }
 
-/// What the manager says of jobs while things happen, in order.
+/// Records the manager's signals about jobs, in order.
 class JobWatch {
 public:
     explicit JobWatch(std::unique_ptr<sdbus::IConnection>&& connection)
@@ -73,7 +73,7 @@ protected:
         server.with([](FakePf& pf) { pf.holds_scrubs = true; });
     }
 
-    /// By a connection of its own, which is closed again.
+    /// Starts an apply over a new connection, which is then closed; returns the job.
     std::string apply(const std::string& config, const Dict& options = {}) {
         const auto connection = connect();
         const auto manager = sdbus::createProxy(*connection, "org.vgpu1", "/org/vgpu1");
@@ -123,8 +123,8 @@ protected:
         proxy->finishRegistration();
         proxy->callMethod("Cancel").onInterface("org.vgpu1.Job").withArguments(Dict{});
     }
-    /// vgpuctl `words`, which waits for job 2, is interrupted. SIGINT ends it as it ends others, so
-    /// that a loop of a shell ends, too.
+    /// Interrupts vgpuctl `words`, which waits for job 2; returns its output. vgpuctl ends by
+    /// SIGINT, so that a loop of a shell ends, too.
     std::string interrupted(const std::vector<std::string>& words) {
         std::vector<std::string> command{test::program("vgpuctl"), "--bus", address};
         command.insert(command.end(), words.begin(), words.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud and the programs it starts: those that cannot be started, and signals that end nobody.
+// vgpud and the programs that it starts: programs that cannot start, and a signal that vgpud
+// ignores.
 #include "tests/scenario/dbus/bus_fixture.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ protected:
                                    program + "\"}"}) {
         wait_for_gpu_state("failed");
     }
-    /// In every place where an operator would look.
+    /// Checks every place where an operator looks.
     void expect_told(const std::string& words) {
         EXPECT_THAT(ctl({"show", "gpu0", "--json"}).out, HasSubstr(words));
         EXPECT_THAT(ctl({"list", "--gpus", "--json"}).out, HasSubstr(words));

@@ -31,7 +31,7 @@ std::string attribute(const std::string& tag, const std::string& name) {
     return std::regex_search(tag, found, pattern) ? found[1].str() : "";
 }
 
-/// Tags in their order; a method's arguments stand within it.
+/// Reads the tags in their order; the arguments of a method are between its tags.
 void read_interface(const std::string& xml, std::vector<Method>& to) {
     const std::regex tag("<(/?)(interface|method|signal|arg)\\b([^>]*)>");
     std::string interface;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Every method that the XML of schemas/dbus describes, called with arguments that are right, and
-// which privilege each wants: one table for the authority of the tests and for the real polkitd.
+// Table of the methods that the XML of schemas/dbus describes, with valid arguments and the
+// privilege that each requires. Tests with FakeAuthority and with the real polkitd use it.
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
@@ -14,7 +14,7 @@ struct Argument {
     std::string name, type;
 };
 
-/// As the XML has it.
+/// A method of the XML.
 struct Method {
     std::string interface;  ///< "org.vgpu1.Vf"
     std::string name;
@@ -23,10 +23,10 @@ struct Method {
     [[nodiscard]] std::string full_name() const { return interface + "." + name; }
 };
 
-/// Of all interfaces of ours, in the order of the files.
+/// The methods of all org.vgpu1 interfaces, in the order of the files.
 [[nodiscard]] std::vector<Method> methods_of_the_xml();
 
-/// `action` as polkit knows it; "": anybody may.
+/// The polkit action that a method requires; "": every user may call the method.
 struct Right {
     const char* method;
     const char* action;
@@ -35,10 +35,10 @@ struct Right {
 /// The object that calls of an interface go to: gpu0, its VF 1, job 1.
 [[nodiscard]] std::string object_of(const std::string& interface);
 
-/// Written by hand: what the XML cannot say and docs/dbus-api.md promises.
+/// The rights of all methods, written by hand as docs/dbus-api.md promises them.
 [[nodiscard]] const std::vector<Right>& rights();
 
-/// What a call came to; no name: it was done.
+/// Result of a call; no error: it was done.
 struct Outcome {
     std::string error, text;
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Neighbours: two guests at work on VFs of one GPU while something happens to a third. Each has a
-// kernel that never ends, so that it always wants the engine, and beside it programs whose results
-// are compared bit for bit, round after round, in a thread of its own. What each got is what vgpud
-// says.
+// kernel that never ends, so that it always has work. Its thread also runs programs, round after
+// round, and compares their results bit for bit. The service of each is what vgpud reports.
 #pragma once
 
 #include "tests/support/programs/program.h"
@@ -43,7 +42,7 @@ public:
 
     [[nodiscard]] int rounds() const { return rounds_; }
     [[nodiscard]] bool is_over() const { return is_over_; }
-    /// Ends its work; what went wrong, empty: nothing.
+    /// Ends its work; returns what went wrong, empty: nothing.
     std::string stop();
 
 private:
@@ -61,7 +60,7 @@ private:
 
 class Neighbours {
 public:
-    /// What `vgpuctl list --json` has of all VFs, in one moment.
+    /// Returns what `vgpuctl list --json` shows of all VFs.
     using List = std::function<nlohmann::json()>;
 
     /// Both are at work when it returns.
@@ -70,10 +69,10 @@ public:
     /// Waits until both have ended a round that began after the call, and until they got 0.3 s of
     /// the engine more.
     void compute();
-    /// Part of the first in what both got since they are at work.
+    /// The first guest's part of the service of both since the constructor.
     [[nodiscard]] double share_of_first() const;
-    /// Ends them. What went wrong: a wrong bit, an error, a hang, a reset, another VF in their
-    /// place; empty: nothing.
+    /// Ends both; returns what went wrong: a wrong bit, an error, a hang, a reset, another VF in
+    /// their place; empty: nothing.
     std::string stop();
 
 private:
@@ -83,7 +82,7 @@ private:
         nlohmann::json before;
     };
 
-    /// What both got by now.
+    /// The service of both until now.
     [[nodiscard]] std::array<double, 2> service() const;
 
     List list_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud as it runs on a system bus, asking polkit: FakeAuthority says yes or no and notes what it
-// was asked. Which method wants what: privileges_test.cpp. The real polkitd: real_polkit_test.cpp.
+// vgpud as on a system bus, with FakeAuthority in place of polkit. privileges_test.cpp tests which
+// method requires which action; real_polkit_test.cpp uses the real polkitd.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/fake_authority.h"
 
@@ -67,7 +67,7 @@ TEST_F(Polkit, NoIsAClearErrorAndChangesNothing) {
     EXPECT_TRUE(ctl_json({"list"}).at("vfs").empty());
 }
 
-/// A call of VF 1 that polkit has been asked about and does not answer; it answers later ones.
+/// A call of VF 1 whose question polkit leaves open; polkit answers later questions.
 class OpenCall {
 public:
     OpenCall(std::unique_ptr<sdbus::IConnection> bus, FakeAuthority& polkit,
@@ -112,7 +112,7 @@ TEST_F(Polkit, ACallIsAnsweredWhenItsVfGoesWhileAPersonIsAsked) {
     EXPECT_EQ(ctl({"list"}).status, 0);
 }
 
-/// What the PF core would be asked to do by a call.
+/// A call, its polkit action, and the request to the PF core that it causes.
 struct LateCall {
     const char *method, *action, *operation;
 };
@@ -216,7 +216,7 @@ TEST_F(Polkit, WithoutAnAnswerNobodyMayChangeAnything) {
     EXPECT_TRUE(is_pf_untouched());
 }
 
-/// `count` calls of CreateVf over a new connection of another user; counts the answers.
+/// Sends `count` calls of CreateVf over a connection of another user; records the errors.
 class Flooder {
 public:
     Flooder(std::unique_ptr<sdbus::IConnection> bus, int count)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which method wants which privilege: every method of the XML is called while polkit says no.
+// Which method requires which privilege: calls every method of the XML while polkit says no.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/fake_authority.h"
 #include "tests/scenario/dbus/method_table.h"
@@ -60,7 +60,7 @@ protected:
 
 TEST_F(Privileges, EveryMethodIsFreeOrRefusedInTheNameOfItsAction) {
     polkit->say(false);
-    // tables follow the VF that was made, whenever that is
+    // a run table for the new VF may still come
     const auto changes = [this] {
         auto all = server.with([](FakePf& pf) { return pf.log; });
         std::erase(all, "set_run_table");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Calls with random contents (random_message.h) through a real bus: vgpud answers each one, and its
-// state is sound afterwards. VGPU_BUS_SEED and VGPU_BUS_CALLS choose others and more.
+// state is sound afterwards. VGPU_BUS_SEED and VGPU_BUS_CALLS set the seed and the number of calls.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/random_message.h"
 
@@ -33,7 +33,7 @@ protected:
         EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0);
         testing::make_job(*connect());
     }
-    /// How many calls came to what, by name of the error.
+    /// Number of calls by the name of their error.
     std::map<std::string, int> send_calls(sdbus::IConnection& bus) const {
         constexpr std::size_t kLongestText = 4096;
         const std::uint64_t seed = number_from("VGPU_BUS_SEED", 1);
@@ -51,7 +51,8 @@ protected:
         }
         return outcomes;
     }
-    /// An error of ours, or of the bus for what is not ours; no time-out, no end of the connection.
+    /// Accepts an error of vgpu, or of the bus for names that vgpu does not have; no time-out, no
+    /// end of the connection.
     static void expect_answer(const Outcome& outcome) {
         constexpr const char* kBus = "org.freedesktop.DBus.Error.";
         if (outcome.error.empty() || outcome.error.starts_with("org.vgpu1.Error.")) return;
@@ -60,7 +61,7 @@ protected:
                           "InvalidArgs", "PropertyReadOnly", "AccessDenied"))
             << outcome.error << ": " << outcome.text;
     }
-    /// What is durable of each VF.
+    /// Name and weight of each VF, which are durable.
     [[nodiscard]] std::map<std::string, std::string> definitions() const {
         std::map<std::string, std::string> all;
         const auto listed = ctl_json({"list"});

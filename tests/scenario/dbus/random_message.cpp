@@ -63,7 +63,7 @@ std::size_t end_of_type(std::string_view signature, std::size_t at) {
     return at;
 }
 
-/// False if the type is no integer.
+/// Appends `number` if the type is an integer; otherwise returns false.
 bool append_integer(sdbus::Message& message, char type, std::uint64_t number) {
     switch (type) {
         case 'y':

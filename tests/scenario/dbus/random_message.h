@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RandomMessages: calls of vgpud with random contents, from a seed. Any object, interface, method
-// and signature that a bus carries may come, those of the XML most often; values of texts and names
-// of options are those that vgpud knows, or long, empty or foreign ones.
+// RandomMessages: calls of vgpud with random contents, from a seed. A call may have any object,
+// interface, method and signature that a bus carries; most are from the XML. Texts and names of
+// options are known to vgpud, or long, empty or unknown.
 #pragma once
 
 #include "tests/scenario/dbus/method_table.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The whole chain of privileges as installed: our bus policy on a bus with the distribution's
-// rules, vgpud, and the real polkitd with our actions, which it finds in a mount namespace of its
-// own. Needs root.
+// The whole chain of privileges as installed: vgpu's bus policy on a bus with the distribution's
+// rules, vgpud, and the real polkitd with vgpu's actions, which it finds in a mount namespace of
+// its own. Needs root.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/scenario/dbus/method_table.h"
 

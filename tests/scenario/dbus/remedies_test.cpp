@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What vgpuctl doctor recommends, in the state in which it recommends it: every state is brought
-// about, every command of the finding is typed into a shell as it is printed, and afterwards the
-// finding is gone.
+// Tests what vgpuctl doctor recommends. Each test makes a state, runs every command of the finding
+// in a shell as it is printed, and expects that the finding is gone.
 #include "tests/scenario/dbus/advised.h"
 
 #include <gtest/gtest.h>

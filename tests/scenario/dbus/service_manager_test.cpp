@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the real vgpud tells a service manager.
+// What the real vgpud reports to a service manager.
 #include "tests/scenario/dbus/bus_fixture.h"
 #include "tests/support/deadline.h"
 #include "tests/unit/daemon/notify_socket.h"
@@ -19,10 +19,10 @@ using ::testing::Each;
 using testing::NotifySocket;
 using ::testing::SizeIs;
 
-/// Short, so that the test is; vgpud sends twice in it.
+/// Short, so that the test is short; vgpud sends two notices in this time.
 constexpr int kWatchdogUs = 200'000;
 
-/// Its socket is there before vgpud, which inherits NOTIFY_SOCKET of this process.
+/// Makes the notify socket before vgpud starts, which inherits NOTIFY_SOCKET of this process.
 struct Systemd {
     NotifySocket socket{fmt::format("{}/vgpud-notify-{}", ::testing::TempDir(), ::getpid())};
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // UapiServer: a FakePf behind a real uapi socket, with a real event ring, so that the real vgpud
-// can be tested without a GPU. Runs in a thread of the test; the test reaches into the FakePf under
-// the lock. stop() is the death of a vgpu-pf, start() its return with everything in place.
+// can be tested without a GPU. Runs in a thread of the test; the test changes the FakePf under the
+// lock. stop() acts like the death of a vgpu-pf, start() like its return with the same VFs.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

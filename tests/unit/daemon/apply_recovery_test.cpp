@@ -264,8 +264,9 @@ TEST_F(InterruptedApply, IsAJobThatIsNotifiedOfAndHoldsItsGpusFromTheStart) {
               "gpu0 is being changed by job 1 (recovery of apply 'night')");
     const std::uint32_t later = begin(kBefore);
     EXPECT_EQ(view(later).state, "waiting") << "another apply waits its turn";
-    EXPECT_THAT(admin_events(EventKind::ApplyResumed),
-                Contains("job 1 (recovery of apply 'night'): it was interrupted and continues"));
+    EXPECT_THAT(
+        admin_events(EventKind::ApplyResumed),
+        Contains("job 1 (recovery of apply 'night'): the apply was interrupted and continues"));
     settle();
     EXPECT_EQ(view(1).state, "done");
     EXPECT_EQ(view(1).progress, 1.0);

@@ -29,12 +29,12 @@ Candidate vf_that_is(Availability availability, Candidate one, std::string why =
 
 const VfSelector kSmall{.by = VfSelector::By::Profile, .value = "small"};
 
-VfSelector named(const std::string& name) {
+VfSelector by_name(const std::string& name) {
     return {.by = VfSelector::By::Name, .value = name};
 }
 
 TEST(Assignment, WantsAreNamesOrProfiles) {
-    EXPECT_EQ(*selector_of("name", "train"), named("train"));
+    EXPECT_EQ(*selector_of("name", "train"), by_name("train"));
     EXPECT_EQ(*selector_of("profile", "small"), kSmall);
     EXPECT_EQ(selector_of("profile", "64MiB-w300")->value, "64MiB-w300") << "as an export calls it";
     EXPECT_EQ(selector_of("name", "64MiB").error().id, ErrorId::InvalidName);
@@ -46,7 +46,7 @@ TEST(Assignment, WantsAreNamesOrProfiles) {
 TEST(Assignment, ANameOfTwoVfsChoosesNeither) {
     std::vector<Candidate> two{free_vf("gpu0", 1, "small"), free_vf("gpu1", 2, "small")};
     two[0].name = two[1].name = "train";
-    const auto chosen = choose(std::vector{named("train")}, two);
+    const auto chosen = choose(std::vector{by_name("train")}, two);
     ASSERT_FALSE(chosen);
     EXPECT_EQ(chosen.error().error.id, ErrorId::AmbiguousName);
     EXPECT_EQ(chosen.error().error.cause, "'train' is the name of 2 VFs: gpu0/vf1, gpu1/vf2");
@@ -70,7 +70,7 @@ TEST(Assignment, WhatOneRequestTakesCountsForItsNextVf) {
 TEST(Assignment, AProfileDoesNotTakeTheVfThatANameStandsFor) {
     const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small"),
                                             free_vf("gpu0", 2, "small")};
-    EXPECT_THAT(*choose(std::vector{kSmall, named("gpu0-1")}, candidates),
+    EXPECT_THAT(*choose(std::vector{kSmall, by_name("gpu0-1")}, candidates),
                 ElementsAre(Target{"gpu0", 2}, Target{"gpu0", 1}));
 }
 
@@ -114,8 +114,8 @@ TEST(Assignment, AScrubIsWaitedForAndAClaimIsNot) {
         vf_that_is(Availability::Claimed, free_vf("gpu0", 1, "small")),
         vf_that_is(Availability::Scrubbing, free_vf("gpu0", 2, "small"), "is being scrubbed")};
     EXPECT_TRUE(choose(std::vector{kSmall}, candidates).error().waiting_may_help);
-    EXPECT_TRUE(choose(std::vector{named("gpu0-2")}, candidates).error().waiting_may_help);
-    const auto claimed = choose(std::vector{named("gpu0-1")}, candidates);
+    EXPECT_TRUE(choose(std::vector{by_name("gpu0-2")}, candidates).error().waiting_may_help);
+    const auto claimed = choose(std::vector{by_name("gpu0-1")}, candidates);
     EXPECT_FALSE(claimed.error().waiting_may_help);
     EXPECT_EQ(claimed.error().error.id, ErrorId::Claimed);
     EXPECT_EQ(claimed.error().error.cause, "gpu0/vf1 ('gpu0-1') is not free");
@@ -130,10 +130,10 @@ TEST(Assignment, AScrubDoesNotKeepAnybodyFromAFreeVf) {
 
 TEST(Assignment, NamesAreGuessedAndNotGivenTwice) {
     const std::vector<Candidate> candidates{free_vf("gpu0", 1, "small")};
-    const auto mistyped = choose(std::vector{named("gpu0-l")}, candidates);
+    const auto mistyped = choose(std::vector{by_name("gpu0-l")}, candidates);
     EXPECT_EQ(mistyped.error().error.id, ErrorId::NoSuchVf);
     EXPECT_THAT(mistyped.error().error.cause, HasSubstr("did you mean 'gpu0-1'?"));
-    const auto twice = choose(std::vector{named("gpu0-1"), named("gpu0-1")}, candidates);
+    const auto twice = choose(std::vector{by_name("gpu0-1"), by_name("gpu0-1")}, candidates);
     EXPECT_EQ(twice.error().error.cause, "VF 'gpu0-1' is requested more than once");
 }
 

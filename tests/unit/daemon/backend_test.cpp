@@ -182,7 +182,7 @@ TEST_F(APlainGpu, RefusesResourcesAndActionsThatItsDriverDoesNotHave) {
         EXPECT_EQ(refused.error().id, ErrorId::NotOffered) << option;
         EXPECT_THAT(text_of(refused.error()),
                     AllOf(HasSubstr("gpu0 (driver plain) cannot change " + words),
-                          HasSubstr("Leave it out")));
+                          HasSubstr("Leave this change out")));
     }
     for (const auto action : {VGPU_PF_PAUSE, VGPU_PF_RESUME, VGPU_PF_STOP})
         EXPECT_EQ(world.control(kOne, action, {}).error().id, ErrorId::NotOffered) << action;

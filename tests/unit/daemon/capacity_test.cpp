@@ -18,8 +18,6 @@ using testing::FakePf;
 using ::testing::HasSubstr;
 using testing::World;
 
-constexpr std::uint64_t kMiB = FakePf::kMiB;
-
 /// What is wrong with a VF named 'v' of 64 MiB beside one named 'other'.
 struct Mistake {
     std::string name;
@@ -67,9 +65,9 @@ std::vector<Mistake> resources() {
     using enum ErrorId;
     return {
         {"no multiple", OutOfRange, "is not a multiple of 16 MiB",
-         [](VfSpec& vf) { vf.resources.vram_bytes = 100 * kMiB; }},
+         [](VfSpec& vf) { vf.resources.vram_bytes = 100 * FakePf::kMiB; }},
         {"more than a VF can have", NoVram, "one VF can have at most 256 MiB",
-         [](VfSpec& vf) { vf.resources.vram_bytes = 512 * kMiB; }},
+         [](VfSpec& vf) { vf.resources.vram_bytes = 512 * FakePf::kMiB; }},
         {"doorbells", NoDoorbells, "513 wanted for 'v'",
          [](VfSpec& vf) { vf.resources.doorbell_pages = 513; }},
         {"compute units", NoComputeUnits, "mask 0x100 wanted for 'v'",
@@ -78,7 +76,7 @@ std::vector<Mistake> resources() {
 }
 
 VfSpec sound() {
-    return {.name = "v", .resources = {.vram_bytes = 64 * kMiB}};
+    return {.name = "v", .resources = {.vram_bytes = 64 * FakePf::kMiB}};
 }
 
 CreateRequest request_for(const VfSpec& vf) {
@@ -174,7 +172,7 @@ TEST(OneAdmission, OfMoreThanThereIsHasOneError) {
     EXPECT_EQ(check_capacity(*inventory, {}, two).error().id, ErrorId::NoFreeVf);
     GpuInventory small = *inventory;
     small.total_vfs = 2;
-    small.vram_bytes = 64 * kMiB;
+    small.vram_bytes = 64 * FakePf::kMiB;
     EXPECT_EQ(check_capacity(small, {}, two).error().id, ErrorId::NoVram);
 }
 

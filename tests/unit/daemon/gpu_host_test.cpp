@@ -166,7 +166,7 @@ TEST_F(Hosts, ANameAskedForIsTakenUntilTheAnswer) {
     create("a", "gpu1");
     ASSERT_EQ(answers.size(), 1u);
     EXPECT_EQ(answers[0].error().id, ErrorId::NameTaken);
-    EXPECT_THAT(answers[0].error().cause, HasSubstr("'a' is being assigned by another request"));
+    EXPECT_THAT(answers[0].error().cause, HasSubstr("another request is giving a VF the name 'a'"));
     world.pf("gpu0").refuse = "provision";
     slow().iterate();
     world.manager->finish();

@@ -124,8 +124,8 @@ TEST(Gpu, DestroyingAnAttachedVfWantsForceAndSaysWhoHasIt) {
     EXPECT_EQ(refused.error().id, ErrorId::WrongState);
     EXPECT_EQ(refused.error().cause,
               "gpu0/vf1 ('train') is attached: a client has it open (/run/v/vf1.sock), and its "
-              "driver would lose the VF; shut down or suspend that VM first, or destroy the VF "
-              "with option 'force'");
+              "driver would lose the VF; shut down the client first, or destroy the VF with option "
+              "'force'");
     EXPECT_FALSE(world.state.record().vfs.at(1).is_releasing);
     EXPECT_TRUE(world.destroy({"gpu0", 1}, {{"force", true}}));
     EXPECT_EQ(world.pf().vfs.at(1).state, static_cast<std::uint32_t>(VGPU_PF_VF_SCRUBBING));

@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"unknown",
                    {{"wieght", std::uint64_t{1}}},
                    ErrorId::UnknownOption,
-                   "there is no option 'wieght' here; did you mean 'weight'?"},
+                   "this request has no option 'wieght'; did you mean 'weight'?"},
         BadOptions{"unit",
                    {{"vram_bytes", std::uint64_t{1}}},
                    ErrorId::OutOfRange,

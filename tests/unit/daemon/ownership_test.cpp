@@ -148,7 +148,7 @@ TEST_F(Owners, MistakesAreNamed) {
     EXPECT_EQ(world.claim(vf, "a b").error().id, ErrorId::InvalidOwner);
     EXPECT_EQ(
         world.claim(vf, "a", {{"lease", std::uint64_t{1}}}).error().cause,
-        "there is no option 'lease' here; did you mean 'lease_s'?; the options are: generation, "
+        "this request has no option 'lease'; did you mean 'lease_s'?; the options are: generation, "
         "lease_s, persistent");
     EXPECT_EQ(world.claim(vf, "a", {{"lease_s", std::uint64_t{kMaxLeaseS} + 1}}).error().id,
               ErrorId::OutOfRange);

@@ -73,6 +73,16 @@ TEST_F(ProcessLauncherTest, AProgramThatCannotBeRunIsNamedWithTheReason) {
     EXPECT_FALSE(launcher.find(spec("")));
 }
 
+TEST_F(ProcessLauncherTest, AChildThatCannotBeRecordedDoesNotRunAndLeavesNoZombie) {
+    fs::create_directory(directory + "/child.pid");
+    const auto started = launcher.start(spec("echo it runs"));
+    ASSERT_FALSE(started);
+    EXPECT_THAT(started.error().cause, HasSubstr("child.pid"));
+    EXPECT_LE(::waitpid(-1, nullptr, WNOHANG), 0);
+    std::ifstream log(directory + "/child.log");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(log), {}), "");
+}
+
 TEST_F(ProcessLauncherTest, TheEndOfAChildTellsHowItEnded) {
     const auto end_of = [this](const std::string& script) {
         const auto id = launcher.start(spec(script));

@@ -23,7 +23,7 @@ using testing::some_record;
 
 constexpr const char* kMain = "gpus/gpu0.json";
 constexpr const char* kCopy = "gpus/gpu0.json.bak";
-constexpr const char* kApply = "apply.json";
+constexpr const char* kApplyFile = "apply.json";
 
 TEST(Crc32c, HasTheValuesOfRfc3720) {
     EXPECT_EQ(crc32c(""), 0u);
@@ -63,17 +63,16 @@ TEST(StateFile, OfANewerVersionIsRefusedClearly) {
 
 TEST(StateFile, ThatIsSoundAndSaysNothingKnownIsRefused) {
     const std::string good = encode_gpu({.gpu = "gpu0", .record = some_record()});
-    using Json = nlohmann::json;
-    const std::vector<std::function<void(Json&)>> changes{
-        [](Json& json) { json = Json::object(); },
-        [](Json& json) { json["schema"] = "vgpud-apply"; },
-        [](Json& json) { json.erase("version"); },
-        [](Json& json) { json.erase("gpu"); },
-        [](Json& json) { json["vfs"][0]["vf"] = 65; },
-        [](Json& json) { json["vfs"][0]["vf"] = 0; },
-        [](Json& json) { json["vfs"][0]["uuid"] = "x"; },
-        [](Json& json) { json["vfs"][0]["owner"]["name"] = ""; },
-        [](Json& json) { json["scrubs"] = Json::array({1}); }};
+    const std::vector<std::function<void(nlohmann::json&)>> changes{
+        [](nlohmann::json& json) { json = nlohmann::json::object(); },
+        [](nlohmann::json& json) { json["schema"] = "vgpud-apply"; },
+        [](nlohmann::json& json) { json.erase("version"); },
+        [](nlohmann::json& json) { json.erase("gpu"); },
+        [](nlohmann::json& json) { json["vfs"][0]["vf"] = 65; },
+        [](nlohmann::json& json) { json["vfs"][0]["vf"] = 0; },
+        [](nlohmann::json& json) { json["vfs"][0]["uuid"] = "x"; },
+        [](nlohmann::json& json) { json["vfs"][0]["owner"]["name"] = ""; },
+        [](nlohmann::json& json) { json["scrubs"] = nlohmann::json::array({1}); }};
     for (const auto& change : changes) {
         const auto refused = decode_gpu(rewritten(good, change));
         ASSERT_FALSE(refused) << rewritten(good, change);
@@ -270,8 +269,8 @@ TEST_F(Files, OfNobodyArePassedOver) {
 TEST_F(Files, ADamagedApplyIsNotContinuedAndNoGpuIsChangedUntilItIsDropped) {
     begin_apply();
     EXPECT_EQ(start()->apply()->label, "night");
-    state.files[kApply].pop_back();
-    state.files[kApply].pop_back();
+    state.files[kApplyFile].pop_back();
+    state.files[kApplyFile].pop_back();
     const auto store = start();
     EXPECT_FALSE(store->apply());
     EXPECT_EQ(store->records(), whole) << "shown";
@@ -282,7 +281,7 @@ TEST_F(Files, ADamagedApplyIsNotContinuedAndNoGpuIsChangedUntilItIsDropped) {
     }
     EXPECT_EQ(store->commit_apply(std::nullopt).error().id, ErrorId::StateReadOnly);
     recover();
-    EXPECT_FALSE(state.files.contains(kApply));
+    EXPECT_FALSE(state.files.contains(kApplyFile));
     EXPECT_TRUE(state.files.contains("apply.json.damaged"));
     EXPECT_EQ(start()->records(), whole);
     EXPECT_TRUE(start()->commit("gpu0", some_record(9)));
@@ -309,9 +308,9 @@ bool is_found(const FakeState& sound, const std::string& name, const std::string
     store.load();
     const bool is_refused = store.is_read_only();
     EXPECT_EQ(store.records(), is_refused && name == kMain ? older : whole);
-    EXPECT_EQ(store.apply().has_value(), !is_refused || name != kApply);
+    EXPECT_EQ(store.apply().has_value(), !is_refused || name != kApplyFile);
     EXPECT_EQ(store.is_read_only("gpu0"), is_refused);
-    EXPECT_EQ(store.is_read_only("gpu1"), is_refused && name == kApply);
+    EXPECT_EQ(store.is_read_only("gpu1"), is_refused && name == kApplyFile);
     for (const auto& [id, problem] : store.problems()) {
         EXPECT_EQ(problem.id, ErrorId::StateCorrupt) << problem.cause;
         EXPECT_THAT(problem.cause, HasSubstr(name));
@@ -323,7 +322,7 @@ bool is_found(const FakeState& sound, const std::string& name, const std::string
 TEST_F(Files, DamageConcernsItsFileAlone) {
     constexpr std::size_t kStride = 29;
     begin_apply();
-    for (const char* name : {kMain, kCopy, kApply}) {
+    for (const char* name : {kMain, kCopy, kApplyFile}) {
         const std::string whole_file = state.files.at(name);
         const bool is_copy = std::string_view(name) == kCopy;
         for (std::size_t at = 0; at + 1 < whole_file.size(); at += kStride) {
@@ -365,7 +364,7 @@ TEST_F(Files, ARecoveryThatIsKilledAtAnyPointCanBeRepeated) {
     state.files[kMain] = "x";
     state.files["gpus/gpu1.json"] = "x";
     state.files["gpus/gpu1.json.bak"] = "y";
-    state.files[kApply] = "z";
+    state.files[kApplyFile] = "z";
     const auto damaged = state.files;
     int kill = 0;
     for (bool was_killed = true; was_killed; ++kill) {
@@ -387,7 +386,8 @@ TEST_F(Files, ARecoveryThatIsKilledAtAnyPointCanBeRepeated) {
         EXPECT_TRUE(store->recover()) << kill;
         EXPECT_EQ(start()->condition(), "") << kill;
         EXPECT_EQ(start()->gpu("gpu0"), some_record(1)) << kill;
-        for (const char* name : {"gpus/gpu0.json", "gpus/gpu1.json", "gpus/gpu1.json.bak", kApply})
+        for (const char* name :
+             {"gpus/gpu0.json", "gpus/gpu1.json", "gpus/gpu1.json.bak", kApplyFile})
             EXPECT_EQ(state.files.at(std::string(name) + ".damaged"), damaged.at(name)) << kill;
     }
     EXPECT_GE(kill, 10);

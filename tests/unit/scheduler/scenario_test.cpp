@@ -169,7 +169,7 @@ TEST(Scenario, RecordedJobsThatCannotBeSayWhichAndWhy) {
     const auto of_jobs = [](const std::string& jobs) {
         return error_of(with_work(R"({"arrivals": "recorded", "jobs": )" + jobs + "}"));
     };
-    EXPECT_THAT(of_jobs("[[1, 1], [0, 1]]"), HasSubstr("jobs[1] comes before"));
+    EXPECT_THAT(of_jobs("[[1, 1], [0, 1]]"), HasSubstr("jobs[1] begins before"));
     EXPECT_THAT(of_jobs("[[1]]"), HasSubstr("jobs[0] is [1]; it must be [at_ms, work_ms]"));
     EXPECT_THAT(of_jobs("[[1, 0]]"), HasSubstr("jobs[0]"));
     EXPECT_THAT(of_jobs("7"), HasSubstr("is not a list"));
