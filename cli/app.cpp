@@ -25,13 +25,14 @@ int number_of(ExitCode code) {
     return static_cast<int>(code);
 }
 
-/// The environment sets the default, for test buses.
+/// The default of --bus. The environment variable VGPUCTL_BUS may set it, for test buses.
 std::string default_bus() {
     const char* bus = std::getenv("VGPUCTL_BUS");
     return bus != nullptr ? bus : "system";
 }
 
-/// Words that may be verbs. "help" is not a verb: it becomes --help before CLI11 sees it.
+/// The words that a user may write in the place of a verb. "help" is not a verb, but vgpuctl
+/// replaces it by --help before CLI11 sees it.
 std::vector<std::string> names_of(const std::vector<std::unique_ptr<Verb>>& verbs) {
     std::vector<std::string> names{"help"};
     for (const auto& verb : verbs) names.push_back(verb->name());
@@ -43,7 +44,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor the argument of a common option.
+/// The first word that is neither an option nor the argument of a common option; null if there is
+/// none.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -86,9 +88,9 @@ ServiceError wrong_use(const std::string& what) {
     return {"vgpuctl.WrongUsage", what};
 }
 
-/// The error text if a word is wrong for every verb; "" if none is. An empty word is wrong: it
-/// usually comes from a shell variable that is not set. CLI11 2.1 would ignore it, and after '='
-/// would take the next word as the value.
+/// The error text if a word is wrong for every verb; else "". An empty word or an empty value after
+/// '=' is wrong, because it usually comes from a shell variable that is not set. CLI11 2.1 would
+/// ignore an empty word, and would take the word after "--option=" as the value.
 std::string word_error(const std::vector<std::string>& words) {
     for (const std::string& word : words)
         if (!wrong_in_utf8(word).empty())
@@ -150,7 +152,7 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
         if (line.timeout_s) service->limit_calls(std::chrono::seconds(*line.timeout_s));
         return service;
     };
-    const VerbContext setting{.connect = connected,
+    const VerbContext context{.connect = connected,
                               .out = streams.out,
                               .err = streams.err,
                               .is_json = line.is_json,
@@ -160,9 +162,9 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
     const CLI::App* command = line.app.get_subcommands().front();
     const auto verb =
         std::find_if(line.verbs.begin(), line.verbs.end(),
-                     [command](const auto& one) { return one->name() == command->get_name(); });
+                     [command](const auto& known) { return known->name() == command->get_name(); });
     try {
-        return number_of((*verb)->start(setting));
+        return number_of((*verb)->start(context));
     } catch (const ServiceError& error) {
         if (error.exit_code() != ExitCode::Unreachable) return fail(streams, line.is_json, error);
         const std::string what = std::string("vgpud does not answer on this bus: ") + error.what();
@@ -170,7 +172,8 @@ int run_verb(const CommandLine& line, const Connect& connect, const Streams& str
     }
 }
 
-/// The error text for an unknown option, with the nearest known one; "" if all options are known.
+/// The error text for an unknown option, which suggests the most similar known option; "" if all
+/// options are known.
 std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
     const std::string* verb = verb_word(words);
     std::vector<std::string> known;
@@ -200,15 +203,17 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
                 "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
-/// The document that a hidden option requests; the build and the packages use these options.
-std::optional<Document> desired_document(const std::vector<std::string>& words) {
+/// The document that the hidden option --manual or --completion requests, for the build and the
+/// packages; none if `words` are other words.
+std::optional<Document> requested_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;
     if (words == std::vector<std::string>{"--completion", "zsh"}) return Document::ZshCompletion;
     return {};
 }
 
-/// Parses `words` into `line`. Returns the exit status if help or an error was printed.
+/// Parses `words` into `line`. If it printed help or an error instead, returns the exit status, and
+/// otherwise none.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
     const bool is_json = has_json_flag(words);
@@ -235,7 +240,7 @@ std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words
 }
 
 int run_words(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
-    if (const auto document = desired_document(words)) {
+    if (const auto document = requested_document(words)) {
         streams.out << make_document(*document);
         return number_of(ExitCode::Ok);
     }
@@ -254,14 +259,14 @@ std::string make_document(Document document) {
 }
 
 std::string wrong_usage(std::vector<std::string> words) {
-    if (desired_document(words)) return "";
+    if (requested_document(words)) return "";
     CommandLine line;
     std::ostringstream out, err;
     const auto ended = parse_words(line, std::move(words), {.out = out, .err = err});
     return ended.value_or(0) == 0 ? "" : err.str();
 }
 
-/// Runs a command line. A full disk is an error; a closed pipe is not.
+/// A failed write, as on a full disk, is an error. A closed pipe is not.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams) {
     const int status = run_words(std::move(words), connect, streams);
     errno = 0;

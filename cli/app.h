@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// run_cli(): runs one command line. Connects to vgpud only when a verb needs it, through a function
-// that tests can replace. Called by main.cpp and tests.
+// run_cli(): runs one command line, for main.cpp and tests. Connects to vgpud only when a verb
+// needs vgpud, through a function that tests can replace.
 #pragma once
 
 #include "cli/format.h"
@@ -17,18 +17,19 @@ namespace vgpu::cli {
 
 enum class Document { BashCompletion, ZshCompletion, ManualPage };
 
-/// `bus`: value of --bus. Throws ServiceError if there is no such bus.
+/// Connects to vgpud. `bus`: value of --bus. Throws ServiceError if there is no such bus.
 using Connect = std::function<std::unique_ptr<Service>(const std::string& bus)>;
 
-/// `out` gets results and, with --json, errors as documents, so that it can be piped; on a terminal
-/// also progress. `err` gets warnings and errors as text. Both streams must outlive the call.
+/// `out` gets results, on a terminal also progress, and with --json also errors as documents, so
+/// that the reader of a pipe gets results and errors. `err` gets warnings and errors as text. Both
+/// streams must outlive the call of run_cli().
 struct Streams {
     std::ostream& out;
     std::ostream& err;
     /// True if `out` is a terminal: verbs may then draw progress and clear the screen.
     bool is_terminal = false;
     bool uses_colour = false;        ///< true if `out` gets colours (may_use_colour())
-    std::size_t columns = kColumns;  ///< of the terminal; progress uses at most kColumns
+    std::size_t columns = kColumns;  ///< width of the terminal; verbs use at most kColumns
 };
 
 /// Makes a document from the verbs and options of this build.
@@ -38,10 +39,10 @@ std::string make_document(Document document);
 std::string wrong_usage(std::vector<std::string> words);
 
 /// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:
-///   - Usage, before it connects, for an unknown verb or option, an empty word before "--", invalid
-///     UTF-8, and words that CLI11 refuses;
-///   - else the verb's result, or the code of its ServiceError;
-///   - Failed instead of 0 if `out` could not be written, unless its reader is gone.
+///   - Usage, without a connection, for an unknown verb or option, an empty word before "--", or
+///     invalid UTF-8, and for words that CLI11 refuses;
+///   - else the verb's result, or the code of the ServiceError that the verb threw;
+///   - Failed instead of 0 if `out` could not be written, unless the reader of `out` is gone.
 /// Writes errors as text to `err` and, with --json, as a document to `out`.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 

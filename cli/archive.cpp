@@ -76,7 +76,7 @@ std::string content_of(archive* reader) {
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries) {
     constexpr mode_t kOwnerOnly = 0600;
-    // O_EXCL also refuses a link that someone planted, because root may run this
+    // O_EXCL also refuses a symbolic link, which another user may have made to harm root's files
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
     if (fd < 0) fail(path, std::generic_category().message(errno));
     const Writer writer(::archive_write_new());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes .tar.gz files and reads compressed files, through libarchive. Entries have no user, group,
-// host or time. A failed write throws ServiceError with the file's name.
+// Writes .tar.gz files and reads compressed files, through libarchive. Entries have no names of
+// users or groups and no time. A failed write throws ServiceError with the file's name.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,21 @@
 
 namespace vgpu::cli {
 
-/// Name in the archive ('/' between directories, not at the beginning) and content, as bytes.
+/// The entry's name, a relative path, and its content, as bytes.
 using ArchiveEntry = std::pair<std::string, std::string>;
 
-/// Writes `entries` below `top` into a new file that only its owner can read; never overwrites a
-/// file. ServiceError (exit status 1) with path and reason; an incomplete file is removed.
+/// Writes `entries`, below the directory `top`, into a new file that only its owner can read.
+/// Throws ServiceError (exit status 1) with path and reason if `path` exists or the write fails; in
+/// the second case, removes the incomplete file.
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries);
 
-/// The entries of a tar file, with gzip or uncompressed (those of write_archive() have `top` in
-/// their names); empty for other files.
+/// The entries of a tar file, which may be compressed with gzip; empty for other files. In a file
+/// of write_archive(), the names of entries begin with `top` and '/'.
 [[nodiscard]] std::vector<ArchiveEntry> read_archive(const std::string& path);
 
-/// The content, as gzip -dcf writes it, cut at 256 MiB: a file that is not compressed is returned
-/// as it is. None if the file is empty or unreadable.
+/// The content of a file, cut at 256 MiB. Decompresses a file that gzip has compressed. None if the
+/// file is empty or unreadable.
 [[nodiscard]] std::optional<std::string> read_compressed(const std::string& path);
 
 }  // namespace vgpu::cli

@@ -42,8 +42,8 @@ Review it before you send it.
                        path + ": " + std::generic_category().message(error));
 }
 
-/// The redacted configuration. If it is not JSON, the report has no
-/// configuration, because secrets in it cannot be found.
+/// The redacted configuration. Throws if the file is not JSON, because vgpuctl cannot find secrets
+/// in other text.
 std::string configuration_of(const std::string& path) {
     const auto text = text::whole_file(path);
     if (!text) unreadable(path, text.error());
@@ -54,9 +54,10 @@ std::string configuration_of(const std::string& path) {
     return *redacted;
 }
 
-/// The kernel log, one record per line. Never waits.
+/// The kernel log, one record per line. Does not wait for new records. Throws ServiceError if the
+/// log is unreadable.
 std::string kernel_log_of(const std::string& path) {
-    // larger than the kernel's default ring; a read returns one record
+    // larger than the kernel's default log buffer; a read returns one record
     constexpr std::size_t kMax = 4u << 20;
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) unreadable(path, errno);
@@ -64,7 +65,8 @@ std::string kernel_log_of(const std::string& path) {
     std::array<char, 8192> record{};
     while (text.size() < kMax) {
         const ssize_t got = ::read(fd, record.data(), record.size());
-        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
+        // EPIPE: the kernel has overwritten the record; the next read returns a later one
+        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
         if (got <= 0) break;
         text.append(record.data(), static_cast<std::size_t>(got));
     }
@@ -72,14 +74,15 @@ std::string kernel_log_of(const std::string& path) {
     return text;
 }
 
-/// Lines of our module only, because other lines may name devices, users and addresses.
+/// Only the lines about vgpu_pf and vgpu-pf, because other lines may name devices, users and
+/// addresses.
 std::string module_lines(const std::string& log) {
     std::istringstream lines(log);
-    std::string ours;
+    std::string kept;
     for (std::string line; std::getline(lines, line);)
         if (line.find("vgpu_pf") != std::string::npos || line.find("vgpu-pf") != std::string::npos)
-            ours += line + "\n";
-    return ours.empty() ? "(no line about vgpu_pf)\n" : ours;
+            kept += line + "\n";
+    return kept.empty() ? "(no line about vgpu_pf)\n" : kept;
 }
 
 /// Removes guests' process lists, because they are private.
@@ -89,7 +92,7 @@ nlohmann::ordered_json without_processes(nlohmann::ordered_json vfs) {
     return vfs;
 }
 
-/// The run table. Times are planned and not measured.
+/// The run table. Its times are planned, not measured.
 nlohmann::ordered_json table_json(const RunTable& table) {
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
     for (const RunTable::Slice& slice : table.slices)
@@ -97,7 +100,8 @@ nlohmann::ordered_json table_json(const RunTable& table) {
     return {{"generation", table.generation}, {"entries", std::move(entries)}};
 }
 
-/// Replaces names text by text, because the length of each text precedes it.
+/// Replaces names in each text of the recording separately, because the recording (CBOR) stores the
+/// length of each text before it. Throws ServiceError if `trace` is empty or damaged.
 std::string trace_without_names(const std::string& trace, const Identity& identity) {
     if (trace.empty())
         throw ServiceError("org.vgpu1.Error.System", "vgpud has recorded nothing of this GPU yet");
@@ -117,12 +121,14 @@ std::string versions_of(const HostFacts& facts) {
 }  // namespace
 
 BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
-    add("versions.json", [this] { return versions_of(sources_.facts); });
-    add("doctor.json", [this] {
+    add_without_names("versions.json", [this] { return versions_of(sources_.facts); });
+    add_without_names("doctor.json", [this] {
         return document_text("vgpuctl-doctor-1", findings_json(diagnose(sources_.facts)));
     });
-    add("configuration.json", [this] { return configuration_of(sources_.configuration); });
-    add("kernel-messages.txt", [this] { return module_lines(kernel_log_of(sources_.kernel_log)); });
+    add_without_names("configuration.json",
+                      [this] { return configuration_of(sources_.configuration); });
+    add_without_names("kernel-messages.txt",
+                      [this] { return module_lines(kernel_log_of(sources_.kernel_log)); });
     try {
         const auto service = sources_.connect();
         service->limit_calls(kServiceTimeout);
@@ -132,43 +138,46 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     }
 }
 
-/// Calls list_gpus() outside add(): if list_gpus() fails, the report leaves out all further data of
-/// vgpud.
+/// Adds the pieces that vgpud supplies. Throws ServiceError if list_gpus() fails; the report then
+/// has none of these pieces.
 void BugReport::add_service(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
-    add("list.json", [&] {
+    add_without_names("list.json", [&] {
         return document_text(
             "vgpuctl-list-1",
             {{"gpus", json_of(gpus)}, {"vfs", without_processes(json_of(service.list_vfs()))}});
     });
-    add("events.json", [&] {
+    add_without_names("events.json", [&] {
         constexpr std::uint64_t kAll = 512;
         return document_text("vgpuctl-report-events-1",
                              {{"events", json_of(service.recent_events(0, kAll))}});
     });
-    add("metrics.txt", [&] { return service.metrics(); });
+    add_without_names("metrics.txt", [&] { return service.metrics(); });
     for (const Properties& gpu : gpus) add_gpu(service, gpu);
 }
 
-/// Adds one GPU separately, so that a PF core that hangs affects only its GPU.
+/// Adds the pieces of one GPU. Each piece has its own call of vgpud, so a PF core that hangs
+/// affects only the pieces of its own GPU.
 void BugReport::add_gpu(Service& service, const Properties& gpu) {
     const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
-    add(fmt::format("run-table/{}.json", id), [&] {
+    add_without_names(fmt::format("run-table/{}.json", id), [&] {
         return document_text("vgpuctl-report-run-table-1", table_json(service.run_table(path)));
     });
-    add_piece(fmt::format("trace/{}.trace", id), [&] {
+    add_unchanged(fmt::format("trace/{}.trace", id), [&] {
         return trace_without_names(service.read_trace(path, 0).items, sources_.identity);
     });
-    add(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
+    add_without_names(fmt::format("dump/{}.txt", id), [&] { return service.dump(path); });
 }
 
-void BugReport::add(const std::string& name, const std::function<std::string()>& make) {
-    add_piece(name, [&] { return without_names(make(), sources_.identity); });
+/// Adds the text that `make` returns, with the names of the host and of users replaced.
+void BugReport::add_without_names(const std::string& name,
+                                  const std::function<std::string()>& make) {
+    add_unchanged(name, [&] { return without_names(make(), sources_.identity); });
 }
 
-/// All pieces enter the archive through add_piece(). The text of `make` must not contain names of
-/// host and users.
-void BugReport::add_piece(const std::string& name, const std::function<std::string()>& make) {
+/// Adds the text that `make` returns, which must not contain names of the host or of users. If
+/// `make` throws ServiceError, the piece is missing.
+void BugReport::add_unchanged(const std::string& name, const std::function<std::string()>& make) {
     try {
         pieces_.emplace_back(name, make());
     } catch (const ServiceError& error) {

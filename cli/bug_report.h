@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BugReport: collects the pieces of `vgpuctl report`. Each piece is a file of the archive;
-// MISSING.txt names missing pieces with reasons. No piece contains the environment, VRAM, guest
-// memory, guests' processes, names of host and users, or likely secrets (docs/vgpuctl.md).
+// BugReport: collects the pieces of `vgpuctl report`. Each piece is a file of the archive. The file
+// MISSING.txt names each missing piece with the reason. No piece contains environment variables,
+// VRAM, guest memory, guests' processes, likely secrets, or the names of the host and its users
+// (docs/vgpuctl.md).
 #pragma once
 
 #include "cli/archive.h"
@@ -18,33 +19,36 @@ namespace vgpu::cli {
 
 /// Sources of a report, which must outlive the BugReport.
 struct ReportSources {
-    /// Called once. Throws ServiceError. BugReport limits each call of the service to
-    /// kServiceTimeout.
+    /// Connects to vgpud, or throws ServiceError. BugReport calls it once, and limits each call of
+    /// the returned service to kServiceTimeout.
     std::function<std::unique_ptr<Service>()> connect;
     HostFacts facts;
     Identity identity;
-    /// If the file is not JSON, it is missing in the report, because it cannot be redacted.
-    std::string configuration;             ///< path of vgpud's configuration
-    std::string kernel_log = "/dev/kmsg";  ///< or a file with such lines
+    /// Path of vgpud's configuration. The report leaves the configuration out if it is not JSON,
+    /// because vgpuctl cannot find secrets in other text.
+    std::string configuration;
+    std::string kernel_log = "/dev/kmsg";  ///< or a file with lines of that format
 };
 
 class BugReport {
 public:
-    /// Waits up to kServiceTimeout per call of the service. Failed pieces become Missing.
+    /// Collects the pieces. Each call of vgpud takes at most kServiceTimeout. A piece that fails is
+    /// in missing().
     explicit BugReport(const ReportSources& sources);
 
+    /// A piece that is not in the archive, and the reason.
     struct Missing {
         std::string piece, why;
     };
 
-    /// All files, with README.txt, and with MISSING.txt if needed.
+    /// All files of the archive: README.txt, the pieces, and MISSING.txt if pieces are missing.
     [[nodiscard]] std::vector<ArchiveEntry> entries() const;
     [[nodiscard]] const std::vector<ArchiveEntry>& pieces() const { return pieces_; }
     [[nodiscard]] const std::vector<Missing>& missing() const { return missing_; }
 
 private:
-    void add(const std::string& name, const std::function<std::string()>& make);
-    void add_piece(const std::string& name, const std::function<std::string()>& make);
+    void add_without_names(const std::string& name, const std::function<std::string()>& make);
+    void add_unchanged(const std::string& name, const std::function<std::string()>& make);
     void leave_out(const std::string& name, const ServiceError& error);
     void add_service(Service& service);
     void add_gpu(Service& service, const Properties& gpu);

@@ -21,7 +21,8 @@ bool is_timeout(const std::string& name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// Reads the state letter in /proc/PID/stat, which follows the name in parentheses.
+/// True if a signal such as SIGSTOP has stopped the process. Reads the state letter in
+/// /proc/PID/stat, which follows the name in parentheses.
 bool is_frozen(std::uint32_t process) {
     const auto stat = text::whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;
@@ -36,8 +37,8 @@ std::chrono::milliseconds BusCall::duration_of(Limit limit) {
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// Pings vgpud. sd-bus answers in vgpud's main loop, which waits for GPUs for 20 ms at most, so the
-/// limit is short, unless the bus must first start vgpud.
+/// Pings vgpud, with the short limit of Limit::Read, because sd-bus answers in vgpud's main loop,
+/// which waits for GPUs for 20 ms at most. The limit is longer if the bus must first start vgpud.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// BusCall: calls vgpud with a time limit per call. Converts errors of sdbus-c++ to ServiceErrors;
-// the error of a timeout names vgpud's process. Runs in one thread.
+// BusCall: calls vgpud with a time limit per call. Converts errors of sdbus-c++ to ServiceErrors.
+// After a timeout, the error names vgpud's process. Runs in one thread.
 #pragma once
 
 #include "cli/service.h"
@@ -15,7 +15,7 @@
 
 namespace vgpu::cli {
 
-/// Limits of docs/vgpuctl.md.
+/// The kinds of calls, which differ in their time limit (docs/vgpuctl.md).
 enum class Limit {
     Read,       ///< vgpud answers from memory
     Inventory,  ///< vgpud has to ask the PF cores
@@ -26,12 +26,12 @@ class BusCall {
 public:
     explicit BusCall(sdbus::IConnection& bus) : bus_(bus) {}
 
-    /// Lowers the limit of further calls. A lower limit of an earlier cap() stays.
+    /// Limits each further call to `max`. After several calls of cap(), the lowest limit holds.
     void cap(std::chrono::milliseconds max) { max_ = std::min(max, max_.value_or(max)); }
     [[nodiscard]] std::optional<std::chrono::milliseconds> max() const { return max_; }
 
-    /// Runs `work`, which calls vgpud. If the call may take long, pings vgpud first, so that a
-    /// frozen vgpud is noticed early.
+    /// Runs `work`, which calls vgpud, and returns its result. Throws ServiceError. If the call may
+    /// take long (not Limit::Read), pings vgpud first, so that a stopped vgpud is noticed early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);
@@ -52,7 +52,7 @@ private:
 
     void ping();
     [[noreturn]] void fail(const sdbus::Error& error, std::chrono::milliseconds limit);
-    /// The pid, as the bus reports it; none if vgpud does not run or the bus does not answer.
+    /// vgpud's pid, as the bus reports it; none if vgpud does not run or the bus does not answer.
     std::optional<std::uint32_t> process_of_vgpud();
 
     sdbus::IConnection& bus_;

@@ -34,7 +34,7 @@ using exporter::kService;
 using exporter::properties_of;
 using exporter::rows_of;
 
-/// A proxy for a few calls. The constructor does not call vgpud.
+/// A proxy of a GPU, VF or job, for one call. The constructor does not call vgpud.
 template <typename Interface> class Proxy final : public sdbus::ProxyInterfaces<Interface> {
 public:
     Proxy(sdbus::IConnection& bus, const std::string& path)
@@ -67,7 +67,7 @@ private:
     bool has_event_ = false;
 };
 
-/// The name of a property: "TimeUs" for "time_us", for vgpud's dictionaries.
+/// The name of the property for a key of vgpud's dictionaries: "TimeUs" for "time_us".
 std::string property_name(const std::string& key) {
     std::string name;
     bool is_start = true;
@@ -98,12 +98,13 @@ std::string text_in(const sdbus::UnixFd& memory) {
 Dict dict_of(const Options& options) {
     Dict dict;
     for (const auto& [name, value] : options)
-        dict[name] = std::visit([](const auto& one) { return sdbus::Variant{one}; }, value);
+        dict[name] = std::visit([](const auto& plain) { return sdbus::Variant{plain}; }, value);
     return dict;
 }
 
-/// Runs `work`. An sdbus::Error means that the bus is gone. `then`: the part of the error text that
-/// says what happens to the job; may be empty.
+/// Runs `work`. If `work` throws an sdbus::Error, the bus is gone, and the error becomes
+/// Disconnected. `then`: the part of the error text that says what happens to the job; may be
+/// empty.
 template <typename Work> auto with_bus_errors(Work work, const std::string& then) {
     try {
         return work();
@@ -213,12 +214,12 @@ public:
     }
     std::string start_job(const std::string& path, VfJob job, const Options& options) override {
         using Vf = org::vgpu1::Vf_proxy;
-        /// In the order of VfJob.
+        // in the order of VfJob
         static constexpr std::array kMethods{
             &Vf::Destroy,  &Vf::Reset,   &Vf::Resume, &Vf::ClearQuarantine,
             &Vf::SelfTest, &Vf::Quiesce, &Vf::Thaw};
         return call_(Limit::Change, [&] {
-            watch_owner();  // first, to notice if the vgpud of the job ends
+            watch_name_owner();  // first, to notice if the vgpud of the job ends
             Proxy<Vf> vf(*bus_, path);
             return std::string((vf.*kMethods.at(static_cast<std::size_t>(job)))(dict_of(options)));
         });
@@ -239,7 +240,7 @@ public:
     BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
         return with_bus_errors(
             [&] {
-                watch_owner();
+                watch_name_owner();
                 return next_change(stop_on);
             },
             "");
@@ -249,7 +250,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_owner();  // first, to notice if the vgpud of the job ends
+            watch_name_owner();  // first, to notice if the vgpud of the job ends
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -262,7 +263,8 @@ public:
     std::optional<Properties> await_job(const std::string& path,
                                         const std::function<bool(const Properties&)>& is_enough,
                                         const std::vector<pollfd>& stop_on) override {
-        constexpr int kRetryMs = 100;  // a signal may have been processed before the wait
+        // short, because a wait may begin after the signal that should end it
+        constexpr int kRetryMs = 100;
         const auto begin = std::chrono::steady_clock::now();
         return with_bus_errors(
             [&]() -> std::optional<Properties> {
@@ -281,7 +283,7 @@ public:
             "; the job continues, or the next vgpud finishes it: see 'vgpuctl jobs' when the bus "
             "is back");
     }
-    /// Includes jobs of other vgpuctl processes, because the ObjectManager has all jobs.
+    /// Reads vgpud's ObjectManager, which has the jobs of all callers.
     std::vector<Properties> list_jobs() override {
         return call_(Limit::Read, [&] {
             std::map<sdbus::ObjectPath, std::map<std::string, Dict>> objects;
@@ -325,14 +327,14 @@ public:
     }
     TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) override {
         return call_(Limit::Inventory, [&] {
-            watch_owner();
+            watch_name_owner();
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
             // another vgpud may have other items at the same position
             while (bus_->processPendingRequest()) {
             }
-            if (std::exchange(owner_changes_, std::nullopt) && after > 0)
+            if (std::exchange(name_owner_change_, std::nullopt) && after > 0)
                 throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
             const auto items = piece["items"].get<std::vector<std::uint8_t>>();
             return TracePiece{.items = {items.begin(), items.end()},
@@ -347,12 +349,14 @@ public:
     }
 
 private:
-    /// An unknown state also ends the wait, which could otherwise last forever.
+    /// True if a job in this state has ended. Also true for an unknown state, so that await_job()
+    /// does not wait forever.
     static bool is_over(const std::string& job_state) {
         return job_state != "waiting" && job_state != "running" && job_state != "rolling-back";
     }
 
-    /// Throws if vgpud has ended, because the next vgpud reuses job numbers.
+    /// The properties of a job. Throws Disconnected if the vgpud that began the job has ended,
+    /// because the next vgpud reuses job numbers.
     Properties job_at(const std::string& path) {
         std::optional<Properties> found;
         std::optional<ServiceError> failure;
@@ -363,10 +367,10 @@ private:
         } catch (const ServiceError& error) {
             failure = error;
         }
-        // checked after the call, because another vgpud may have answered it
+        // checked after the call, because a new vgpud may have answered the call
         while (bus_->processPendingRequest()) {
         }
-        if (owner_changes_)
+        if (name_owner_change_)
             throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
                                "vgpud ended before the job; the next vgpud finishes an apply or "
                                "rolls it back, and the device finishes what it has begun: see "
@@ -375,31 +379,33 @@ private:
         return *found;
     }
 
-    /// Asks the bus to report changes of the owner of org.vgpu1.
-    void watch_owner() {
-        if (owner_) return;
-        owner_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
-        owner_->uponSignal("NameOwnerChanged")
+    /// Asks the bus to report when a process gets or loses the bus name org.vgpu1.
+    void watch_name_owner() {
+        if (bus_proxy_) return;
+        bus_proxy_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
+        bus_proxy_->uponSignal("NameOwnerChanged")
             .onInterface("org.freedesktop.DBus")
             .call([this](const std::string& name, const std::string&, const std::string& owner) {
                 if (name == kService)
-                    owner_changes_ = owner.empty() ? BusChange::Gone : BusChange::Back;
+                    name_owner_change_ = owner.empty() ? BusChange::Gone : BusChange::Back;
             });
-        owner_->finishRegistration();
+        bus_proxy_->finishRegistration();
     }
 
-    /// Reports a change of the owner first, because a vgpud that is gone has no events.
+    /// Waits for the next change. Reports a change of the name's owner before an event, because a
+    /// vgpud that is gone has no events to read.
     BusChange next_change(const std::vector<pollfd>& stop_on) {
         for (;;) {
             while (bus_->processPendingRequest()) {
             }
-            if (owner_changes_) return *std::exchange(owner_changes_, std::nullopt);
+            if (name_owner_change_) return *std::exchange(name_owner_change_, std::nullopt);
             if (manager_.take_event()) return BusChange::Event;
             if (is_stopped(stop_on)) return BusChange::Stopped;
         }
     }
 
-    /// Waits for the bus and `stop_on`, at most `max_ms`. True if one of `stop_on` is ready.
+    /// Waits until the bus or one of `stop_on` is ready, at most `max_ms`. True if one of `stop_on`
+    /// is ready.
     [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on,
                                   std::optional<int> max_ms = {}) const {
         const auto poll_data = bus_->getEventLoopPollData();
@@ -414,8 +420,8 @@ private:
     std::unique_ptr<sdbus::IConnection> bus_;
     ManagerProxy manager_;
     BusCall call_;
-    std::unique_ptr<sdbus::IProxy> owner_;
-    std::optional<BusChange> owner_changes_;
+    std::unique_ptr<sdbus::IProxy> bus_proxy_;
+    std::optional<BusChange> name_owner_change_;
 };
 
 }  // namespace

@@ -10,11 +10,12 @@ namespace vgpu::cli {
 
 enum class Colour { Plain, Green, Yellow, Red, Blue };
 
-/// True if output may use colour: on a terminal, if `no_color` is null or empty
-/// (https://no-color.org), and `term` is neither null nor "dumb".
+/// True if output goes to a terminal, `no_color` is null or empty (https://no-color.org), and
+/// `term` is neither null nor "dumb".
 [[nodiscard]] bool may_use_colour(bool is_terminal, const char* no_color, const char* term);
 
-/// The text, in colour if `is_enabled`. Pad the text first, because escapes have no width.
+/// The text, in colour if `is_enabled`. Callers pad the text before they paint it, because the
+/// added escapes have no width.
 [[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_enabled);
 
 }  // namespace vgpu::cli

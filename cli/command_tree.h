@@ -13,11 +13,11 @@ namespace vgpu::cli {
 enum class ValueKind { None, Target, File, Word };
 
 struct TreeOption {
-    std::vector<std::string> names;  ///< "-o", "--output"; empty: positional
-    std::string label;               ///< of the value: "TARGET", "SIZE", "chrome|svg"
+    std::vector<std::string> names;  ///< "-o", "--output"; empty for a positional
+    std::string label;               ///< label of the value: "TARGET", "chrome|svg"
     std::string description;         ///< with the range and the default value
     ValueKind value = ValueKind::None;
-    std::vector<std::string> choices;  ///< possible values of a Word; empty: any
+    std::vector<std::string> choices;  ///< possible values of a Word; empty if any
     bool is_required = false;
     bool is_repeatable = false;
 };
@@ -38,10 +38,10 @@ struct CommandTree {
     std::vector<TreeVerb> verbs;
 };
 
-/// The tree of `app`. Defaults are those that the options captured
+/// The tree of `app`. An option has a default if it captured one
 /// (CLI::Option::capture_default_str()).
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
-/// One verb, also a hidden one, or vgpuctl itself.
+/// A verb, which may be hidden, or vgpuctl itself.
 [[nodiscard]] TreeVerb verb_of(const CLI::App& app);
 /// The usage line: "vgpuctl claim TARGET --owner OWNER [OPTIONS]".
 [[nodiscard]] std::string usage_of(const TreeVerb& verb);

@@ -18,21 +18,23 @@ namespace {
 constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// A change whose text is longer than this is also printed below the table.
+/// Length in bytes. The table may cut a change with a longer text, so that change is also printed
+/// below the table.
 constexpr std::size_t kLongChange = 36;
 
 std::string member(const PlanJson& json, const char* key) {
     return json.at(key).get<std::string>();
 }
 
-/// "vram_bytes" becomes "vram".
+/// The key without "_bytes", because the value has a unit: "vram" for "vram_bytes".
 std::string label_of(const std::string& key) {
     std::string label = key;
     if (label.ends_with(kBytesEnd)) label.erase(label.size() - kBytesEnd.size());
     return label;
 }
 
-/// A value as text: sizes with their unit, and 0 by its meaning, as in docs/profiles.md.
+/// A value as text. Sizes have a unit. A number with a special meaning becomes a word, such as
+/// "all" for the cu_mask 0 (docs/profiles.md).
 std::string value_of(const std::string& key, const PlanJson& value) {
     constexpr std::uint32_t kOff = UINT32_MAX;
     if (value.is_string()) return fmt::format("'{}'", value.get<std::string>());
@@ -49,7 +51,7 @@ std::string value_of(const std::string& key, const PlanJson& value) {
     return has_default && number == 0 ? "default" : std::to_string(number);
 }
 
-/// The text of a whole VF, for create and destroy.
+/// The VF of a create or destroy step: "small: 256 MiB, weight 100".
 std::string whole_text(const PlanJson& vf) {
     std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
     text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
@@ -57,7 +59,8 @@ std::string whole_text(const PlanJson& vf) {
     return profile.empty() ? text : fmt::format("{}: {}", profile, text);
 }
 
-/// The old and new values. The name of the profile is omitted if values are listed.
+/// What a step changes: the VF that it creates or destroys, or the old and new values ("weight 100
+/// -> 200"). Omits the profile if other values change.
 std::string change_text(const PlanJson& step) {
     const std::string action = member(step, "action");
     const PlanJson& from = step.at("from");
@@ -87,8 +90,9 @@ std::string subject_of(const PlanJson& step) {
                         : fmt::format("{} '{}'", member(step, "target"), name);
 }
 
-/// A remark on a step with a disruption, on a step for a VF in use, or on a step that requires all
-/// VFs to be idle; else "". For a VF out of service, the remark says only why it is out of service.
+/// A remark on a step. For a VF out of service, the remark only gives the reason. Otherwise a step
+/// gets a remark if it has a disruption, changes a VF in use, or requires all VFs to be idle. ""
+/// for other steps.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string condition = step.value("condition", "");
@@ -104,7 +108,8 @@ std::string remark_of(const PlanJson& step) {
                                      : fmt::format("; {}: apply requires --force", in_use)));
 }
 
-/// "gpu0/vf2 'web': min_pct approximated": the settings that the driver does not keep in all cases.
+/// The settings of a step's VF that the driver does not keep in all cases, as "gpu0/vf2 'web':
+/// min_pct approximated"; "" if there are none.
 std::string contract_text(const PlanJson& step) {
     Words words;
     const PlanJson contract = step.value("contract", PlanJson::object());
@@ -114,36 +119,37 @@ std::string contract_text(const PlanJson& step) {
     return wrapped(fmt::format("{}: {}", subject_of(step), fmt::join(words, ", ")));
 }
 
-/// The quantum and the longest wait of each VF, if the driver serves its functions in turn.
-std::string quanta_text(const PlanJson& room) {
+/// The quantum and the longest wait of each VF of a GPU. "" unless the GPU's driver serves VFs in
+/// turn.
+std::string quanta_text(const PlanJson& gpu) {
     constexpr double kUsPerMs = 1000;
     Words quanta;
-    for (const PlanJson& vf : room.value("quanta", PlanJson::array()))
+    for (const PlanJson& vf : gpu.value("quanta", PlanJson::array()))
         quanta.push_back(fmt::format("'{}' {:g} ms (waits at most {:g} ms)", member(vf, "name"),
                                      vf.at("quantum_us").get<double>() / kUsPerMs,
                                      vf.at("worst_wait_us").get<double>() / kUsPerMs));
     if (quanta.empty()) return "";
-    return wrapped(fmt::format("{}: quanta: {}", member(room, "gpu"), fmt::join(quanta, ", ")));
+    return wrapped(fmt::format("{}: quanta: {}", member(gpu, "gpu"), fmt::join(quanta, ", ")));
 }
 
-/// The quanta of each GPU, and its VRAM unless vgpud reports none.
-std::string room_text(const PlanJson& plan) {
+/// For each GPU, the quanta of its VFs and, if vgpud reports the GPU's VRAM, its use.
+std::string gpus_text(const PlanJson& plan) {
     std::string text;
-    for (const PlanJson& room : plan.at("gpus")) {
-        const auto bytes = [&room](const char* key) {
-            return size_text(room.at(key).get<std::uint64_t>());
+    for (const PlanJson& gpu : plan.at("gpus")) {
+        const auto bytes = [&gpu](const char* key) {
+            return size_text(gpu.at(key).get<std::uint64_t>());
         };
-        text += quanta_text(room);
-        if (room.at("vram_bytes") == 0) continue;
+        text += quanta_text(gpu);
+        if (gpu.at("vram_bytes") == 0) continue;
         text += wrapped(fmt::format("{}: VFs get {} of {} VRAM; the PF keeps {}",
-                                    member(room, "gpu"), bytes("planned_vram_bytes"),
+                                    member(gpu, "gpu"), bytes("planned_vram_bytes"),
                                     bytes("vram_bytes"), bytes("pf_vram_bytes")));
     }
     return text;
 }
 
-/// Refuses invalid UTF-8, for which the bus would close the connection, and JSON that is nested too
-/// deeply.
+/// Throws BadConfiguration for JSON that is nested too deeply, and for invalid UTF-8, because the
+/// bus would close the connection.
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
@@ -152,8 +158,8 @@ void check_text(const std::string& text, const std::string& file) {
         throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
 }
 
-/// Unwraps a configuration from export --json. Other text stays as it is, so that vgpud's errors
-/// name its lines.
+/// The configuration in the output of export --json. Other text is returned unchanged, so that line
+/// numbers in vgpud's errors are those of the file.
 std::string without_envelope(const std::string& text) {
     const auto read = text::read_json<nlohmann::ordered_json>(text, text::Comments::Allowed);
     if (!read || !read->is_object()) return text;
@@ -189,7 +195,7 @@ void DesiredDocument::describe(CLI::App& command) {
     command.add_option("--gpu", gpu_, "with --auto: only this GPU")->needs(automatic);
 }
 
-/// Reads the document. For --auto, vgpud makes the document, and vgpuctl sends it back to vgpud.
+/// For --auto, asks vgpud for the document; the caller sends it back to vgpud in Plan or Apply.
 std::string DesiredDocument::read(Service& service) const {
     if (auto_vfs_) {
         Options options;
@@ -205,7 +211,7 @@ std::string DesiredDocument::read(Service& service) const {
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 
-/// For --auto, vgpud's document has a label for each split: "auto-N", "even-N".
+/// For --auto, chooses the label of the split in vgpud's document: "auto-N" or "even-N".
 Options DesiredDocument::options() const {
     Options options;
     if (auto_vfs_) options["label"] = fmt::format("{}-{}", is_even_ ? "even" : "auto", *auto_vfs_);
@@ -266,7 +272,7 @@ std::string plan_text(const PlanJson& plan, const TableOptions& table) {
     if (table.is_plain()) return table.text(plan_columns(), rows);
     std::string text = fmt::format("configuration '{}'\n", label);
     if (!rows.empty()) text += table.text(plan_columns(), rows);
-    text += remarks + room_text(plan);
+    text += remarks + gpus_text(plan);
     const std::size_t steps = step_count(plan);
     if (steps == 0)
         return text + (is_in_service(plan)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DesiredDocument: the configuration for plan, apply and assert: FILE, -f FILE, "-" (standard
-// input), or --auto N (made by vgpud). Also functions that print plans.
+// DesiredDocument: the configuration for plan, apply and assert, from FILE, -f FILE, "-" (standard
+// input) or --auto N (vgpud makes it). Also functions that print plans.
 #pragma once
 
 #include "cli/table.h"
@@ -12,17 +12,19 @@
 
 namespace vgpu::cli {
 
-/// The content of a file; "-": standard input. BadConfiguration (exit status 2) if it is
-/// unreadable.
+/// The content of `file`, or of standard input for "-". Throws BadConfiguration (exit status 2) if
+/// `file` is unreadable.
 std::string content_of(const std::string& file);
 
-/// Reads the document as text. vgpud checks its content.
+/// Reads the configuration as text. vgpud checks the content.
 class DesiredDocument {
 public:
     /// Adds FILE, -f and --auto, which exclude each other, and --label, --even, --gpu.
     void describe(CLI::App& command);
 
-    /// Call once, because it consumes standard input. Unwraps the output of export --json.
+    /// Returns the configuration. If FILE is the output of export --json, returns the configuration
+    /// in it. Call read() only once, because standard input can be read only once. Throws
+    /// BadConfiguration if the text is not UTF-8 or is nested too deeply, or if no source is given.
     [[nodiscard]] std::string read(Service& service) const;
     /// The options for Manager.Plan and Apply.
     [[nodiscard]] Options options() const;
@@ -36,21 +38,23 @@ private:
 /// A plan as vgpud writes it (schema id vgpu-plan-1).
 using PlanJson = nlohmann::ordered_json;
 
-/// Parses a plan. VersionMismatch for other text. The functions below trust its members.
+/// Parses a plan. Throws VersionMismatch if `text` is not a plan of this schema. The functions
+/// below rely on the plan's members.
 PlanJson parse_plan(const std::string& text);
-/// True if nothing changes. VFs may still be out of service.
+/// True if the plan changes nothing. VFs may still be out of service.
 bool is_empty_plan(const PlanJson& plan);
-/// True if all VFs are in service, and none is only defined.
+/// True if all VFs of the plan are in service. A step for another VF has a condition with the
+/// reason.
 bool is_in_service(const PlanJson& plan);
 /// Number of steps that change something.
 std::size_t step_count(const PlanJson& plan);
 /// The disruption of the plan: "none", "vf-restart" or "vf-loss".
 std::string disruption_of(const PlanJson& plan);
 std::vector<Column> plan_columns();
-/// A table of the steps, remarks on them, quanta and VRAM of each GPU, and a count. Only the table
-/// if `table` is plain.
+/// The plan as text: a table of the steps, remarks on steps, the quanta and VRAM of each GPU, and
+/// the number of steps. Only the table if `table` is plain.
 std::string plan_text(const PlanJson& plan, const TableOptions& table = {});
-/// The members of the document for --json, for plan and assert.
+/// The members of the --json documents of plan, apply and assert.
 nlohmann::ordered_json plan_members(const PlanJson& plan);
 
 }  // namespace vgpu::cli

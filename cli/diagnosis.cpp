@@ -50,8 +50,8 @@ void check_service(const HostFacts& facts, Findings& found) {
                      "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
 
-/// Compares versions. An agent of another release is only a note, because guests have other
-/// administrators.
+/// Compares versions. An agent of another release gives only a note, because guests may have their
+/// own administrators.
 void check_versions(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
@@ -72,7 +72,7 @@ void check_versions(const HostFacts& facts, Findings& found) {
     }
 }
 
-constexpr std::string_view kNothing = "-";  ///< text_of() for an empty property
+constexpr std::string_view kNothing = "-";  ///< what text_of() returns for an empty property
 
 void check_state(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
@@ -149,27 +149,26 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 // --- the kernel
 
-/// True if vgpu_pf would drive a GPU of this host.
+/// True if this host has an AMD GPU with SR-IOV, which vgpu_pf would drive.
 [[nodiscard]] bool has_sriov_gpu(const HostFacts& facts) {
     return std::any_of(facts.pci.functions.begin(), facts.pci.functions.end(),
                        [](const PciFunction& one) { return is_amd_gpu(one) && one.sriov; });
 }
 
-/// True if the host has a GPU with real VFs. If not, a missing requirement of such VFs is not a
-/// fault.
+/// True if the host has a GPU that can have hardware VFs. On another host, a missing requirement of
+/// hardware VFs, such as an IOMMU, is not a fault.
 [[nodiscard]] bool has_real_vfs(const HostFacts& facts) {
     return has_sriov_gpu(facts) || !facts.vendor_pfs.empty();
 }
 
-/// True if the function is judged as one that can have VFs. All GPUs of AMD are, with SR-IOV or
-/// without.
-[[nodiscard]] bool is_shared_gpu(const HostFacts& facts, const PciFunction& one) {
+/// True if doctor checks the function: an AMD GPU, with or without SR-IOV, or one of vendor_pfs.
+[[nodiscard]] bool is_checked_gpu(const HostFacts& facts, const PciFunction& one) {
     return is_amd_gpu(one) || std::ranges::any_of(facts.vendor_pfs, [&one](const VendorPf& pf) {
                return pf.address == one.address;
            });
 }
 
-/// Options may be built in or modules. The names are those of Linux' Kconfig.
+/// Checks that the kernel has each needed option, as a built-in ("y") or as a module ("m").
 void check_kernel_config(const HostFacts& facts, Findings& found) {
     if (!facts.kernel_config) {
         found.push_back({"kernel-config", Level::Note,
@@ -199,7 +198,8 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         found.push_back({"kernel-config", Level::Ok, "the kernel has SR-IOV, VFIO and an IOMMU"});
 }
 
-/// vgpu_pf is needed only for AMD GPUs with SR-IOV, because softgpu's PF core is a process.
+/// Checks the module vgpu_pf. Only AMD GPUs with SR-IOV need the module, because softgpu's PF core
+/// is a process.
 void check_module(const HostFacts& facts, Findings& found) {
     if (facts.module.is_loaded) {
         found.push_back(
@@ -220,7 +220,7 @@ void check_module(const HostFacts& facts, Findings& found) {
                          "'dkms install vgpu-pf/" + facts.vgpuctl_version + "'"});
 }
 
-/// IOMMU groups exist only if an IOMMU driver manages devices.
+/// Checks that the host has IOMMU groups, which exist only if an IOMMU driver manages devices.
 void check_iommu(const HostFacts& facts, Findings& found) {
     if (facts.iommu_groups > 0) {
         found.push_back({"iommu", Level::Ok, fmt::format("{} IOMMU groups", facts.iommu_groups)});
@@ -252,7 +252,7 @@ void check_pci(const HostFacts& facts, Findings& found) {
     }
     bool has_gpu = false;
     for (const PciFunction& one : facts.pci.functions) {
-        if (!is_shared_gpu(facts, one) || one.is_vf) continue;
+        if (!is_checked_gpu(facts, one) || one.is_vf) continue;
         has_gpu = true;
         check_one_gpu(facts, one, found);
     }
@@ -261,7 +261,8 @@ void check_pci(const HostFacts& facts, Findings& found) {
                          "only software GPUs (softgpu) can be shared here", ""});
 }
 
-/// The firmware assigns VF BARs. If they are 0, Linux refuses VFs (drivers/pci/iov.c).
+/// Checks that the firmware has assigned addresses to the VF BARs. If not, Linux does not enable
+/// VFs (drivers/pci/iov.c).
 void check_vf_bars(const PciFunction& gpu, Findings& found) {
     if (gpu.sriov->has_vf_bars_assigned) {
         found.push_back({"pci-vf-bars", Level::Ok, gpu.address + ": its VFs have address space"});
@@ -274,8 +275,8 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
                      "pci=realloc,assign-busses"});
 }
 
-/// VFs beyond function 7 of the PF's bus require ARI in the GPU, and ARI forwarding in the port
-/// above.
+/// Checks that all VFs can be addressed. VFs beyond function 7 of the PF's bus require ARI in the
+/// GPU, and ARI forwarding in the port above.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctions = 8;
@@ -305,7 +306,8 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                          : "use a slot whose root port forwards ARI"});
 }
 
-/// ACS decides whether requests between functions below a port go through the IOMMU (PCIe).
+/// Checks ACS of the port above the GPU. ACS decides whether requests between functions below the
+/// port go through the IOMMU (PCIe).
 void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     // PCIe, ACS Control Register: source validation, P2P request redirect, P2P completion redirect,
     // upstream forwarding
@@ -335,8 +337,8 @@ void check_acs(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
                      "enable the IOMMU and ACS in the firmware; the kernel then enables ACS"});
 }
 
-/// Finds other devices in the GPU's IOMMU group. Bridges do not count, because they stay on the
-/// host; neither do functions of the same card, because they are passed to a VM together.
+/// Checks that no other device is in the GPU's IOMMU group. Bridges do not count, because they stay
+/// on the host. Functions of the same card do not count, because a VM gets them together.
 void check_group(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const auto at = facts.group_members.find(gpu.address);
     if (at == facts.group_members.end()) return;
@@ -389,7 +391,7 @@ struct Release {
     unsigned first = 0, second = 0;
 };
 
-/// The first "N.M" in `text`.
+/// The first "N.M" in `text`; none if there is none.
 std::optional<Release> release_in(std::string_view text) {
     const char* const end = text.data() + text.size();
     for (const char* at = text.data(); at != end; ++at) {
@@ -402,9 +404,10 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
-/// Finds the release anywhere in the line, because distributions add words around it.
+/// Checks QEMU's release. Finds the release anywhere in the line, because distributions add other
+/// words.
 void check_qemu(const HostFacts& facts, Findings& found) {
-    constexpr unsigned kFirst = 10, kSecond = 1;
+    constexpr unsigned kFirst = 10, kSecond = 1;  // QEMU 10.1
     const std::string why =
         "QEMU 10.1 is the first with vfio-user-pci, through which a VM gets a VF "
         "of softgpu";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The checks of `vgpuctl doctor`. Their input is facts; their output is findings with level, reason
-// and fix. Pure, in a fixed order. docs/vgpuctl.md documents the ids, which are stable.
+// The checks of `vgpuctl doctor`. They turn facts into findings with level, reason and fix, in a
+// fixed order. Pure functions. docs/vgpuctl.md documents the ids of findings, which are stable.
 #pragma once
 
 #include "cli/host_facts.h"
@@ -23,20 +23,21 @@ struct Finding {
     std::string id;  ///< "pci-acs"
     Level level = Level::Ok;
     std::string what;
-    std::string why{};  ///< why it matters; empty if ok
+    std::string why{};  ///< why `what` matters; empty if `level` is Ok
     std::string fix{};  ///< empty if there is nothing to do
 
     bool operator==(const Finding&) const = default;
 };
 
-/// Makes all checks. A fact of the host that cannot be read gives at most a Note. Checks of
-/// versions, state, GPUs and VFs require an answer of vgpud.
+/// Makes all checks. An unreadable fact of the host gives at most a Note. Versions, state, GPUs and
+/// VFs are checked only if vgpud answered.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
 /// The worst level; Ok if there are no findings.
 [[nodiscard]] Level worst_of(const std::vector<Finding>& findings);
 
-/// The findings as text, at most 80 columns wide; the last line counts them.
+/// The findings as text, at most 80 columns wide. The last line counts problems, warnings and
+/// notes.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
 /// The members of vgpuctl-doctor-1: {"worst": …, "findings": […]}.
 [[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);

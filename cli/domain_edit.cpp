@@ -21,7 +21,8 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// Slots above those that libvirt assigns and below those of the chip set.
+/// Slots for the devices of attach-xml. libvirt assigns low slots first, so it does not reach these
+/// slots. Higher slots are for the chip set.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
 std::optional<std::uint32_t> hex_in(std::string_view text) {
@@ -33,8 +34,9 @@ xmlNode* child_or_new(xmlNode* parent, const std::string& name) {
     return child != nullptr ? child : add_child(parent, name);
 }
 
-/// The UUID as libvirt stores it and vgpud uses it in paths. libvirt also accepts upper case and no
-/// dashes.
+/// The UUID in `node`, in the form that libvirt stores and vgpud uses in paths: lower case with
+/// dashes. libvirt also accepts a UUID in upper case or without dashes. Throws XmlError for other
+/// text.
 std::string canonical_uuid(const xmlNode* node) {
     const std::string typed = content_of(node);
     std::string uuid;
@@ -47,8 +49,8 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// Adds a UUID if there is none. Paths contain the UUID, and libvirt would set it too late. In
-/// libvirt's schema, <uuid> follows <name>.
+/// The domain's UUID. Makes a UUID if there is none, because paths contain the UUID, and libvirt
+/// would make one too late. In libvirt's schema, <uuid> follows <name>.
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -61,7 +63,8 @@ std::string ensure_uuid(xmlNode* domain) {
 
 // --- metadata
 
-/// libvirt keeps one element per namespace, so several VFs are in one <vgpu:vfs>.
+/// Replaces the VFs in the metadata. libvirt keeps one element per namespace, so several VFs are in
+/// one <vgpu:vfs>.
 void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
     xmlNode* metadata = child_or_new(domain, "metadata");
     for (xmlNode* node : children_of(metadata))
@@ -85,7 +88,7 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 
 // --- memory
 
-/// Shares guest memory. The device accesses it, so it must be a shared file.
+/// Makes guest memory a shared file, because softgpu accesses it from a process of its own.
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
@@ -96,20 +99,20 @@ void share_memory(xmlNode* domain) {
 
 // --- devices that libvirt has no elements for
 
-/// True if a path looks like that of a VF's socket, with any run_dir and any UUID.
-bool is_our_path(const std::string& path) {
+/// True if `path` looks like the path of a VF's socket, with any run_dir and any UUID.
+bool is_vf_socket(const std::string& path) {
     return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
 }
 
-/// A text member of an object; empty if it is absent or no text.
+/// The member `key` of an object; empty if the member is absent or is not a text.
 std::string text_in(const Json& json, const char* key) {
     const auto at = json.find(key);
     return at != json.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-/// True if a device is ours: VFs are recognised by the path of their socket, other devices by the
-/// names that attach-xml gives them.
-bool is_our_device(const std::string& value) {
+/// True if attach-xml wrote the device `value`. Recognises a VF by the path of its socket, and
+/// other devices by the names that attach-xml gives them.
+bool is_vgpu_device(const std::string& value) {
     const Json json = text::read_json<Json>(value).value_or(Json());
     if (!json.is_object()) return false;
     if (text_in(json, "node-name") == kMigrationBlocker) return true;
@@ -118,23 +121,23 @@ bool is_our_device(const std::string& value) {
     if (driver == "virtserialport") return text_in(json, "chardev") == kAgentChardev;
     const auto socket = json.find("socket");
     return driver == "vfio-user-pci" && socket != json.end() && socket->is_object() &&
-           is_our_path(text_in(*socket, "path"));
+           is_vf_socket(text_in(*socket, "path"));
 }
 
-/// True if an argument is ours. Other arguments are the administrator's and keep their order.
-bool is_ours(const std::string& option, const std::string& value) {
+/// True if attach-xml wrote the option. Other options are the administrator's and keep their order.
+bool is_vgpu_option(const std::string& option, const std::string& value) {
     if (option == "-chardev") return value.starts_with(fmt::format("socket,id={},", kAgentChardev));
-    return (option == "-device" || option == "-blockdev") && is_our_device(value);
+    return (option == "-device" || option == "-blockdev") && is_vgpu_device(value);
 }
 
-/// Removes our options. Option and value are separate <arg> elements. If two arguments are not
-/// ours, the second may itself be one of our options, because the first may be a flag without a
-/// value.
-void remove_options(xmlNode* commandline) {
+/// Removes the options that attach-xml wrote. An option and its value are two <arg> elements in
+/// sequence. Any argument may be such an option, because the argument before it may be a flag
+/// without a value.
+void remove_vgpu_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
         const std::string value = attribute_of(argument, "value");
-        if (option != nullptr && is_ours(attribute_of(option, "value"), value)) {
+        if (option != nullptr && is_vgpu_option(attribute_of(option, "value"), value)) {
             remove(option);
             remove(argument);
             option = nullptr;
@@ -150,7 +153,7 @@ bool is_q35(const xmlNode* domain) {
            std::string::npos;
 }
 
-/// Slots of the root bus that the XML assigns. An <address> without a bus does not count.
+/// Slots of the root bus that the XML assigns to devices. Ignores an <address> without a bus.
 std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     std::set<std::uint32_t> slots;
     for (const xmlNode* device : children_of(child_of(domain, "devices")))
@@ -165,7 +168,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
     return slots;
 }
 
-/// The lowest free slot, so that the result is repeatable.
+/// Adds the lowest free slot to `used` and returns it. Throws XmlError if no slot is free.
 std::uint32_t allocate_slot(std::set<std::uint32_t>& used, const xmlNode* domain) {
     for (std::uint32_t slot = kFirstSlot; slot <= kLastSlot; ++slot)
         if (used.insert(slot).second) return slot;
@@ -173,16 +176,16 @@ std::uint32_t allocate_slot(std::set<std::uint32_t>& used, const xmlNode* domain
                                xmlGetLineNo(domain), kFirstSlot, kLastSlot));
 }
 
-/// Our part of QEMU's command line. The constructor removes our earlier options, and the destructor
-/// removes the element if it is empty. Uses a separate range of slots, because libvirt does not
-/// know these devices.
+/// The element <qemu:commandline>. The constructor removes options that attach-xml wrote earlier,
+/// and the destructor removes the element if it is empty. PCI devices get slots from kFirstSlot on,
+/// because libvirt does not know these devices and could assign their slots to its own devices.
 class CommandLine {
 public:
     explicit CommandLine(xmlNode* domain)
         : domain_(domain), qemu_(namespace_at(domain, kQemuNamespace, "qemu")) {
         for (xmlNode* node : children_of(domain, "commandline"))
             if (namespace_of(node) == kQemuNamespace) node_ = node;
-        if (node_ != nullptr) remove_options(node_);
+        if (node_ != nullptr) remove_vgpu_options(node_);
         slots_ = used_slots(domain);
     }
     ~CommandLine() {
@@ -210,8 +213,8 @@ private:
     std::set<std::uint32_t> slots_;
 };
 
-/// Adds the VFs. The number in id and path counts all VFs of the domain, in the order of the
-/// metadata.
+/// Adds the VFs of softgpu. The number in the id and path of a VF is its position among all VFs of
+/// the domain, in the order of the metadata, from 0.
 void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
                const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
@@ -222,8 +225,8 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds the guest's only port for an agent, on the path of the first VF. The port is not a
-/// <channel>, because libvirt 9 reconnects by an option that QEMU 10 removed.
+/// Adds a port for the guest's only agent, which uses the path of the first VF. The port is not a
+/// <channel>, because libvirt 9 would reconnect it by an option that QEMU 10 removed.
 void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
@@ -251,8 +254,8 @@ void write_migration_blocker(CommandLine& line, const std::string& run_dir,
 
 // --- host devices
 
-/// managed='yes': libvirt binds the function to vfio-pci and later unbinds it. 'no': vgpud has
-/// already bound it.
+/// Replaces the host devices that attach-xml wrote earlier. With managed='yes', libvirt binds the
+/// function to vfio-pci and later unbinds it. With 'no', libvirt does neither, because vgpud does.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))

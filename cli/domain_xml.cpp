@@ -16,18 +16,20 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kMaxValue = 63;
-/// Every domain with a VF contains one of these. The path has vgpud's default run_dir.
+constexpr std::size_t kMaxValue = 63;  ///< of a selector, in bytes
+/// Every domain to which attach-xml added a VF contains at least one of these texts. The last text
+/// is the start of paths in vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
                                                     kHostDeviceAlias, "/run/vgpu/vm/"};
 
-/// Throws with the line number. In a hook, the number counts lines of the XML that libvirt passes,
-/// not of the user's file.
+/// Throws XmlError with the number of the node's line. In a hook, this is a line of the XML that
+/// libvirt passes, not of the user's file.
 [[noreturn]] void refuse(const xmlNode* node, const std::string& why) {
     throw XmlError(fmt::format("line {}: {}", xmlGetLineNo(node), why));
 }
 
-/// Reads an element as in schemas/vgpu-domain.rng. Errors say how to correct it.
+/// Reads <vgpu:vf> (schemas/vgpu-domain.rng). Throws XmlError, which says how to correct the
+/// element.
 VfSelector vf_selector(const xmlNode* node) {
     const auto attributes = attributes_of(node);
     const bool is_one =
@@ -43,7 +45,7 @@ VfSelector vf_selector(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
-/// Reads the requested VFs. Ignores other namespaces.
+/// Reads the requested VFs. Ignores elements of other namespaces.
 std::vector<VfSelector> selected_vfs(const xmlNode* metadata) {
     std::vector<VfSelector> selectors;
     for (const xmlNode* node : children_of(metadata)) {
@@ -82,22 +84,22 @@ DomainFacts identity_of(const xmlNode* domain) {
             .functions = {}};
 }
 
-/// The label of QEMU's process, which libvirt writes when the domain starts.
+/// The label of QEMU's process ("+UID:+GID"), which libvirt writes when the domain starts; "" if
+/// there is none.
 std::string dac_label_of(const xmlNode* domain) {
     for (const xmlNode* label : children_of(domain, "seclabel"))
         if (attribute_of(label, "model") == "dac") return content_of(child_of(label, "label"));
     return "";
 }
 
-/// A part of libvirt's <address>: "0x03".
+/// The number in attribute `name` of libvirt's <address>, such as "0x03"; 0 if it is absent.
 std::uint32_t part_of(const xmlNode* address, const char* name) {
     constexpr int kAnyBase = 0;
     return static_cast<std::uint32_t>(
         std::strtoul(attribute_of(address, name).c_str(), nullptr, kAnyBase));
 }
 
-/// The PCI functions of this host that the domain gets. <hostdev> of other types has no <source>
-/// with a PCI address.
+/// The PCI functions of this host that the domain gets, as "0000:03:00.1".
 std::vector<std::string> functions_of(const xmlNode* devices) {
     std::vector<std::string> functions;
     for (const xmlNode* device : children_of(devices, "hostdev")) {
@@ -111,7 +113,8 @@ std::vector<std::string> functions_of(const xmlNode* devices) {
     return functions;
 }
 
-/// Parses a numeric id. '+' marks an id, because a user may be called "1000".
+/// The number in "+1000" or "1000"; none for a name. libvirt writes '+' before a number, because a
+/// user may be called "1000".
 std::optional<std::uint32_t> parse_id(std::string_view text) {
     if (text.starts_with('+')) text.remove_prefix(1);
     return text::number_in<std::uint32_t>(text);

@@ -25,6 +25,7 @@ std::string snake_case(std::string_view name) {
     return snake;
 }
 
+/// The end of the line that begins at `begin` and has at most `room` columns.
 std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room) {
     const std::size_t fits = text::fitting(text.substr(begin), room).size();
     if (begin + fits == text.size()) return text.size();

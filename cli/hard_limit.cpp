@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Static, because the signal handler must not allocate.
+/// What on_alarm() writes. A static object, because a signal handler must not allocate memory.
 struct FinalLine {
     std::array<char, 512> text{};
     std::size_t size = 0;

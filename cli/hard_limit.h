@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // HardLimit: ends the process with a message and an exit code after a time limit. For waits that
-// have no limit themselves (a bus, a disk).
+// have no time limit of their own (for a bus or a disk).
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@ namespace vgpu::cli {
 /// Uses SIGALRM and alarm(2), so at most one may exist. Destroy it after the wait.
 class HardLimit {
 public:
-    /// After `limit`, writes `words` (at most 511 bytes) to standard error and calls _exit(), so no
-    /// destructor runs.
+    /// After `limit`, writes a line with `words` (at most 511 bytes) to standard error and calls
+    /// _exit(exit_code), so no destructor runs. If the write fails, the exit code is 1.
     HardLimit(std::chrono::seconds limit, const std::string& words, int exit_code);
     ~HardLimit();
     HardLimit(const HardLimit&) = delete;

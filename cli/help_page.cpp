@@ -15,7 +15,8 @@ namespace {
 
 using Entry = std::pair<std::string, std::string>;
 
-/// The entries, one below the other. The text of a long word begins on the next line.
+/// The entries, one below the other, each with its text at the right. The text of a long word
+/// begins on the next line.
 std::string entries_text(const std::vector<Entry>& entries) {
     constexpr std::size_t kIndent = 2, kGap = 2, kWidest = 22;
     std::size_t width = 0;

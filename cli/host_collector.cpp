@@ -27,7 +27,7 @@ std::optional<std::string> text_of_file(const std::string& path) {
     return *std::move(text);
 }
 
-/// Names in a directory, sorted; empty if it is unreadable.
+/// Names in a directory, sorted; empty if the directory is unreadable.
 std::vector<std::string> names_in(const std::string& path) {
     std::vector<std::string> names;
     std::error_code error;
@@ -37,7 +37,7 @@ std::vector<std::string> names_in(const std::string& path) {
     return names;
 }
 
-/// Facts of a file. Follows links, as QEMU does.
+/// Facts of a file. `kind`: the expected type, such as S_IFDIR. Follows links, as QEMU does.
 FileFacts file_facts(const std::string& path, unsigned kind) {
     constexpr unsigned kPermissions = 07777;
     FileFacts facts{.path = path};
@@ -49,7 +49,7 @@ FileFacts file_facts(const std::string& path, unsigned kind) {
     return facts;
 }
 
-/// The number in a file of sysfs, decimal or "0x…"; 0 if unreadable.
+/// The number in a file of sysfs; 0 if unreadable. "0x…" is hexadecimal, "0…" octal, as in C.
 std::uint64_t number_in_file(const std::string& path) {
     constexpr int kAnyBase = 0;
     return std::strtoull(text_of_file(path).value_or("").c_str(), nullptr, kAnyBase);
@@ -84,14 +84,14 @@ HostFacts HostCollector::collect(const std::function<std::unique_ptr<Service>()>
     ask_service(connect, facts.service);
     facts.run_dir = file_facts(sources_.run_dir, S_IFDIR);
     for (const Properties& vf : facts.service.vfs) {
-        const bool is_withheld = text_of(vf, "AssignmentMode") == "none";
-        if (const std::string socket = text_of(vf, "Socket"); socket != "-" && !is_withheld)
+        const bool is_mode_none = text_of(vf, "AssignmentMode") == "none";
+        if (const std::string socket = text_of(vf, "Socket"); socket != "-" && !is_mode_none)
             facts.vf_sockets.push_back(file_facts(socket, S_IFSOCK));
     }
     return facts;
 }
 
-/// Asks vgpud. Stops at the first failure, so that a vgpud that hangs is waited for only once.
+/// Asks vgpud. Stops at the first failure, so that vgpuctl waits only once for a vgpud that hangs.
 void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>& connect,
                                 ServiceFacts& facts) const {
     try {
@@ -117,8 +117,8 @@ void HostCollector::read_kernel(HostFacts& facts) const {
     facts.iommu_groups = names_in(below_root("/sys/kernel/iommu_groups")).size();
 }
 
-/// Reads the kernel's configuration in /boot, or the one built into the kernel
-/// (CONFIG_IKCONFIG_PROC).
+/// Reads the kernel's configuration in /boot, else the configuration that is built into the kernel
+/// (CONFIG_IKCONFIG_PROC). None if both are unreadable.
 std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     const std::string& release) const {
     std::optional<std::string> text = text_of_file(below_root("/boot/config-" + release));
@@ -127,7 +127,8 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
-/// Uses depmod's list, which has modules in any directory and with any compression.
+/// Looks for the module in depmod's list, which has modules in any directory and with any
+/// compression.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -151,7 +152,8 @@ void HostCollector::read_sysfs_of_gpus(HostFacts& facts) const {
     }
 }
 
-/// None if the function has no SR-IOV, is not a GPU, or is a PF of vgpu_pf.
+/// Reads a PF that has a vendor's driver or no driver. None if the function has no SR-IOV, is not a
+/// GPU, or has the driver vgpu_pf.
 std::optional<VendorPf> HostCollector::read_vendor_pf(const std::string& address) const {
     // PCI Code and ID Assignment Specification: display controllers, processing accelerators
     constexpr std::uint64_t kDisplay = 0x03, kAccelerator = 0x12;

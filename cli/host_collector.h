@@ -12,10 +12,10 @@
 namespace vgpu::cli {
 
 /// Sources of facts. PCI functions are read from `pci_dump` if it is set, otherwise from this host.
-/// QEMU and vgpud are always those of this host.
+/// QEMU and vgpud always run on this host.
 struct HostSources {
-    std::string root;                     ///< prefix of the files below /proc, /sys, /etc …
-    std::optional<std::string> pci_dump;  ///< lspci -xxxx dump, for PCI
+    std::string root;                     ///< prefix of paths such as "/proc/…" and "/sys/…"
+    std::optional<std::string> pci_dump;  ///< file with the output of lspci -xxxx
     std::string run_dir = "/run/vgpu";
     std::string qemu = "qemu-system-x86_64";
 };
@@ -25,7 +25,7 @@ public:
     explicit HostCollector(HostSources sources) : sources_(std::move(sources)) {}
 
     /// Collects the facts. `connect` throws ServiceError if there is no bus. A missing fact is not
-    /// an error. Waits up to 5 s for QEMU and kServiceTimeout for each of three calls.
+    /// an error. Waits up to 5 s for QEMU and kServiceTimeout for each of three calls of vgpud.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:
@@ -49,7 +49,8 @@ private:
     HostSources sources_;
 };
 
-/// Parses lines: "CONFIG_X=y" becomes {"CONFIG_X", "y"}. Omits options that are not set.
+/// Parses a kernel configuration. "CONFIG_X=y" becomes {"CONFIG_X", "y"}. Omits options that are
+/// not set.
 [[nodiscard]] std::map<std::string, std::string> parse_kernel_config(const std::string& text);
 
 }  // namespace vgpu::cli

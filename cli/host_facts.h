@@ -15,37 +15,37 @@
 
 namespace vgpu::cli {
 
-/// A directory or socket. `mode` is 0 if it does not exist.
+/// A directory or socket. `mode` is 0 if the file does not exist.
 struct FileFacts {
     std::string path;
     bool exists = false;
-    bool has_expected_type = false;  ///< true if it is a directory or a socket, as required
+    bool has_expected_type = false;  ///< true if the file is a directory or a socket, as required
     unsigned mode = 0;               ///< permission bits (07777)
 };
 
-/// An SR-IOV GPU or accelerator whose PF driver is not ours.
+/// An SR-IOV GPU or accelerator whose PF driver is not vgpu_pf.
 struct VendorPf {
     std::string address;
-    std::string driver;  ///< empty: none
+    std::string driver;  ///< empty if none is bound
     std::uint64_t total_vfs = 0;
     bool has_profiles = false;     ///< xe: true if each VF can have its own quantum
     bool has_vram_quota = false;   ///< xe: true if each VF can have its own amount of VRAM
-    bool has_vfio_driver = false;  ///< true if vfio-pci or the variant is loaded
-    bool has_variant = false;      ///< xe: true if the variant xe-vfio-pci is loaded
-    /// Host drivers that are bound to VFs of this PF, such as "igbvf"; one entry per VF.
+    bool has_vfio_driver = false;  ///< true if vfio-pci or xe-vfio-pci is loaded
+    bool has_variant = false;      ///< xe: true if xe-vfio-pci, a variant of vfio-pci, is loaded
+    /// One entry for each VF of this PF to which a host driver is bound: the driver's name.
     std::vector<std::string> host_drivers{};
-    unsigned vfs_without_type = 0;  ///< nvidia: VFs that are enabled and have no vGPU type
+    unsigned vfs_without_type = 0;  ///< nvidia: number of enabled VFs that have no vGPU type
 };
 
-/// Other facts of the host that concern GPUs with vendors' drivers.
+/// Facts of the host that concern GPUs with vendors' drivers. Read only if the host has such a GPU.
 struct VendorFacts {
     bool has_xe = false;                      ///< true if the module xe is loaded
-    std::optional<unsigned> xe_max_vfs{};     ///< xe's parameter; none: not readable
+    std::optional<unsigned> xe_max_vfs{};     ///< xe's parameter; none if unreadable
     bool has_gim_config = false;              ///< true if /etc/gim_config exists
     bool has_sriov_manage = false;            ///< true if NVIDIA's program that enables VFs exists
     unsigned iommu_bits = 0;                  ///< address width of the IOMMU; 0: unknown
     unsigned cpu_bits = 0;                    ///< physical address width of the CPU; 0: unknown
-    std::vector<std::string> other_managers;  ///< files of other programs that set up VFs
+    std::vector<std::string> other_managers;  ///< files of other programs that may set up VFs
 };
 
 /// The kernel module vgpu_pf.
@@ -55,22 +55,24 @@ struct ModuleFacts {
     std::vector<std::string> pf_devices;  ///< /dev/vgpu-pfN
 };
 
-/// Answers of vgpud. After a failed call, no further calls are made, and earlier results stay.
+/// Answers of vgpud. After a failed call, HostCollector makes no further calls, and keeps the
+/// earlier answers.
 struct ServiceFacts {
     bool has_bus = false;
-    bool is_there = false;  ///< true if `manager` was read; else the lists are empty
-    std::string error;      ///< of the failed call, which may be a later one; else empty
+    bool is_there = false;  ///< true if vgpud sent `manager`; else `gpus` and `vfs` are empty
+    std::string error;      ///< error of the failed call; empty if no call failed
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };
 
-/// vgpuctl reads the facts one after the other, without a lock, so they may contradict each other.
+/// All facts. vgpuctl reads them one after the other, without a lock, so they may contradict each
+/// other.
 struct HostFacts {
     std::string vgpuctl_version;
     std::string kernel_release;
     std::string kernel_command_line;
     bool is_root = false;
-    /// Number of IOMMU groups; 0: no IOMMU.
+    /// Number of IOMMU groups; 0 without an IOMMU.
     std::size_t iommu_groups = 0;
     /// Options CONFIG_…; none if unreadable.
     std::optional<std::map<std::string, std::string>> kernel_config;
@@ -80,9 +82,9 @@ struct HostFacts {
     std::vector<VendorPf> vendor_pfs{};
     VendorFacts vendor{};
     ModuleFacts module;
-    std::optional<std::string> qemu_version;  ///< first line of --version; none: not found
+    std::optional<std::string> qemu_version;  ///< first line of --version; none if QEMU fails
     FileFacts run_dir;
-    std::vector<FileFacts> vf_sockets;
+    std::vector<FileFacts> vf_sockets;  ///< of the VFs whose assignment mode is not "none"
     ServiceFacts service;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption: reports SIGINT, SIGTERM, and that the reader of the output is gone, so that a verb
-// can end its waits. While it exists, the signals have no other effect, and SIGPIPE is ignored: the
-// write fails. Runs in one thread.
+// Interruption: reports SIGINT, SIGTERM, and that the reader of standard output is gone, so that a
+// verb can end its waits. While an Interruption exists, the signals have no other effect, and
+// SIGPIPE is ignored, so that a write without a reader fails and does not end the process. Runs in
+// one thread.
 #pragma once
 
 #include <poll.h>
@@ -15,7 +16,8 @@ namespace vgpu::cli {
 /// True if the reader of standard output is gone, so that a failed write is not an error.
 [[nodiscard]] bool is_reader_gone();
 
-/// Changes the process's signal mask and SIGPIPE. Only one may exist; make it before any thread.
+/// Changes the process's signal mask and its action for SIGPIPE. Only one Interruption may exist.
+/// Create it before any thread, because threads inherit the signal mask.
 class Interruption {
 public:
     Interruption();
@@ -23,7 +25,8 @@ public:
     Interruption(const Interruption&) = delete;
     Interruption& operator=(const Interruption&) = delete;
 
-    /// Waits. True if interrupted; every later wait then also returns true.
+    /// Waits for `time`. Returns true early if interrupted; every later wait then also returns
+    /// true.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
     /// Descriptors to poll together with others. If one is ready, the verb is interrupted.
     [[nodiscard]] std::vector<pollfd> fds() const;

@@ -12,7 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// "job 7 (apply) continues; 'vgpuctl jobs --cancel 7' cancels it"
+/// The error for an interrupted wait: "job 7 (apply) continues; 'vgpuctl jobs --cancel 7' cancels
+/// it".
 ServiceError interrupted(const std::string& path, const Properties& job) {
     const std::uint64_t number = job_number(path);
     const std::string how = flag_of(job, "CanCancel")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Waits for the end of a job of vgpud, with a line of progress on a terminal. SIGINT and SIGTERM
-// end the wait, not the job: vgpuctl then says how to cancel the job and exits with 130.
+// end the wait, not the job. vgpuctl then says how to cancel the job, and exits with 130.
 #pragma once
 
 #include "cli/verbs.h"
@@ -10,17 +10,21 @@
 
 namespace vgpu::cli {
 
-/// The N in ".../job/N"; 0 for "".
+/// The N in ".../job/N"; 0 for other texts.
 std::uint64_t job_number(std::string_view path);
 
-/// Accepted (for --no-wait): wait until the job can no longer be refused.
-enum class Until { Accepted, Over };
+/// How long to wait.
+enum class Until {
+    Accepted,  ///< until vgpud can no longer refuse the job, for --no-wait
+    Over,      ///< until the job has ended
+};
 
-/// Returns the last properties of the job at `path`, whether or not it succeeded.
+/// Waits for the job at `path`. Returns its last properties, whether or not the job succeeded. If a
+/// signal ends the wait, throws the error vgpuctl.Interrupted.
 Properties wait_for_job(Invocation& invocation, const std::string& path, Until until = Until::Over);
 
-/// Begins `job` for the VF at `path`, waits for it, and throws the job's error if it failed or was
-/// cancelled.
+/// Begins `job` for the VF at `path`, waits as wait_for_job() does, and returns the job's last
+/// properties. Throws the job's error if the job failed or was cancelled.
 Properties carry_out(Invocation& invocation, const std::string& path, VfJob job,
                      const Options& options, Until until = Until::Over);
 

@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// The functions in use, with the types of <libvirt/libvirt.h>.
+/// The functions of libvirt that vgpuctl calls, with their types from <libvirt/libvirt.h>.
 struct LibvirtClient::Library {
     decltype(&::virConnectOpen) open = nullptr;
     decltype(&::virConnectClose) close = nullptr;
@@ -40,7 +40,8 @@ void ignore_error(void*, virErrorPtr) {}
 
 }  // namespace
 
-/// Loads libvirt, and never unloads it, because libvirt runs threads.
+/// Loads libvirt at the first call, and does not unload it, because libvirt runs threads. Throws
+/// LibvirtError.
 const LibvirtClient::Library& LibvirtClient::Library::get() {
     static const Library loaded = [] {
         void* library = ::dlopen("libvirt.so.0", RTLD_NOW | RTLD_LOCAL);
@@ -48,17 +49,17 @@ const LibvirtClient::Library& LibvirtClient::Library::get() {
             throw LibvirtError(
                 "libvirt is not installed (no libvirt.so.0; Debian: libvirt0); give "
                 "the domain's XML as a file instead of its name");
-        Library one;
-        load(library, "virConnectOpen", one.open);
-        load(library, "virConnectClose", one.close);
-        load(library, "virDomainLookupByName", one.by_name);
-        load(library, "virDomainLookupByUUIDString", one.by_uuid);
-        load(library, "virDomainGetXMLDesc", one.xml_of);
-        load(library, "virDomainDefineXML", one.define);
-        load(library, "virDomainFree", one.free);
-        load(library, "virGetLastErrorMessage", one.last_error);
-        load(library, "virSetErrorFunc", one.set_error_func);
-        return one;
+        Library functions;
+        load(library, "virConnectOpen", functions.open);
+        load(library, "virConnectClose", functions.close);
+        load(library, "virDomainLookupByName", functions.by_name);
+        load(library, "virDomainLookupByUUIDString", functions.by_uuid);
+        load(library, "virDomainGetXMLDesc", functions.xml_of);
+        load(library, "virDomainDefineXML", functions.define);
+        load(library, "virDomainFree", functions.free);
+        load(library, "virGetLastErrorMessage", functions.last_error);
+        load(library, "virSetErrorFunc", functions.set_error_func);
+        return functions;
     }();
     return loaded;
 }
@@ -74,7 +75,7 @@ LibvirtClient::~LibvirtClient() {
     library_.close(static_cast<virConnectPtr>(connection_));
 }
 
-std::string LibvirtClient::definition(const std::string& domain) {
+std::string LibvirtClient::definition(const std::string& domain, Secrets secrets) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
     // names first, because a name may equal another domain's UUID
@@ -82,7 +83,8 @@ std::string LibvirtClient::definition(const std::string& domain) {
     if (found == nullptr)
         throw LibvirtError(fmt::format(
             "there is no domain '{}'; 'virsh list --all' lists all domains", domain.substr(0, 64)));
-    char* xml = library_.xml_of(found, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE);
+    const unsigned secure = secrets == Secrets::Yes ? VIR_DOMAIN_XML_SECURE : 0u;
+    char* xml = library_.xml_of(found, VIR_DOMAIN_XML_INACTIVE | secure);
     library_.free(found);
     if (xml == nullptr)
         throw LibvirtError(fmt::format("domain '{}': {}", domain, library_.last_error()));

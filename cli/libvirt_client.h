@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // LibvirtClient: reads and writes definitions of domains. Loads libvirt on first use, because
-// vgpuctl also works without it, and because the hook must start fast.
+// vgpuctl also works without libvirt, and because the hook must start fast.
 #pragma once
 
 #include <stdexcept>
@@ -14,7 +14,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// All calls block; one thread makes them. Silences libvirt's messages in this process.
+/// All calls block. Runs in one thread. Silences libvirt's messages in this process.
 class LibvirtClient {
 public:
     /// `uri`: for example "qemu:///system". Throws LibvirtError.
@@ -23,10 +23,13 @@ public:
     LibvirtClient(const LibvirtClient&) = delete;
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
-    /// The definition for the next start. `domain`: name or UUID. The text contains secrets (a VNC
-    /// password), because define() needs them: do not print it. Throws LibvirtError.
-    [[nodiscard]] std::string definition(const std::string& domain);
-    /// Sets the definition. A running domain changes at its next start. Throws LibvirtError.
+    /// Whether the XML contains secrets, such as a VNC password. A define() without them deletes
+    /// them.
+    enum class Secrets { No, Yes };
+    /// The XML of the definition for the next start. `domain`: name or UUID. Throws LibvirtError.
+    [[nodiscard]] std::string definition(const std::string& domain, Secrets secrets);
+    /// Defines the domain that `xml` names. A running domain changes at its next start. Throws
+    /// LibvirtError.
     void define(const std::string& xml);
 
 private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Number options. A value that is not a number is refused and quoted. A number whose range vgpud
-// checks is passed on, even if it is negative. Ranges that vgpuctl checks use whole_within().
+// Options with a number. The parser refuses a value that is not a number, and quotes the value in
+// the error. Only whole_within() checks a range. vgpud checks the ranges of the other options, so
+// these options accept even a negative number.
 #pragma once
 
 #include "cli/service.h"
@@ -13,7 +14,8 @@
 
 namespace vgpu::cli {
 
-/// Adds an option for a whole number, decimal or 0x…. `to` must outlive the parsing.
+/// Adds an option for a whole number, decimal or hexadecimal ("0x…"). `to` must outlive the
+/// parsing.
 CLI::Option* add_whole(CLI::App& command, const std::string& name, std::optional<Value>& to,
                        const std::string& help);
 /// Adds an option for a number with or without a fraction. A number without a fraction is stored as

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts made from CommandTree, so that they agree: --help, manual page, completion scripts
-// (`vgpuctl --manual`, `vgpuctl --completion bash`). Pure. `app` must have its verbs, on which
-// Verb::describe() has been called.
+// Texts made from CommandTree, so that they agree: --help, manual page (`vgpuctl --manual`) and
+// completion scripts (`vgpuctl --completion bash`). `app` must have the options that
+// Verb::describe() adds. Pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,12 +10,13 @@
 
 namespace vgpu::cli {
 
-/// The help of vgpuctl or of a verb, at most 80 columns wide.
+/// The help of `app`, which is vgpuctl or one verb, at most 80 columns wide.
 [[nodiscard]] std::string help_page(const CLI::App& app);
 /// The page vgpuctl(1) in roff, without a date, so that builds are reproducible.
 [[nodiscard]] std::string man_page(const CLI::App& app);
-/// Scripts, quoted for the shell. Targets come from `vgpuctl list --targets`, which is
-/// ended after 2 s and whose errors are dropped.
+/// Completion scripts. The script for bash has only names and choices, which need no escapes. The
+/// script for zsh also has descriptions, with escapes. Both complete targets by `vgpuctl list
+/// --targets`, which they end after 2 s and whose errors they drop.
 [[nodiscard]] std::string bash_completion(const CLI::App& app);
 [[nodiscard]] std::string zsh_completion(const CLI::App& app);
 

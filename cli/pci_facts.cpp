@@ -17,7 +17,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Throws, because libpci ends the process when the handler returns.
+/// libpci's handler for fatal errors. Throws the message, because libpci expects that the handler
+/// does not return.
 __attribute__((noreturn, format(printf, 1, 2))) void throw_error(char* format, ...) {
     std::array<char, 256> text{};
     std::va_list arguments;
@@ -37,7 +38,8 @@ unsigned long_word(pci_dev* device, unsigned offset) {
     return pci_read_long(device, static_cast<int>(offset));
 }
 
-/// A BAR exists if it has type bits or an address. A 64-bit BAR uses two registers.
+/// Sets has_vf_bars and has_vf_bars_assigned. A BAR exists if its register is not 0, because the
+/// register has type bits or an address. A 64-bit BAR uses two registers.
 void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     constexpr unsigned kBars = 6, kBarBytes = 4;
     bool is_all_assigned = true;
@@ -55,7 +57,8 @@ void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     facts.has_vf_bars_assigned = facts.has_vf_bars && is_all_assigned;
 }
 
-/// Registers: PCIe Base Specification, SR-IOV Extended Capability.
+/// None if the function has no SR-IOV. Registers: PCIe Base Specification, SR-IOV Extended
+/// Capability.
 std::optional<SriovFacts> read_sriov(pci_dev* device) {
     const pci_cap* found = pci_find_cap(device, PCI_EXT_CAP_ID_SRIOV, PCI_CAP_EXTENDED);
     if (found == nullptr) return {};
@@ -70,7 +73,7 @@ std::optional<SriovFacts> read_sriov(pci_dev* device) {
     return facts;
 }
 
-/// True if ARI forwarding is enabled; none if the port does not support it.
+/// True if the port's ARI forwarding is enabled; none if the port does not support ARI forwarding.
 std::optional<bool> read_ari_forwarding(pci_dev* device) {
     // PCIe Base Specification, PCI Express Capability Structure
     constexpr unsigned kDeviceCapabilities2 = 0x24, kDeviceControl2 = 0x28;
@@ -98,7 +101,7 @@ PciFunction read_function(pci_dev* device) {
     one.is_bridge =
         (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
     if (one.is_bridge) one.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
-    // without permission these read as zeros or ones
+    // without permission, the extended space reads as zeros or ones
     const unsigned extended = long_word(device, kExtendedStart);
     one.has_extended_config = extended != 0 && extended != UINT32_MAX;
     one.sriov = read_sriov(device);

@@ -12,8 +12,8 @@ constexpr std::string_view kToLineStart = "\r\x1b[K";
 
 }  // namespace
 
-ProgressOutput::ProgressOutput(const VerbContext& setting)
-    : ProgressOutput(setting.out, setting.is_terminal && !setting.is_json, setting.columns) {}
+ProgressOutput::ProgressOutput(const VerbContext& context)
+    : ProgressOutput(context.out, context.is_terminal && !context.is_json, context.columns) {}
 
 std::string bar_text(double progress) {
     constexpr std::size_t kWidth = 20;

@@ -16,20 +16,21 @@
 
 namespace vgpu::cli {
 
+/// The stream for progress, and whether to draw at all.
 struct ProgressOutput {
-    ProgressOutput(const VerbContext& setting);
+    ProgressOutput(const VerbContext& context);
     ProgressOutput(std::ostream& stream, bool is_watched, std::size_t width)
         : out(stream), is_drawn(is_watched), columns(width) {}
 
     std::ostream& out;
     bool is_drawn;
-    std::size_t columns;  ///< the last column stays free for the cursor
+    std::size_t columns;  ///< of the terminal; the last one stays free for the cursor
 };
 
-/// A bar: "[##########          ]  50 %". `progress` is a fraction of 1.
+/// A bar: "[##########          ]  50 %". `progress`: from 0 to 1.
 std::string bar_text(double progress);
 
-/// While it exists, nothing else may write to the stream.
+/// One line of progress. While a ProgressLine exists, nothing else may write to its stream.
 class ProgressLine {
 public:
     explicit ProgressLine(const ProgressOutput& output) : output_(output) {}
@@ -37,7 +38,7 @@ public:
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// Draws `text`, cut at the terminal's edge.
+    /// Draws `text`, cut to ProgressOutput::columns - 1 bytes.
     void draw(std::string_view text);
 
 private:
@@ -45,7 +46,8 @@ private:
     bool is_dirty_ = false;
 };
 
-/// Draws "| collect the report: 3 s" every `pace`. While it exists, nothing else may write.
+/// Draws "| collect the report: 3 s" every `pace`, where `what` is "collect the report". While a
+/// Spinner exists, nothing else may write to its stream.
 class Spinner {
 public:
     static constexpr std::chrono::milliseconds kPace{200};

@@ -16,12 +16,12 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
-/// '-' and '.' end words, so that a host is found in "host-1" and "host.example".
+/// False for '-' and '.', so that a host's name is a whole word in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
 
-/// Replaces whole words only.
+/// Replaces `name` by `by` where `name` is a whole word.
 std::string replaced(std::string text, const std::string& name, const std::string& by) {
     for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
         const std::size_t end = at + name.size();
@@ -64,8 +64,8 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// True if the text before "://" ends with "http" or "https", as "git+https" does. Addresses with
-/// other schemes have a user before '@' (qemu+ssh://root@h).
+/// True if `before`, the text before "://", ends with "http" or "https", as "git+https" does. In an
+/// address of another scheme, the word before '@' is a user (qemu+ssh://root@h) and not a token.
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
@@ -73,8 +73,8 @@ bool is_web_scheme(std::string_view before) {
 }
 
 /// Removes the password in "qemu+tls://admin:hunter2@host", and "abc" in "https://abc@host", which
-/// is more often a token than a name. Removes up to the last '@', because passwords often contain
-/// '/' or '@'.
+/// is more often a token than a name. The removed part ends at the last '@' of the word, because
+/// passwords often contain '/' or '@'.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kAuthority = "://";
     for (std::size_t at = text.find(kAuthority); at != std::string::npos;
@@ -93,21 +93,24 @@ std::string without_passwords(std::string text) {
 
 /// "Bearer abc" becomes "Bearer (removed)"; the same for Basic (RFC 9110, 11.4).
 std::string without_credentials(std::string text) {
-    constexpr std::array<std::string_view, 2> kSchemes{"bearer ", "basic "};
+    constexpr std::array<std::string_view, 2> kSchemes{"bearer", "basic"};
     for (const std::string_view scheme : kSchemes) {
         for (std::size_t at = lower(text).find(scheme); at != std::string::npos;
              at = lower(text).find(scheme, at)) {
             const bool is_word = at == 0 || !is_word_letter(text[at - 1]);
             at += scheme.size();
-            const std::size_t end = word_end(text, at);
-            if (is_word && end > at) text.replace(at, end - at, kRemoved);
+            std::size_t begin = at;
+            while (begin < text.size() && is_blank(text[begin])) ++begin;
+            const std::size_t end = word_end(text, begin);
+            if (is_word && begin > at && end > begin) text.replace(begin, end - begin, kRemoved);
         }
     }
     return text;
 }
 
-/// Removes the rest of a text after the name of a secret: "--token=x", "--header=Authorization: x",
-/// "X-Api-Key: x". The rest may contain blanks and signs.
+/// Removes the rest of a text after '=' or ':' if the name of a secret precedes the sign
+/// ("--token=x", "X-Api-Key: x"), or follows '=' ("--header=Authorization: x"). The rest may
+/// contain blanks.
 std::string without_assigned(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {
@@ -122,19 +125,20 @@ std::string redacted(const std::string& text) {
     return without_assigned(without_credentials(without_passwords(text)));
 }
 
-/// True if a word is an option for a secret: "--token", or a usual short option for password or
-/// user.
+/// True if the word after `word` may be a secret. `word` is then an option such as "--token", or a
+/// short option that many programs use for a password or a user.
 bool is_secret_option(const std::string& word) {
     constexpr std::array<std::string_view, 3> kShort{"-p", "-P", "-u"};
     return word.find_first_of("=:") == std::string::npos &&
            (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
 }
 
-/// Redacts at any depth. A secret object or list is removed completely.
+/// Removes secrets from a value and everything in it. Of a member with a secret name, removes the
+/// whole value, even an object or a list.
 void redact(Json& json);
 
-/// Removes the word after "--token", even if that option may have no value: rather too much than
-/// too little.
+/// Removes secrets from a list. Also removes the item after an option such as "--token", because
+/// that item may be the option's value.
 void redact_list(Json& list) {
     bool is_next_secret = false;
     for (Json& item : list) {

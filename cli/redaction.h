@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Removes secrets and names of host and users from a bug report; if in doubt, removes too much.
-// Pure functions.
+// Removes secrets, and the names of the host and its users, from texts of a bug report. If in
+// doubt, removes too much. Pure functions.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,28 @@
 
 namespace vgpu::cli {
 
-/// Names to replace as whole words, except "root", "localhost" and names shorter than three
-/// letters.
+/// Names that without_names() replaces where they are whole words. "root", "localhost" and names
+/// shorter than three letters stay.
 struct Identity {
     std::string host;
     std::vector<std::string> users;
 };
 
-/// True if a value with this name may be secret: password, token, key, … Finds these words also
-/// within a name.
+/// True if a value with this name may be a secret, because the name contains a word such as
+/// "passw", "token" or "key".
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
-/// Replaces the host by HOST, and names of users, also any NAME in "/home/NAME", by USER.
+/// Replaces the host's name by HOST, and names of users by USER. Replaces NAME in "/home/NAME" by
+/// USER even if the name is not in `identity`.
 [[nodiscard]] std::string without_names(const std::string& text, const Identity& identity);
 
-/// A configuration (JSON with comments) without comments and with "(removed)" for possible secrets;
-/// none if it is not JSON. Member names, numbers that are not secret, and the order stay. In texts,
-/// removes passwords in addresses (scheme://user:password@, https://token@), the word after Bearer
-/// and Basic, and text after '=' or ':' next to the name of a secret. In lists of arguments,
-/// removes the word after an option for a secret.
+/// Returns a configuration (JSON with comments) without comments, and with "(removed)" in place of
+/// possible secrets; none if `text` is not JSON. Names and order of members stay. Removes:
+///   - values of members with a secret name;
+///   - passwords and tokens in addresses (scheme://user:password@host, https://token@host);
+///   - the word after "Bearer" or "Basic";
+///   - the rest of a text after the name of a secret and '=' or ':';
+///   - in lists, the item after an option for a secret.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

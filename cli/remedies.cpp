@@ -12,7 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The options for a claimed VF, which can be changed only on behalf of its owner.
+/// " --owner OWNER" for a claimed VF, because without this option vgpud refuses to destroy or reset
+/// the VF; "" for an unclaimed VF.
 std::string owner_option(const Properties& vf) {
     if (number_of(vf, "OwnerGeneration") == 0) return "";
     return " --owner " + shell_word(text_of(vf, "Owner"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands that vgpuctl recommends for a VF in a bad state. A test creates each state, runs the
-// command as printed and checks the VF. Pure functions.
+// Commands that vgpuctl recommends for a VF in a bad state. A test creates each of these states,
+// runs the recommended command as printed, and checks the VF. Pure functions.
 #pragma once
 
 #include "cli/service.h"
@@ -10,14 +10,15 @@
 
 namespace vgpu::cli {
 
-/// The command for a VF out of service; "" if none is needed.
+/// The command for a VF in the state "quarantined" or "mismatch"; "" for other states.
 std::string recovery_command(const Properties& vf);
-/// The command for a VF that could not be made as defined.
+/// The command that drops the definition of a VF, for a VF that vgpud could not make as defined.
 std::string drop_command(const Properties& vf);
-/// The command that ends the claim and scrubs the VF.
+/// The command that ends the claim of a VF and scrubs the VF.
 std::string end_claim_command(const Properties& vf);
 
-/// Quotes a word for a shell, because names of owners and domains may contain "$(…)" and quotes.
+/// The word for a shell: quoted if it has special characters, because names of domains may contain
+/// "$(…)" and quotes.
 std::string shell_word(const std::string& word);
 
 }  // namespace vgpu::cli

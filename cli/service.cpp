@@ -14,7 +14,7 @@ namespace {
 struct ExitRow {
     std::string_view name;
     ExitCode code;
-    std::string_view meaning{};  ///< added to the bus's message
+    std::string_view meaning{};  ///< appended to the bus's message
 };
 
 constexpr std::string_view kGone =
@@ -24,8 +24,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// The error names that have a separate exit code or an added meaning. All other names mean Failed.
-/// A name that ends with a dot is a prefix.
+/// The error names whose exit code is not Failed, or whose message gets an added meaning. A name
+/// that ends with a dot stands for all names that begin with it.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"vgpuctl.Interrupted", ExitCode::Interrupted},
@@ -70,7 +70,7 @@ constexpr std::array kExitCodes{
     ExitRow{"org.freedesktop.systemd1.", ExitCode::Unreachable},
 };
 
-/// The row of a name; null if it is unknown.
+/// The row of an error name; null if there is none.
 const ExitRow* row_of(std::string_view name) {
     const auto at = std::find_if(kExitCodes.begin(), kExitCodes.end(), [name](const ExitRow& row) {
         return row.name.ends_with('.') ? name.starts_with(row.name) : name == row.name;
@@ -85,7 +85,8 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 
 }  // namespace
 
-/// Paths escape characters other than letters and digits: "_2d" means "-".
+/// Paths encode each character other than a letter or digit as '_' and two hexadecimal digits:
+/// "_2d" means "-".
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

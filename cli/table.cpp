@@ -19,7 +19,8 @@ std::size_t total_of(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// Shrinks the widest column step by step, so that long columns end with equal widths.
+/// The widths of the columns. While the table is too wide, makes the widest column that may shrink
+/// narrower by 1, so that long columns get equal widths.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const TableRows& rows) {
     std::vector<std::size_t> widths(columns.size());
     for (const auto& row : rows)
@@ -39,7 +40,7 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const Tab
     return widths;
 }
 
-/// Omits the next column. False if no column may be omitted.
+/// Omits the column with the lowest omit_order above 0. False if no column may be omitted.
 bool omit_column(std::vector<Column>& columns, TableRows& rows) {
     const auto first =
         std::min_element(columns.begin(), columns.end(), [](const Column& a, const Column& b) {
@@ -81,7 +82,7 @@ std::vector<std::string> split(const std::string& list) {
     return names;
 }
 
-/// A list of the names of all tables: "GPU, STATE or VF, NAME".
+/// The names of the columns of all tables: "GPU, STATE or VF, NAME".
 std::string list_of(const std::vector<std::vector<Column>>& tables) {
     std::string list;
     for (const auto& columns : tables) {

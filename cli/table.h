@@ -18,17 +18,17 @@ namespace vgpu::cli {
 
 enum class Align { Left, Right };
 
-/// Right alignment is for numbers.
+/// A column of a table. Numbers have right alignment.
 struct Column {
     std::string_view title;
     Align align = Align::Left;
     bool may_shrink = false;  ///< true if a cell may be cut ('~') in a table that is too wide
-    /// Order in which columns are omitted if the table is still too wide: 1 first; 0: never.
+    /// Order in which columns are omitted from a table that is still too wide: 1 first, 0 never.
     unsigned omit_order = 0;
     bool is_extra = false;  ///< true if the column is shown only if -o names it
 };
 
-/// A column with the text of a property. See value_of().
+/// A column with the text of a property, as value_of() returns it.
 struct PropertyColumn {
     Column column;
     const char* property;
@@ -45,18 +45,19 @@ using TableRows = std::vector<std::vector<std::string>>;
 /// The options -o and --noheadings of a verb. Must outlive the parsing.
 class TableOptions {
 public:
-    /// Adds the options. `tables`: the columns of each possible table; the names in -o must fit one
-    /// of them. A name is the title in capitals, with '-' for characters other than letters and
-    /// digits.
+    /// Adds the options. `tables`: the columns of each table that the verb can print. The parser
+    /// refuses -o unless one table has all columns that -o names. The name of a column is its title
+    /// in capitals, with '-' for characters other than letters and digits.
     void describe(CLI::App& command, const std::vector<std::vector<Column>>& tables);
 
-    /// True if -o or --noheadings was given. Then only tables are printed, for scripts.
+    /// True if -o or --noheadings was given. The verb then prints only tables, for scripts.
     [[nodiscard]] bool is_plain() const { return !chosen_.empty() || has_no_headings_; }
     /// True if the table has all columns that -o names.
     [[nodiscard]] bool fits(const std::vector<Column>& columns) const;
-    /// The table, at most kColumns wide if columns can shrink (to 8 at least) or be omitted.
-    /// Columns that -o names are neither shrunk nor omitted. One cell per column; empty cells
-    /// become "-". Targets must not shrink, because gpu0/vf10 and gpu0/vf11 would look alike.
+    /// The table. Each row has one cell per column; empty cells become "-". If the table is wider
+    /// than kColumns, shrinks columns that may shrink (to no less than 8 characters), and then
+    /// omits columns that have an omit_order. Columns that -o names are neither shrunk nor omitted.
+    /// Columns of targets must not shrink, because gpu0/vf10 and gpu0/vf11 would look alike.
     [[nodiscard]] std::string text(const std::vector<Column>& columns, TableRows rows) const;
     [[nodiscard]] std::string text(std::span<const PropertyColumn> columns,
                                    const std::vector<Properties>& objects) const;
@@ -67,7 +68,8 @@ public:
 private:
     [[nodiscard]] std::vector<std::size_t> shown(const std::vector<Column>& columns) const;
 
-    std::vector<std::string> chosen_;  ///< empty: all but the extra ones
+    /// Names of columns in -o. If empty, the table has all columns except extra columns.
+    std::vector<std::string> chosen_;
     bool has_no_headings_ = false;
 };
 

@@ -18,7 +18,7 @@ const Properties* gpu_at(const HostFacts& facts, const std::string& address) {
     return at == facts.service.gpus.end() ? nullptr : &*at;
 }
 
-/// True if the PF can have VFs now. Otherwise adds a finding with the reason.
+/// True if the PF's driver can enable VFs now. Otherwise adds a finding with the reason.
 bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.driver.empty())
         found.push_back({"pf-driver", Level::Warning, pf.address + " has no driver",
@@ -26,9 +26,9 @@ bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Findin
                          "load the driver; 'dmesg' shows why it does not bind to the GPU"});
     else if (pf.driver == "vfio-pci")
         found.push_back({"pf-driver", Level::Warning,
-                         pf.address + " itself is assigned to a VM (vfio-pci)",
-                         "VMs cannot get its VFs as long as one VM has the whole GPU",
-                         "detach it from the VM and bind its own driver again"});
+                         pf.address + " itself has the driver vfio-pci",
+                         "vfio-pci gives the whole GPU to one VM, so no VM can get a VF",
+                         "if a VM has the GPU, detach it; then bind the GPU's own driver again"});
     else if (pf.total_vfs == 0 && pf.driver == "xe" && facts.vendor.xe_max_vfs == 0u)
         found.push_back({"pf-vfs", Level::Warning, pf.address + " (driver xe) offers no VFs",
                          "the parameter max_vfs of the module xe is 0",
@@ -45,7 +45,7 @@ bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Findin
     return false;
 }
 
-void check_found(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
+void check_known(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
     const std::string what =
         fmt::format("{} (driver {}) can have {} VFs", pf.address, pf.driver, pf.total_vfs);
     if (gpu_at(facts, pf.address) != nullptr) {
@@ -53,7 +53,7 @@ void check_found(const HostFacts& facts, const VendorPf& pf, std::vector<Finding
         return;
     }
     if (!facts.service.is_there) return;
-    found.push_back({"pf-found", Level::Note, what + ", and vgpud does not know it",
+    found.push_back({"pf-found", Level::Note, what + ", and vgpud does not know the GPU",
                      "its VFs have no owners, and their sizes and drivers are lost at a reboot",
                      fmt::format("add {{\"id\": …, \"pci\": {{\"address\": \"{}\"}}}} to 'gpus' of "
                                  "/etc/vgpu/vgpud.json; vgpud only observes it then",
@@ -89,18 +89,17 @@ void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
                          "load xe-vfio-pci if the kernel has it"});
 }
 
-/// While the host's own driver is bound to VFs, no VM can get these VFs, and the number of VFs
-/// cannot be changed.
+/// Checks that no drivers of the host are bound to VFs.
 void check_host_drivers(const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.host_drivers.empty()) return;
     found.push_back(
         {"pf-autoprobe", Level::Warning,
-         fmt::format("{}: the host's driver {} is bound to {} of its VFs", pf.address,
+         fmt::format("{}: drivers of the host, such as {}, are bound to {} of its VFs", pf.address,
                      pf.host_drivers.front(), pf.host_drivers.size()),
          "no VM can get these VFs, and the number of VFs cannot be changed",
          fmt::format(
-             "'echo 0 > /sys/bus/pci/devices/{}/sriov_drivers_autoprobe'; then unbind each: "
-             "'echo VF > /sys/bus/pci/drivers/{}/unbind'",
+             "'echo 0 > /sys/bus/pci/devices/{}/sriov_drivers_autoprobe'; then unbind each VF from "
+             "its driver: 'echo VF > /sys/bus/pci/drivers/{}/unbind'",
              pf.address, pf.host_drivers.front())});
 }
 
@@ -119,11 +118,12 @@ void check_amd(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>&
                          pf.address + " has SR-IOV, but its driver is amdgpu",
                          "amdgpu cannot enable VFs", "for VFs, use AMD's driver gim instead"});
     if (pf.driver == "gim" && !facts.vendor.has_gim_config)
-        found.push_back({"gim-config", Level::Note, pf.address + ": there is no /etc/gim_config",
-                         "gim then reads the number of VFs from its parameter vf_num, and vgpud "
-                         "cannot change it",
-                         "to keep a number of VFs over reboots, set vf_num in /etc/gim_config and "
-                         "load gim again"});
+        found.push_back(
+            {"gim-config", Level::Note, pf.address + ": there is no /etc/gim_config",
+             "the parameter vf_num of gim then sets the number of VFs, and vgpud cannot "
+             "change this number",
+             "to set the number of VFs for all reboots, set vf_num in /etc/gim_config "
+             "and load gim again"});
 }
 
 void check_nvidia(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
@@ -142,17 +142,17 @@ void check_nvidia(const HostFacts& facts, const VendorPf& pf, std::vector<Findin
              "nvidia/current_vgpu_type"});
 }
 
-/// A guest that uses all physical address bits of the CPU may place BARs at addresses that the
-/// IOMMU cannot map.
+/// Compares the address widths of the IOMMU and the CPU. A guest that uses all physical address
+/// bits of the CPU may place BARs at addresses that the IOMMU cannot map.
 void check_iommu_width(const VendorFacts& facts, std::vector<Finding>& found) {
     if (facts.iommu_bits == 0 || facts.iommu_bits >= facts.cpu_bits) return;
     found.push_back(
         {"iommu-width", Level::Note,
          fmt::format("the IOMMU has {} address bits, the CPU {}", facts.iommu_bits, facts.cpu_bits),
-         "a VM with the CPU's width may fail to start with a VF: VFIO_MAP_DMA, "
-         "Invalid argument",
-         fmt::format("in the <cpu> of such a domain: <maxphysaddr mode='emulate' "
-                     "bits='{}'/>",
+         "a VM whose CPU has more address bits than the IOMMU may fail to start with a VF "
+         "(VFIO_MAP_DMA: Invalid argument)",
+         fmt::format("add <maxphysaddr mode='emulate' bits='{}'/> to the <cpu> of such a VM's "
+                     "domain",
                      facts.iommu_bits)});
 }
 
@@ -167,14 +167,17 @@ void check_other_managers(const VendorFacts& facts, std::vector<Finding>& found)
          "vgpud only observe them"});
 }
 
-/// A function without a quantum or without a preempt time-out can keep the engine for ever.
+/// Finds VFs whose longest wait is unknown. It is unknown if another function has no quantum or no
+/// preempt time-out, because that function can keep the engine for ever. It is also unknown if the
+/// driver's values are unreadable.
 void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
     for (const Properties& vf : facts.service.vfs) {
         if (!vf.contains("DriverQuantumUs") || vf.contains("WorstWaitUs")) continue;
         found.push_back({"xe-quanta", Level::Warning,
-                         text_of(vf, "Target") + ": another function of its GPU has no limit",
-                         "a function with a quantum or time-out of 0 can keep the engine for ever",
-                         "let vgpud manage the GPU (\"manage\": \"full\"); it writes both"});
+                         text_of(vf, "Target") + ": the wait for the engine has no known limit",
+                         "another function with a quantum or time-out of 0 can keep the engine for "
+                         "ever",
+                         "let vgpud manage the GPU (\"manage\": \"full\"); it writes both values"});
     }
 }
 
@@ -183,7 +186,7 @@ void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
 void check_vendor_pfs(const HostFacts& facts, std::vector<Finding>& found) {
     for (const VendorPf& pf : facts.vendor_pfs) {
         if (!check_driver(facts, pf, found)) continue;
-        check_found(facts, pf, found);
+        check_known(facts, pf, found);
         check_vfio(facts, pf, found);
         check_host_drivers(pf, found);
         check_xe(pf, found);

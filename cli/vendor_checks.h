@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks of `vgpuctl doctor` for SR-IOV GPUs whose PF driver is a vendor's (docs/backends.md). Part
-// of diagnose().
+// Checks of `vgpuctl doctor` for SR-IOV GPUs with a vendor's PF driver (docs/backends.md). Part of
+// diagnose().
 #pragma once
 
 #include "cli/diagnosis.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that do one thing to a VF, one row each (docs/hardware-contract.md, Resets;
+// The verbs that do one thing to a VF, with one ControlRow each (docs/hardware-contract.md, Resets;
 // docs/vf-lifecycle.md):
 //   vgpuctl destroy TARGET   scrubs the VRAM and releases the resources
 //   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
 //   vgpuctl pause TARGET     takes the VF off the engine; registers still answer the guest
-//   vgpuctl stop TARGET      as pause, and shuts the VF's gates, until a reset
+//   vgpuctl stop TARGET      as pause, and shuts the VF's gates until a reset
 #include "cli/job_wait.h"
 
 #include <variant>
@@ -72,7 +72,7 @@ public:
 
 private:
     const ControlRow& row_;
-    const VfJob* const job_;  ///< null: the method answers when it is done
+    const VfJob* const job_;  ///< null if row_.method is a VfAction
     std::string target_, owner_;
     bool force_ = false, no_wait_ = false;
 };

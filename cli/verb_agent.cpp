@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that ask a guest's agent, one row each:
+// The verbs that send a request to a guest's agent, with one AgentRow each:
 //   vgpuctl self-test TARGET   tests the VF from inside the guest
-//   vgpuctl quiesce TARGET     stops the processes that use it
-//   vgpuctl thaw TARGET        resumes them
+//   vgpuctl quiesce TARGET     stops the guest's processes that use the VF
+//   vgpuctl thaw TARGET        resumes these processes
 #include "cli/job_wait.h"
 #include "cli/number_options.h"
 
@@ -30,8 +30,8 @@ constexpr AgentRow kQuiesce{{Group::Guests, "quiesce", "stop the guest's process
 constexpr AgentRow kThaw{
     {Group::Guests, "thaw", "resume what quiesce stopped", "thaw gpu0/vf1"}, VfJob::Thaw, false};
 
-/// Prints the report: "gpu0/vf3: self-test passed: TEXT (1200 ms)". Exits with 1 if the agent
-/// reports a failure. --json: vgpuctl-agent-1.
+/// Prints the agent's report, such as "gpu0/vf3: self-test passed: TEXT (1200 ms)". Exits with 1 if
+/// the agent reports a failure. --json: vgpuctl-agent-1.
 class AgentVerb final : public Verb {
 public:
     explicit AgentVerb(const AgentRow& row) : Verb(row.about), row_(row) {}

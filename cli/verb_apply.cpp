@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl apply FILE: changes the VFs to those of a configuration, all or nothing, in a job of
-// vgpud. A plan with a disruption requires --yes.
+// vgpuctl apply FILE: changes the VFs to those of a configuration, in a job of vgpud, which makes
+// all changes or none. A plan with a disruption requires --yes.
 #include "cli/desired_document.h"
 #include "cli/job_wait.h"
 
@@ -11,9 +11,9 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The plan that vgpuctl shows decides whether --yes is required. vgpud plans again, and refuses a
-/// plan with more disruption. Exits with 1 if --yes is missing, else with the job's exit code.
-/// --json: vgpuctl-apply-1.
+/// The plan that vgpuctl shows decides whether --yes is required. The job plans again when it
+/// begins, and refuses a plan with more disruption than vgpuctl showed. Exits with 1 if --yes is
+/// missing, else with the exit code for the job's error. --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     ApplyVerb()
@@ -46,13 +46,13 @@ public:
         const std::string job = invocation.service.apply(text, options);
         if (no_wait_)
             return finish(invocation, plan, {{"Path", job}, {"State", std::string("running")}});
-        Properties end = wait_for_job(invocation, job);
-        end["Path"] = job;
-        return finish(invocation, plan, end);
+        Properties last = wait_for_job(invocation, job);
+        last["Path"] = job;
+        return finish(invocation, plan, last);
     }
 
 private:
-    /// The path of the job; empty if there was nothing to do.
+    /// The path of the job; empty if no job was begun.
     static std::string path_of(const Properties& job) {
         return job.contains("Path") ? std::get<std::string>(job.at("Path")) : "";
     }
@@ -67,8 +67,9 @@ private:
                                          {"plan", plan_members(plan)}});
     }
 
-    /// Prints the result. `job`: State, and after a failure Error and ErrorName. Returns the exit
-    /// code.
+    /// Prints the result. Returns the exit code or, for a failed job without --json, throws the
+    /// job's error. `job` has State, Path if there is a job, and after a failure Error and
+    /// ErrorName.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to a libvirt domain's XML, or
-// removes them (--none). Prints the XML, or defines it (--write). A file needs neither libvirtd nor
-// vgpud.
+// removes all VFs from it (--none). Prints the XML, or defines the domain (--write). If DOMAIN is a
+// file, libvirtd and vgpud need not run.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
-/// True if `domain` is a file. Names of domains have no '/', so a file whose name does not end with
-/// ".xml" can be given as "./name".
+/// True if `domain` means a file: "-", a name with '/', or a name that ends with ".xml". Names of
+/// domains have no '/', so "./name" means the file "name".
 bool is_file(const std::string& domain) {
     return domain == kStandardInput || domain.find('/') != std::string::npos ||
            domain.ends_with(".xml");
@@ -40,9 +40,9 @@ std::string content_of_file(const std::string& file) {
     return *std::move(content);
 }
 
-/// Exits with 1 for bad XML or an error of libvirt, and with 2 for --write with a file. Asks vgpud
-/// which VFs are PCI functions of this host, but also works without vgpud. --json:
-/// vgpuctl-attach-xml-1.
+/// Exits with 1 for bad XML, an unreadable file or an error of libvirt, and with 2 for --write with
+/// a file. Asks vgpud which VFs are PCI functions of this host, but also works without vgpud.
+/// --json: vgpuctl-attach-xml-1.
 class AttachXmlVerb final : public Verb {
 public:
     AttachXmlVerb()
@@ -72,20 +72,25 @@ public:
         command.footer("Without --vf, --profile and --none, the domain's metadata names the VFs.");
     }
 
-    ExitCode start(const VerbContext& setting) override {
+    ExitCode start(const VerbContext& context) override {
         if (is_writing_ && is_file(domain_))
             throw ServiceError("vgpuctl.WrongUsage",
                                "--write needs the name of a libvirt domain, not a file");
         try {
             std::optional<LibvirtClient> libvirt;
             if (!is_file(domain_)) libvirt.emplace(uri_);
+            // secrets are read only to write them back; like 'virsh dumpxml', prints none
+            using Secrets = LibvirtClient::Secrets;
+            const auto secrets = is_writing_ ? Secrets::Yes : Secrets::No;
             const std::string before =
-                libvirt ? libvirt->definition(domain_) : content_of_file(domain_);
-            const std::string after = with_vfs(before, attached(before, setting), run_dir_);
+                libvirt ? libvirt->definition(domain_, secrets) : content_of_file(domain_);
+            const std::string after = with_vfs(before, attached(before, context), run_dir_);
             if (is_writing_) libvirt->define(after);
-            setting.print(
+            const std::string shown =
+                is_writing_ ? libvirt->definition(domain_, Secrets::No) : after;
+            context.print(
                 "vgpuctl-attach-xml-1",
-                {{"domain", domain_}, {"is_written", is_writing_}, {"xml", after}},
+                {{"domain", domain_}, {"is_written", is_writing_}, {"xml", shown}},
                 is_writing_ ? domain_ + ": defined; takes effect at its next start\n" : after);
             return ExitCode::Ok;
         } catch (const XmlError& error) {
@@ -96,7 +101,8 @@ public:
     }
 
 private:
-    /// The requested VFs. Those on the command line replace those in the metadata.
+    /// The VFs that the command line names, else the VFs that the domain's metadata names. Throws
+    /// XmlError if neither names a VF.
     [[nodiscard]] std::vector<VfSelector> selectors(const std::string& xml) const {
         std::vector<VfSelector> all;
         for (const std::string& one : names_) all.emplace_back("name", one);
@@ -108,49 +114,49 @@ private:
         return all;
     }
 
+    /// vgpud's answers.
     struct Known {
         std::vector<Properties> gpus, vfs;
     };
 
-    /// The VFs to attach. vgpud knows which are functions of this host; without vgpud all count as
-    /// softgpu's.
+    /// The VFs to attach; none with --none. Without vgpud, all VFs count as VFs of softgpu.
     [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
-                                                   const VerbContext& setting) const {
-        // checked first, so that broken metadata can be removed
+                                                   const VerbContext& context) const {
+        // before selectors(), which would refuse broken metadata, so that --none can remove it
         if (is_removing_) return {};
         std::vector<VfSelector> all = selectors(xml);
-        const auto known = known_of(setting);
+        const auto known = known_of(context);
         std::vector<AttachedVf> vfs;
-        for (VfSelector& one : all) {
-            const Properties* vf = known ? vf_of(one, known->vfs) : nullptr;
-            if (vf != nullptr) one.second = text_of(*vf, "Name");
-            if (!is_valid_selector(one))
+        for (VfSelector& selector : all) {
+            const Properties* vf = known ? vf_of(selector, known->vfs) : nullptr;
+            if (vf != nullptr) selector.second = text_of(*vf, "Name");
+            if (!is_valid_selector(selector))
                 throw XmlError(
-                    fmt::format("'{}' is not a valid {} of a VF", one.second, one.first));
-            AttachedVf attached_one{.selector = std::move(one), .host_device = {}};
+                    fmt::format("'{}' is not a valid {} of a VF", selector.second, selector.first));
+            AttachedVf attached_vf{.selector = std::move(selector), .host_device = {}};
             if (known)
-                attached_one.host_device =
-                    host_device(attached_one.selector, vf, known->gpus, setting);
-            attached_one.is_bound = vf != nullptr && is_bound_by_vgpud(*vf);
-            vfs.push_back(std::move(attached_one));
+                attached_vf.host_device =
+                    host_device(attached_vf.selector, vf, known->gpus, context);
+            attached_vf.is_bound = vf != nullptr && is_bound_to_vfio(*vf);
+            vfs.push_back(std::move(attached_vf));
         }
         return vfs;
     }
 
-    /// GPUs and VFs. None if vgpud does not answer, because VFs of softgpu can be attached without
-    /// it.
-    [[nodiscard]] static std::optional<Known> known_of(const VerbContext& setting) {
+    /// vgpud's GPUs and VFs. If vgpud does not answer, warns and returns none, because VFs of
+    /// softgpu can be attached without vgpud.
+    [[nodiscard]] static std::optional<Known> known_of(const VerbContext& context) {
         try {
-            const auto service = setting.connect();
+            const auto service = context.connect();
             return Known{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
         } catch (const ServiceError& error) {
             if (error.exit_code() != ExitCode::Unreachable) throw;
-            setting.err << "vgpuctl: vgpud does not answer; every VF is taken for a softgpu VF\n";
+            context.err << "vgpuctl: vgpud does not answer; every VF is taken for a softgpu VF\n";
             return {};
         }
     }
 
-    /// The VF with this name, target or UUID; null for a profile or an unknown VF.
+    /// The VF whose name, target or UUID the selector gives; null for a profile or an unknown VF.
     [[nodiscard]] static const Properties* vf_of(const VfSelector& selector,
                                                  const std::vector<Properties>& vfs) {
         const auto& [by, value] = selector;
@@ -161,9 +167,9 @@ private:
         return nullptr;
     }
 
-    /// True if vgpud has bound the VF to the driver through which VMs get it. Only VFs of vendors'
-    /// drivers have an address in vgpud.
-    [[nodiscard]] static bool is_bound_by_vgpud(const Properties& vf) {
+    /// True if vgpud binds the VF to vfio-pci. vgpud binds only VFs of vendors' drivers, and only
+    /// these VFs have the property Address.
+    [[nodiscard]] static bool is_bound_to_vfio(const Properties& vf) {
         return parse_pci_address(text_of(vf, "Address")).has_value() &&
                text_of(vf, "AssignmentMode") == "vfio-pci";
     }
@@ -174,15 +180,15 @@ private:
                parse_pci_address(text_of(gpu, "Address")).has_value();
     }
 
-    /// The PCI function of a VF; none for softgpu, and if `vf` is null (a profile, or a VF that is
-    /// not yet created).
+    /// The PCI function of a VF; none for a VF of softgpu. `vf` is null for a profile and for a VF
+    /// that does not exist yet; the result is then none, or XmlError from refuse_profile_of_host().
     [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,
-                                                        const VerbContext& setting) const {
+                                                        const VerbContext& context) const {
         if (vf == nullptr) {
             if (selector.first == "name")
-                setting.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", selector.second);
+                context.err << fmt::format("vgpuctl: there is no VF '{}' yet\n", selector.second);
             refuse_profile_of_host(selector, gpus);
             return {};
         }
@@ -195,8 +201,8 @@ private:
         return {};
     }
 
-    /// Refuses a profile if the VFs of all GPUs are PCI functions of this host: the <hostdev> must
-    /// name one function, so the hook cannot choose a VF.
+    /// Throws XmlError for a profile if the VFs of all GPUs are PCI functions of this host. The
+    /// domain's <hostdev> must name one function, so the hook could not choose a VF of the profile.
     static void refuse_profile_of_host(const VfSelector& selector,
                                        const std::vector<Properties>& gpus) {
         if (selector.first != "profile" || gpus.empty()) return;
@@ -208,7 +214,8 @@ private:
                         selector.second));
     }
 
-    /// The PCI function to which the PF's link virtfnN points.
+    /// The PCI function of VF `index` (from 1), to which the PF's link "virtfn<index - 1>" points.
+    /// Throws XmlError if there is no such link.
     [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
                                                         std::uint64_t index) const {
         const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();

@@ -12,7 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Claim; --generation makes it a compare-and-swap. --json: vgpuctl-claim-1.
+/// Calls Vf.Claim. With --generation, vgpud claims the VF only if the claim with this generation is
+/// in force. --json: vgpuctl-claim-1.
 class ClaimVerb final : public Verb {
 public:
     ClaimVerb()
@@ -47,7 +48,7 @@ public:
 
 private:
     std::string target_, owner_;
-    /// Empty, and not sent, if the option is not given, because 0 has a meaning.
+    /// Empty if the option is not given. vgpuctl then sends no value, because 0 has a meaning.
     std::optional<Value> lease_s_, generation_;
     bool is_persistent_ = false;
 };

@@ -13,8 +13,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Manager.CreateVf. Exits with 6 if there is no VF, VRAM or schedule. --json:
-/// vgpuctl-create-1.
+/// Calls Manager.CreateVf. Exits with 6 if the GPU lacks a free VF or one of the requested
+/// resources. --json: vgpuctl-create-1.
 class CreateVerb final : public Verb {
 public:
     CreateVerb()
@@ -38,7 +38,7 @@ public:
         put(options, "cu_mask", cu_mask_);
         put(options, "doorbell_pages", doorbell_pages_);
         const std::string path = invocation.service.create_vf(gpu_, options);
-        const Properties vf = made(invocation.service, path, options);
+        const Properties vf = created_vf(invocation.service, path, options);
         invocation.print(
             "vgpuctl-create-1", {{"vf", json_of(vf)}},
             fmt::format("{} '{}' {} weight {}\n", text_of(vf, "Target"), text_of(vf, "Name"),
@@ -51,9 +51,10 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// The properties of the new VF, or the requested ones if the VF or vgpud has vanished
-    /// meanwhile: the VF was created.
-    static Properties made(Service& service, const std::string& path, const Options& options) {
+    /// Returns the properties of the new VF. If vgpud does not report them, because the VF or vgpud
+    /// has vanished meanwhile, returns the requested properties, because the VF was created.
+    static Properties created_vf(Service& service, const std::string& path,
+                                 const Options& options) {
         try {
             return service.object(path);
         } catch (const ServiceError&) {

@@ -26,11 +26,11 @@ public:
         command.add_option("--pci-dump", pci_dump_, "read an lspci -xxxx dump")->group("");
     }
 
-    ExitCode start(const VerbContext& setting) override {
+    ExitCode start(const VerbContext& context) override {
         if (!pci_dump_.empty()) host_sources_.pci_dump = pci_dump_;
-        const auto findings = diagnose(HostCollector(host_sources_).collect(setting.connect));
-        setting.print("vgpuctl-doctor-1", findings_json(findings),
-                      findings_text(findings, setting.uses_colour));
+        const auto findings = diagnose(HostCollector(host_sources_).collect(context.connect));
+        context.print("vgpuctl-doctor-1", findings_json(findings),
+                      findings_text(findings, context.uses_colour));
         return worst_of(findings) == Level::Problem ? ExitCode::Failed : ExitCode::Ok;
     }
 

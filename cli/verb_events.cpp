@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl events: prints the latest events and, with --follow, new ones. A signal announces an
-// event; the event is read from vgpud's numbered log. So none is printed twice, and gaps are
-// noticed.
+// vgpuctl events: prints the latest events and, with --follow, new events. A D-Bus signal of vgpud
+// only announces a new event. vgpuctl then reads vgpud's log, in which events are numbered, so
+// vgpuctl prints no event twice and notices missed events.
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -19,7 +19,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// As many events as vgpud keeps.
+/// The number of events that vgpud keeps (EventLog::kCapacity).
 constexpr std::uint64_t kAll = 512;
 
 /// The time in UTC as in RFC 3339: "2026-11-22T05:10:31.204518Z".
@@ -39,14 +39,14 @@ std::string time_of(const Properties& event, const std::string& name) {
     return time_text(number_of(event, name));
 }
 
-/// The columns for -o and --noheadings. Without both, each event is a line (words_of()).
+/// The columns for -o and --noheadings. Without these options, EventsVerb::print() prints events.
 constexpr std::array kEventColumns{
     PropertyColumn{{"TIME"}, "TimeUs", time_of},  PropertyColumn{{"TARGET"}, "Gpu", target_of},
     PropertyColumn{{"KIND"}, "Kind", text_of},    PropertyColumn{{"TEXT"}, "Text", text_of},
     PropertyColumn{extra("SEQ"), "Seq", text_of},
 };
 
-/// The severity of an event as a colour. Kinds of a newer vgpud are plain.
+/// The colour for the severity of a kind of event. A kind that only a newer vgpud has is Plain.
 Colour colour_of(const std::string& kind) {
     struct Row {
         std::string_view kind;
@@ -63,14 +63,16 @@ Colour colour_of(const std::string& kind) {
     return Colour::Plain;
 }
 
-/// The line of an event: "gpu0/vf1: hang: does not give up the engine". Wrapped on a terminal.
+/// The line of an event without its time: "gpu0/vf1: hang: does not give up the engine". On a
+/// terminal, the line is wrapped and the kind may be coloured.
 std::string words_of(const Properties& event, const Invocation& invocation) {
     constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
     const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
     std::string words = target + kind + ": " + text_of(event, "Text");
     words = invocation.is_terminal ? wrapped_text(words, kTime, kTime) : words + "\n";
-    const bool is_whole = words.compare(target.size(), kind.size(), kind) == 0;
-    if (is_whole)
+    // false if the wrapping broke the line before or inside the kind
+    const bool is_kind_in_place = words.compare(target.size(), kind.size(), kind) == 0;
+    if (is_kind_in_place)
         words.replace(target.size(), kind.size(),
                       painted(kind, colour_of(kind), invocation.uses_colour));
     return words;
@@ -98,7 +100,7 @@ public:
     ExitCode run(Invocation& invocation) override {
         selected_ = target_.empty() ? "" : selected_target(invocation.service);
         std::vector<Properties> recent = invocation.service.recent_events(0, kAll);
-        if (!recent.empty()) seen_ = number_of(recent.back(), "Seq");
+        if (!recent.empty()) last_seq_ = number_of(recent.back(), "Seq");
         std::erase_if(recent, [this](const Properties& event) { return !is_selected(event); });
         if (recent.size() > limit_)
             recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(limit_));
@@ -112,8 +114,8 @@ public:
     }
 
 private:
-    /// The target as events name it ("gpu0/vf3"). A VF that no longer exists may have events as
-    /// well.
+    /// The target as events name it ("gpu0/vf3"). Throws NotFound for an unknown target, but
+    /// accepts a VF that may have existed earlier, because vgpud may still have its events.
     [[nodiscard]] std::string selected_target(Service& service) const {
         try {
             return target_of_path(service.resolve(target_));
@@ -123,7 +125,8 @@ private:
         }
     }
 
-    /// True if the target is a possible VF number on an existing GPU.
+    /// True if the target is "GPU/vfN" with a number that a VF of this GPU can have. Throws if the
+    /// GPU does not exist.
     [[nodiscard]] bool may_be_gone(Service& service) const {
         constexpr std::string_view kVf = "/vf";
         const std::size_t at = target_.find(kVf);
@@ -132,7 +135,7 @@ private:
             text::number_in<std::uint64_t>(std::string_view(target_).substr(at + kVf.size()));
         if (index.value_or(0) == 0) return false;
         const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
-        // 0: the GPU was never reached
+        // TotalVfs is 0 if vgpud has never reached the GPU
         return number_of(gpu, "TotalVfs") == 0 || *index <= number_of(gpu, "TotalVfs");
     }
 
@@ -141,7 +144,7 @@ private:
                text_of(event, "Gpu") == selected_;
     }
 
-    /// Prints new events until a signal or a failed write.
+    /// Prints new events until a signal, a failed write, or the loss of the output's reader.
     void follow(Invocation& invocation) {
         const Interruption interruption;
         while (invocation.out) {
@@ -153,7 +156,7 @@ private:
                     break;
                 case BusChange::Back:
                     invocation.err << "vgpuctl: vgpud is back\n";
-                    seen_ = 0;  // events of a new vgpud are numbered from the start
+                    last_seq_ = 0;  // events of a new vgpud are numbered from the start
                     print_new(invocation);
                     break;
                 case BusChange::Event:
@@ -163,21 +166,23 @@ private:
         }
     }
 
-    /// Prints new events. If vgpud ends before it answers, the next change on the bus reports that.
+    /// Prints the events after last_seq_. Prints nothing if vgpud does not answer; follow() then
+    /// gets BusChange::Gone if vgpud has ended.
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {
-            fresh = invocation.service.recent_events(seen_, kAll);
+            fresh = invocation.service.recent_events(last_seq_, kAll);
         } catch (const ServiceError& error) {
             if (error.exit_code() != ExitCode::Unreachable) throw;
             return;
         }
         for (const Properties& event : fresh) {
             const std::uint64_t seq = number_of(event, "Seq");
-            // the log is a ring, so dropped events leave a gap
-            if (seq > seen_ + 1)
-                invocation.err << fmt::format("vgpuctl: {} events were missed\n", seq - seen_ - 1);
-            seen_ = seq;
+            // a full log drops earlier events, whose numbers are then missing
+            if (seq > last_seq_ + 1)
+                invocation.err << fmt::format("vgpuctl: {} events were missed\n",
+                                              seq - last_seq_ - 1);
+            last_seq_ = seq;
             if (is_selected(event)) print(invocation, event);
         }
         invocation.out.flush();
@@ -203,11 +208,11 @@ private:
     }
 
     std::string target_;
-    std::string selected_;  ///< "gpu0", "gpu0/vf3"; empty: all
+    std::string selected_;  ///< target of the events to print: "gpu0", "gpu0/vf3"; "" for all
     bool is_following_ = false;
     TableOptions table_;
     std::uint64_t limit_ = 50;
-    std::uint64_t seen_ = 0;
+    std::uint64_t last_seq_ = 0;  ///< number of the newest event that was read
 };
 
 }  // namespace

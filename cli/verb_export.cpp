@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl export: prints the configuration of the present VFs, or vgpud's equal splits.
+// vgpuctl export: prints the configuration of the present VFs, or of equal splits (--auto).
 #include "cli/verbs.h"
 #include "text/json_document.h"
 

@@ -20,23 +20,25 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-/// Time limit of the hook, because libvirt holds the domain's lock meanwhile.
+/// Time limit of the hook. libvirt holds the domain's lock while the hook runs.
 constexpr std::chrono::seconds kHardLimit = 10s;
-/// Limit of each call to vgpud. Leaves time to report that a call was late.
+/// Time limit of each call of vgpud. Less than kHardLimit, to leave time to report a late call.
 constexpr std::chrono::milliseconds kCallLimit = 8s;
-/// Limit of waits for VFs being scrubbed. Less than kCallLimit, because vgpud claims VFs
-/// afterwards.
+/// How long vgpud may wait for VFs that are being scrubbed. Less than kCallLimit, because vgpud
+/// claims the VFs after this wait.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
-constexpr std::string_view kNobody = "-";  ///< text_of() for a VF without an owner
+constexpr std::string_view kNobody = "-";  ///< what text_of() returns for a VF without an owner
 
-/// The owner is the domain's UUID, so that a domain that is renamed keeps its VFs.
+/// The arguments of HookRow::run. `owner` has the domain's UUID, so that a renamed domain keeps its
+/// VFs.
 struct Call {
     Service& service;
     const DomainFacts& domain;
     std::string owner;
 };
 
-/// Refuses a domain whose <hostdev> is a VF of another owner. libvirt would give it the function.
+/// Throws Claimed if a <hostdev> of the domain is a VF of another owner, because libvirt would give
+/// this VF to the domain.
 void refuse_functions_of_others(const Call& call) {
     const auto& functions = call.domain.functions;
     if (functions.empty()) return;
@@ -52,15 +54,15 @@ void refuse_functions_of_others(const Call& call) {
     }
 }
 
-/// Assigns all VFs of the domain or none; waits for scrubs.
+/// Assigns all VFs that the domain requests, or none. Waits for VFs that are being scrubbed.
 void assign(const Call& call) {
     refuse_functions_of_others(call);
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"owner_name", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
-/// Gives QEMU access. Without a label, QEMU runs as vgpud's user, or the administrator gave it
-/// access.
+/// Gives the user of the domain's QEMU access to the VFs. Without a label there is nothing to do,
+/// because QEMU then runs as vgpud's user, or the administrator gave QEMU access.
 void grant(const Call& call) {
     if (call.domain.dac_label.empty()) return;
     const auto ids = ids_of_label(call.domain.dac_label);
@@ -71,12 +73,12 @@ void grant(const Call& call) {
     call.service.grant_vfs(call.owner, ids->first, ids->second);
 }
 
-/// Releases the VFs. Does not wait for the scrubs.
+/// Unassigns the domain's VFs. Does not wait for the scrubs.
 void unassign(const Call& call) {
     call.service.unassign_vfs(call.owner);
 }
 
-/// Restores lost claims, after a restart of libvirtd.
+/// Restores lost claims of a running domain, after a restart of libvirtd.
 void adopt(const Call& call) {
     call.service.adopt_vfs(call.owner, {{"owner_name", call.domain.name}});
 }
@@ -89,17 +91,22 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// Refuse: libvirt must not start the domain. Continue: the failure is printed, and libvirt
-/// continues.
-enum class OnFailure { Refuse, Continue };
+/// What a failure does, after the hook has printed it.
+enum class OnFailure {
+    Refuse,    ///< the hook fails, so that libvirt does not start the domain
+    Continue,  ///< the hook succeeds
+};
 
-/// The domains to which a row applies, among those that mention VFs (mentions_vfs). WithRequests:
-/// those with VFs in their metadata. All: vgpud finds the claims of the domain by its UUID, because
-/// the metadata may have changed since the domain started ('virsh metadata --live').
-enum class AppliesTo { WithRequests, All };
+/// The domains to which a row applies.
+enum class AppliesTo {
+    WithRequests,  ///< domains with VFs in their metadata
+    /// Every domain for which mentions_vfs() is true. vgpud finds the claims by the domain's UUID,
+    /// because the metadata may have changed since the start ('virsh metadata --live').
+    All,
+};
 
-/// One operation of libvirt. Of those in kRows, libvirt stops only if "prepare", "start", "restore"
-/// or "migrate" fails (libvirt.org/hooks.html).
+/// What the hook does for an operation of libvirt. If the hook fails for one of the operations with
+/// Refuse, libvirt stops the operation (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
     void (*run)(const Call&);
@@ -121,8 +128,8 @@ constexpr std::array kRows{
             "it cannot be migrated here"},
 };
 
-/// Reads all input first, because libvirt is writing it. Exits with 0 at once for a domain without
-/// VFs and, in "prepare", without PCI functions of this host.
+/// Reads all input first, because libvirt is writing it. For a domain without VFs, exits with 0 at
+/// once; in "prepare", first checks the domain's PCI functions of this host, if it has any.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -136,34 +143,35 @@ public:
         command.footer("The domain's XML comes on standard input; see docs/libvirt.md.");
     }
 
-    ExitCode start(const VerbContext& setting) override {
+    ExitCode start(const VerbContext& context) override {
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
-        const ExitCode ended = dispatch(xml, setting);
+        const ExitCode ended = dispatch(xml, context);
         if (complaint_.empty())
-            setting.print("vgpuctl-done-1", {{"target", guest_}, {"done", operation_}}, "");
-        else if (setting.is_json)
-            setting.out << error_document({"org.vgpu1.Error.System", complaint_});
+            context.print("vgpuctl-done-1", {{"target", guest_}, {"done", operation_}}, "");
+        else if (context.is_json)
+            context.out << error_document({"org.vgpu1.Error.System", complaint_});
         return ended;
     }
 
 private:
-    ExitCode dispatch(const std::string& xml, const VerbContext& setting) {
+    ExitCode dispatch(const std::string& xml, const VerbContext& context) {
         if (!mentions_vfs(xml))
             return operation_ == "prepare" && mentions_functions(xml)
-                       ? check_functions(xml, setting)
+                       ? check_functions(xml, context)
                        : ExitCode::Ok;
         for (const HookRow& row : kRows)
-            if (row.operation == operation_) return carry_out(row, xml, setting);
+            if (row.operation == operation_) return carry_out(row, xml, context);
         return ExitCode::Ok;
     }
 
-    /// For a domain that has a <hostdev>, but no VF from attach-xml: refuses it if the <hostdev> is
-    /// a VF with another owner. The domain must also start without vgpud.
-    ExitCode check_functions(const std::string& xml, const VerbContext& setting) {
+    /// Fails for a domain that has no VF from attach-xml, but a <hostdev> that is a VF of another
+    /// owner. Succeeds if vgpud does not answer, because a domain without VFs must also start
+    /// without vgpud.
+    ExitCode check_functions(const std::string& xml, const VerbContext& context) {
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
         try {
             const DomainFacts domain = read_domain(xml);
-            const auto service = setting.connect();
+            const auto service = context.connect();
             service->limit_calls(kCallLimit);
             refuse_functions_of_others(
                 {.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
@@ -174,14 +182,14 @@ private:
             if (error.exit_code() == ExitCode::Unreachable) return ExitCode::Ok;
             complaint_ = line(kRows.front(), error.what());
         }
-        setting.err << complaint_ << "\n";
+        context.err << complaint_ << "\n";
         return ExitCode::Failed;
     }
 
-    ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& setting) {
-        const bool must = row.on_failure == OnFailure::Refuse;
-        const ExitCode failed = must ? ExitCode::Failed : ExitCode::Ok;
-        // before the first call that may block; connecting may block, too
+    ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& context) {
+        const bool refuses = row.on_failure == OnFailure::Refuse;
+        const ExitCode failed = refuses ? ExitCode::Failed : ExitCode::Ok;
+        // before all calls that may block; connect() may block, too
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
@@ -190,20 +198,20 @@ private:
             const DomainFacts domain = by_requests ? read_domain(xml) : read_identity(xml);
             if (by_requests && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
-            const auto service = setting.connect();
+            const auto service = context.connect();
             service->limit_calls(kCallLimit);
             row.run({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
-            complaint_ = line(row, reported(error));
+            complaint_ = line(row, reason_of(error));
         } catch (const XmlError& error) {
             complaint_ = line(row, fmt::format("its XML: {}", error.what()));
         }
-        setting.err << complaint_ << "\n";
+        context.err << complaint_ << "\n";
         return failed;
     }
 
-    static std::string reported(const ServiceError& error) {
+    static std::string reason_of(const ServiceError& error) {
         if (error.exit_code() == ExitCode::Unreachable)
             return fmt::format(
                 "vgpud does not answer on the bus ({}); start it ('systemctl start vgpud') and "
@@ -212,7 +220,7 @@ private:
         return error.what();
     }
 
-    /// The line of an error: "vgpu: domain 'vm1': no VF can be assigned: …".
+    /// The line that reports a failure: "vgpu: domain 'vm1': no VF can be assigned: …".
     [[nodiscard]] std::string line(const HookRow& row, const std::string& why) const {
         return fmt::format("vgpu: domain '{}': {}: {}", guest_, row.words, why);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl jobs: lists vgpud's jobs and their results, or cancels one. Jobs continue without their
-// caller.
+// vgpuctl jobs: lists vgpud's jobs and their results, or cancels a job. Jobs continue without
+// their caller.
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
@@ -14,7 +14,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The reason of a failure, or the answer of an agent; may be empty.
+/// The error of a failed job, or the report of a guest's agent, in lines; "" for other jobs.
 std::string outcome_text(const Properties& job) {
     constexpr std::size_t kIndent = 4;
     const std::string error = text_of(job, "Error"), report = text_of(job, "Report.text");
@@ -22,7 +22,8 @@ std::string outcome_text(const Properties& job) {
     if (error != "-") return wrapped_text(who + error, kIndent);
     if (report == "-") return "";
     return wrapped_text(
-        who + (flag_of(job, "Report.ok") ? "the agent: " : "the agent, failed: ") + report,
+        who + (flag_of(job, "Report.ok") ? "the agent: " : "the agent reports a failure: ") +
+            report,
         kIndent);
 }
 
@@ -47,8 +48,9 @@ std::string jobs_text(const std::vector<Properties>& jobs, const TableOptions& t
     return table.text(kJobColumns, jobs) + outcomes;
 }
 
-/// The job with this number. NoSuchVf (exit status 3) if there is none.
-const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t id) {
+/// The job with the number `id`. Without such a job, throws NoSuchVf: org.vgpu1 has no error for
+/// jobs, and NoSuchVf gives exit status 3.
+const Properties& job_with(const std::vector<Properties>& jobs, std::uint64_t id) {
     std::vector<std::uint64_t> known;
     for (const Properties& job : jobs) {
         if (number_of(job, "Id") == id) return job;
@@ -61,7 +63,8 @@ const Properties& with_number(const std::vector<Properties>& jobs, std::uint64_t
             known.empty() ? "there are no jobs" : fmt::format("jobs: {}", fmt::join(known, ", "))));
 }
 
-/// Lists jobs, or calls Job.Cancel. --json: vgpuctl-jobs-1; with --cancel vgpuctl-done-1.
+/// Lists jobs, or calls Job.Cancel without a wait for the job's end. --json: vgpuctl-jobs-1, with
+/// --cancel vgpuctl-done-1.
 class JobsVerb final : public Verb {
 public:
     JobsVerb()
@@ -77,7 +80,7 @@ public:
     ExitCode run(Invocation& invocation) override {
         const std::vector<Properties> jobs = invocation.service.list_jobs();
         if (cancelled_) {
-            const Properties& job = with_number(jobs, *cancelled_);
+            const Properties& job = job_with(jobs, *cancelled_);
             invocation.service.cancel_job(text_of(job, "Path"));
             print_done(invocation, fmt::format("job {}", *cancelled_), "being cancelled");
         } else {

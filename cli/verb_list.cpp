@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl list: prints every GPU and every VF in service, one line each, or how many VFs of each
-// profile there are.
+// vgpuctl list: prints a line for every GPU and every VF in service, or (--capacity) the numbers of
+// VFs of each profile.
 #include "cli/table.h"
 #include "cli/verbs.h"
 
@@ -11,7 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// FREE: VRAM that belongs to no VF. VRAM that a guest does not use is not free.
+/// FREE: VRAM that belongs to no VF. A VF's VRAM is not free, even if the guest does not use it.
 constexpr std::array kGpuColumns{
     PropertyColumn{{"GPU"}, "Id", text_of},
     PropertyColumn{{"STATE"}, "State", text_of},
@@ -26,7 +26,7 @@ constexpr std::array kGpuColumns{
     PropertyColumn{extra("UAPI"), "Uapi", text_of},
 };
 
-/// The owner: "libvirt:vm1" if the owner's name is known.
+/// The owner, with its name in place of its id if the name is known: "libvirt:vm1 (persistent)".
 std::string owner_text(const Properties& vf, const std::string&) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
     const std::string persistent = flag_of(vf, "OwnerPersistent") ? " (persistent)" : "";
@@ -35,7 +35,7 @@ std::string owner_text(const Properties& vf, const std::string&) {
     return (kind == std::string::npos ? name : owner.substr(0, kind + 1) + name) + persistent;
 }
 
-/// SHARE covers the last 10 s. ATTACHED: a client has the VF open.
+/// SHARE: share of the engine in the last 10 s. ATTACHED: whether a client has the VF open.
 constexpr std::array kVfColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 6}, "Name", text_of},
@@ -56,7 +56,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("ORPHAN"), "Orphan", text_of},
 };
 
-/// Numbers of VFs. STATE is the GPU's.
+/// One row for each profile on each GPU. TOTAL and so on: numbers of VFs. STATE: the GPU's state.
 constexpr std::array kCapacityColumns{
     PropertyColumn{{"GPU"}, "Gpu", text_of},
     PropertyColumn{{"STATE"}, "GpuState", text_of},
@@ -67,13 +67,15 @@ constexpr std::array kCapacityColumns{
     PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
-/// Accepted age in the second list of --json, so that both lists show values of one read.
+/// Accepted age of values in the second list of --json. Not 0, so that vgpud does not read the GPUs
+/// again, and both lists have the values of one read.
 constexpr std::uint32_t kOneReadMs = 100;
-/// Accepted age of SWITCHES and FREE, which no event reports; vgpud reads both once a second.
+/// Accepted age of SWITCHES and FREE in the table of GPUs. No signal reports their changes, and
+/// vgpud reads both once a second.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
-/// Calls Manager.ListGpus and ListVfs, or Manager.Capacity. --targets: names for completion.
-/// --json: vgpuctl-list-1 with all properties; vgpuctl-targets-1; vgpuctl-capacity-1.
+/// Calls Manager.ListGpus and ListVfs, or Manager.Capacity. --targets is for completion scripts.
+/// --json: vgpuctl-list-1 with all properties, vgpuctl-targets-1 or vgpuctl-capacity-1.
 class ListVerb final : public Verb {
 public:
     ListVerb() : Verb({Group::State, "list", "list GPUs and the VFs in service", "list"}) {}
@@ -94,13 +96,13 @@ public:
         const bool with_gpus = !only_vfs_ && tables_.fits(columns_of(kGpuColumns));
         const bool with_vfs = !only_gpus_ && tables_.fits(columns_of(kVfColumns));
         if (!with_gpus && !with_vfs) throw no_such_columns();
-        // reading all properties of 256 VFs takes long
+        // for a table, vgpud sends only its columns, because all properties of 256 VFs take long
         const bool lists_all = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
                 lists_all ? "" : tables_.properties(kGpuColumns), lists_all ? 0 : kTableAgeMs);
-        // for JSON, the first list has already read the GPUs
+        // for JSON, vgpud has just read the GPUs for the first list
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(lists_all ? "" : tables_.properties(kVfColumns),
                                                    lists_all && with_gpus ? kOneReadMs : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl metrics: prints once the metrics that vgpu-exporter serves to scrapers. The format is
-// OpenMetrics; with --json that text is a member of the document.
+// vgpuctl metrics: prints the metrics that vgpu-exporter also serves, once, in the OpenMetrics
+// format. With --json, the document has this text as a member.
 #include "cli/verbs.h"
 
 namespace vgpu::cli {

@@ -2,7 +2,7 @@
 //
 // The verbs that compare the VFs with a configuration and change nothing:
 //   vgpuctl plan FILE     prints the steps to the configuration
-//   vgpuctl assert FILE   checks that there are no steps, and that all VFs are in service
+//   vgpuctl assert FILE   checks that no change is needed, and that all VFs are in service
 #include "cli/desired_document.h"
 
 #include <fmt/format.h>
@@ -38,8 +38,8 @@ protected:
     TableOptions table_;
 };
 
-/// Exits with 1 if there are steps or a VF is out of service. --json: vgpuctl-assert-1, with
-/// "holds".
+/// Exits with 1 if a step would change something ("keep" does not) or a VF is out of service.
+/// --json: vgpuctl-assert-1, with "holds".
 class AssertVerb final : public PlanVerb {
 public:
     AssertVerb()
@@ -48,7 +48,8 @@ public:
     void describe(CLI::App& command) override {
         PlanVerb::describe(command);
         command.footer(
-            "Prints the differences and exits with 1 if there are any, else exits with 0.");
+            "Exits with 0 if the configuration holds and all its VFs are in service.\n"
+            "Otherwise prints the plan and exits with 1.");
     }
 
 private:

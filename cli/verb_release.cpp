@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl release TARGET --owner NAME --generation N: ends a claim; the VF keeps its resources. A
-// late release never ends a newer claim. --orphans ends all claims that look forgotten, with a
-// scrub.
+// vgpuctl release TARGET --owner NAME --generation N: ends a claim. The VF keeps its resources.
+// Because of the generation, a late release does not end a newer claim. vgpuctl release --orphans:
+// ends all claims that look forgotten, and scrubs their VFs.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -30,7 +30,7 @@ public:
             ->transform(whole_within(0, UINT64_MAX).description(""));
         command.add_flag("--scrub", is_scrubbing_, "scrub the VF before the next claim");
         command
-            .add_flag("--orphans", are_orphans_,
+            .add_flag("--orphans", ends_orphans_,
                       "end all claims that look forgotten ('list', 'show') and scrub their VFs")
             ->excludes(target)
             ->excludes("--owner")
@@ -38,7 +38,7 @@ public:
     }
 
     ExitCode run(Invocation& invocation) override {
-        if (are_orphans_) return release_orphans(invocation);
+        if (ends_orphans_) return release_orphans(invocation);
         if (target_.empty() || owner_.empty() || !generation_)
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "a release needs TARGET, --owner and --generation ('vgpuctl show "
@@ -52,8 +52,8 @@ public:
     }
 
 private:
-    /// Releases each VF with the generation that was read, so that vgpud refuses if the VF was
-    /// claimed again meanwhile.
+    /// Releases each orphan with the generation that vgpud just reported, so that vgpud refuses if
+    /// the VF was claimed again meanwhile.
     static ExitCode release_orphans(Invocation& invocation) {
         ExitCode exit = ExitCode::Ok;
         std::vector<std::string> released;
@@ -83,7 +83,7 @@ private:
     std::string target_, owner_;
     std::optional<std::uint64_t> generation_;
     bool is_scrubbing_ = false;
-    bool are_orphans_ = false;
+    bool ends_orphans_ = false;
 };
 
 }  // namespace

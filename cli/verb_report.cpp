@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl report: writes one archive for a bug report. Works without vgpud; names missing pieces.
+// vgpuctl report: writes an archive for a bug report. Works without vgpud, and lists the pieces
+// that are missing.
 #include "cli/bug_report.h"
 #include "cli/host_collector.h"
 #include "cli/progress.h"
@@ -18,8 +19,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The names that the report must hide: this host, and the user who runs vgpuctl. With sudo also
-/// the calling user, whose home is in paths.
+/// The names that the report must hide: of this host, of the user who runs vgpuctl, and with sudo
+/// also of the user who called sudo, whose home may be in paths.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};
@@ -32,7 +33,7 @@ Identity identity_here() {
     return identity;
 }
 
-/// A name with the time in UTC, but without the name of the host, which is private.
+/// A name for the archive, with the time in UTC. Has no name of the host, which is private.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));
@@ -54,23 +55,23 @@ public:
             ->capture_default_str();
     }
 
-    ExitCode start(const VerbContext& setting) override {
+    ExitCode start(const VerbContext& context) override {
         const std::string file = file_.empty() ? default_name() : file_;
-        const ReportSources sources{.connect = setting.connect,
-                                    .facts = HostCollector(host_sources_).collect(setting.connect),
+        const ReportSources sources{.connect = context.connect,
+                                    .facts = HostCollector(host_sources_).collect(context.connect),
                                     .identity = identity_here(),
                                     .configuration = configuration_};
         const BugReport report = [&] {
-            const Spinner spinner(setting, "collect the report");
+            const Spinner spinner(context, "collect the report");
             return BugReport(sources);
         }();
         write_archive(file, "vgpu-report", report.entries());
-        print(setting, file, report);
+        print(context, file, report);
         return ExitCode::Ok;
     }
 
 private:
-    static void print(const VerbContext& setting, const std::string& file,
+    static void print(const VerbContext& context, const std::string& file,
                       const BugReport& report) {
         nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
         nlohmann::ordered_json missing = nlohmann::ordered_json::array();
@@ -81,7 +82,7 @@ private:
             missing.push_back({{"piece", one.piece}, {"why", one.why}});
             text += fmt::format("missing: {}: {}\n", one.piece, one.why);
         }
-        setting.print(
+        context.print(
             "vgpuctl-report-1",
             {{"file", file}, {"pieces", std::move(pieces)}, {"missing", std::move(missing)}},
             text + "Review it before you send it; README.txt describes its content.\n");

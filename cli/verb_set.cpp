@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl set TARGET: changes the name or other settings of a VF, or a GPU's quantum or longest
-// gap.
+// vgpuctl set TARGET: changes the name or other settings of a VF, or the quantum or the longest gap
+// of a GPU.
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
 
@@ -11,7 +11,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Set or Gpu.Set. vgpud refuses options of the other kind (UnknownOption).
+/// Calls Vf.Set or Gpu.Set. vgpud refuses an option that the called method does not have
+/// (UnknownOption).
 class SetVerb final : public Verb {
 public:
     SetVerb() : Verb({Group::Vfs, "set", "change a VF or a GPU", "set train --weight 300"}) {}

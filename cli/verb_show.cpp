@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl show TARGET: prints the properties of one GPU or VF, one a line; --json prints all of
-// them.
+// vgpuctl show TARGET: prints the properties of one GPU or VF, one a line. With --json, also prints
+// the properties that have no line.
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
 
@@ -20,7 +20,7 @@ namespace {
 std::string lag(const Properties& from, const std::string& name) {
     return lag_text(real_of(from, name)) + " quanta";
 }
-/// The quantum; 0 means the GPU's.
+/// The quantum of a VF; 0 means that the GPU's quantum applies.
 std::string quantum(const Properties& from, const std::string& name) {
     const std::uint64_t us = number_of(from, name);
     return us == 0 ? "the GPU's" : fmt::format("{} us", us);
@@ -62,7 +62,7 @@ std::string lease_end(const Properties& from, const std::string& name) {
     return ends == 0 ? "never" : fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(ends));
 }
 
-/// A line of the page. The arrays below are in print order. A missing property is "-".
+/// A line of the page. The arrays of lines below are in print order. A missing property is "-".
 struct Line {
     const char* title;
     const char* property;
@@ -133,7 +133,7 @@ constexpr std::array kVfLines{
     Line{"Guard: interrupts", "GuardInterruptEvents", text_of},
 };
 
-/// Printed if an agent was ever seen.
+/// Lines of a VF whose guest has, or had, an agent.
 constexpr std::array kAgentLines{
     Line{"Agent", "Agent.Version", text_of},
     Line{"Agent connected", "Agent.Connected", text_of},
@@ -197,8 +197,8 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// The changes that the driver of a GPU makes only under a condition, approximately, or never; one
-/// line per kind of condition. "quantum_us (steps of 1000)"
+/// Lines with the changes that a GPU's driver makes only under a condition, only approximately, or
+/// not at all. There is one line per condition, with changes such as "quantum_us (steps of 1000)".
 std::string abilities_text(const Properties& gpu) {
     constexpr std::array kTitles{
         std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},
@@ -224,7 +224,8 @@ std::string abilities_text(const Properties& gpu) {
     return text;
 }
 
-/// The line of the contract: "weight approximated, quantum_us kept". Empty if vgpud reports none.
+/// The line that says how the driver keeps the VF's contract: "weight approximated, quantum_us
+/// kept". "" if vgpud does not report this.
 std::string contract_text(const Properties& vf) {
     constexpr std::string_view kPrefix = "Contract.";
     Words words;
@@ -246,7 +247,7 @@ std::string process_line(const std::string& process) {
                        size_text(vram_bytes), queues);
 }
 
-/// Prints the host's facts before the agent's, because the agent's cannot be trusted.
+/// Prints the host's facts before the agent's, because the agent's facts cannot be trusted.
 std::string vf_page(const Properties& vf) {
     std::string text = page_of(kVfLines, vf) + contract_text(vf);
     if (text_of(vf, "Agent.Version") == "-") return text + "Agent:             none seen\n";
@@ -258,8 +259,7 @@ std::string vf_page(const Properties& vf) {
     return text;
 }
 
-/// Reads a GPU or VF. --json: vgpuctl-show-1, with every property of vgpud, including those without
-/// a line.
+/// --json: vgpuctl-show-1, with every property that vgpud reports.
 class ShowVerb final : public Verb {
 public:
     ShowVerb()
@@ -272,9 +272,10 @@ public:
     ExitCode run(Invocation& invocation) override {
         const std::string path = invocation.service.resolve(target_);
         const bool is_vf = is_vf_path(path);
-        const Properties one = invocation.service.object(path);
-        invocation.print("vgpuctl-show-1", {{is_vf ? "vf" : "gpu", json_of(one)}},
-                         is_vf ? vf_page(one) : page_of(kGpuLines, one) + abilities_text(one));
+        const Properties object = invocation.service.object(path);
+        invocation.print(
+            "vgpuctl-show-1", {{is_vf ? "vf" : "gpu", json_of(object)}},
+            is_vf ? vf_page(object) : page_of(kGpuLines, object) + abilities_text(object));
         return ExitCode::Ok;
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl simulate FILE: predicts the engine time that VFs get from their contracts and work, with
-// vgpud's planner and the PF core in virtual time. Does not ask vgpud.
+// vgpuctl simulate FILE: predicts from the VFs' contracts and work the engine time that VFs get.
+// Runs vgpud's planner and the PF core in virtual time. Does not ask vgpud.
 #include "cli/desired_document.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -34,7 +34,7 @@ std::string scenario_heading(const Scenario& scenario) {
                        scenario.setup.seed);
 }
 
-/// The scenario counts VFs from 0, and figures count them from 1.
+/// The cells of VF `i`. The scenario counts VFs from 0, and figures count them from 1.
 std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
     const simulator::VfSetup& setup = scenario.setup.vfs[i];
     const VfFigures& vf = figures.vfs[i + 1];
@@ -50,7 +50,7 @@ std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figur
             setup.work.deadline_ns > 0 ? std::to_string(vf.missed) : "-"};
 }
 
-/// One line for each VF that was reset, and the time for which the engine was unusable.
+/// One line for each VF that was reset, and a line with the time for which the engine was unusable.
 std::string resets_text(const Scenario& scenario, const Figures& figures) {
     std::string text;
     for (std::size_t i = 0; i < scenario.setup.vfs.size(); ++i) {
@@ -122,7 +122,8 @@ nlohmann::ordered_json outcome_json(const Scenario& scenario, const ProductOutco
             {"vfs", std::move(vfs)}};
 }
 
-/// Exits with 2 if the scenario is invalid. --json: vgpuctl-simulate-1, vgpuctl-compare-1.
+/// Exits with 2 if the scenario is invalid or the recording cannot be written. --json:
+/// vgpuctl-simulate-1, with --compare vgpuctl-compare-1.
 class SimulateVerb final : public Verb {
 public:
     SimulateVerb()
@@ -140,16 +141,16 @@ public:
         command.get_option("--output")->excludes(compare);
         command.get_option("--noheadings")->excludes(compare);
     }
-    ExitCode start(const VerbContext& setting) override {
+    ExitCode start(const VerbContext& context) override {
         const auto scenario = simulator::parse_scenario(content_of(file_));
         if (!scenario) throw ServiceError(kBadScenario, file_ + ": " + scenario.error());
-        return compares_ ? compare(setting, *scenario) : simulate(setting, *scenario);
+        return compares_ ? compare(context, *scenario) : simulate(context, *scenario);
     }
 
 private:
-    [[nodiscard]] ExitCode simulate(const VerbContext& setting, const Scenario& scenario) const {
+    [[nodiscard]] ExitCode simulate(const VerbContext& context, const Scenario& scenario) const {
         const auto outcome = [&] {
-            const Spinner spinner(setting, "simulate " + scenario.setup.name);
+            const Spinner spinner(context, "simulate " + scenario.setup.name);
             return simulator::simulate(scenario);
         }();
         if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
@@ -158,17 +159,17 @@ private:
             if (!(file << outcome->recording << std::flush))
                 throw ServiceError(kBadScenario, "cannot write " + recording_);
         }
-        setting.print("vgpuctl-simulate-1", outcome_json(scenario, *outcome),
+        context.print("vgpuctl-simulate-1", outcome_json(scenario, *outcome),
                       outcome_text(scenario, *outcome, table_));
         return ExitCode::Ok;
     }
-    /// Runs the same work with each scheduler.
-    [[nodiscard]] static ExitCode compare(const VerbContext& setting, const Scenario& scenario) {
+    /// Runs the scenario's work with each scheduler.
+    [[nodiscard]] static ExitCode compare(const VerbContext& context, const Scenario& scenario) {
         const auto rows = [&] {
-            const Spinner spinner(setting, "simulate " + scenario.setup.name);
+            const Spinner spinner(context, "simulate " + scenario.setup.name);
             return simulator::compare(scenario);
         }();
-        setting.print("vgpuctl-compare-1",
+        context.print("vgpuctl-compare-1",
                       {{"scenario", scenario.setup.name}, {"rows", simulator::json_of(rows)}},
                       scenario_heading(scenario) + simulator::table_of(scenario, rows));
         return ExitCode::Ok;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: shows which VFs get the engine, until interrupted: bars of the recent shares (10 s)
-// with a mark at the ideal share, lags in quanta, waits, overruns.
+// vgpuctl top: shows which VFs get the engine, until interrupted. Prints for each VF a bar of its
+// share in the last 10 s with a mark at its ideal share, its lag in quanta, waits, and overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -17,7 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Cursor to home and clear below (ECMA-48), so that nothing scrolls or flickers.
+/// Moves the cursor to the top left and clears the screen (ECMA-48), so that nothing scrolls.
 constexpr std::string_view kHomeAndClear = "\x1b[H\x1b[J";
 
 std::string gpu_lines(const std::vector<Properties>& gpus) {
@@ -33,7 +33,7 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
     return text;
 }
 
-/// A bar: the recent share in ten cells, and a mark at the ideal, such as "######|....".
+/// A bar of ten cells for the recent share, with a mark at the ideal share: "######|....".
 std::string bar_text(double share, double ideal) {
     constexpr std::size_t kCells = 10;
     const auto cell = [](double part) {
@@ -45,7 +45,7 @@ std::string bar_text(double share, double ideal) {
     return bar;
 }
 
-/// The bar, or the state of a VF that cannot run. No state is longer than the bar.
+/// The bar of a VF, or the state of a VF that cannot run. No state is longer than a bar.
 std::string bar_cell(const Properties& vf, const std::string& ideal) {
     const std::string state = text_of(vf, "State");
     // VFs with work alternate between these states
@@ -66,7 +66,7 @@ std::string wait_cell(const Properties& vf, const std::string& name) {
     return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
 }
 
-/// Target and share are never omitted. The bar is omitted last.
+/// A table that is too wide keeps VF and SHARE, and omits the bar ("| IDEAL") last.
 constexpr std::array kEngineColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl trace ACTION FILE: works on recordings of the inputs and decisions of a GPU's scheduler:
-//   record   writes vgpud's trace; continues with --seconds or --follow; the only action that calls
-//            vgpud
-//   show     prints figures
+// vgpuctl trace ACTION FILE: works on recordings of the inputs and decisions of a GPU's scheduler.
+// Only the action record calls vgpud:
+//   record   writes what vgpud has recorded, and with --seconds or --follow what follows
+//   show     prints figures of a recording
 //   replay   plans the recorded events with this build's planner, and compares the run tables
-//   export   writes a trace for Perfetto (chrome), a picture (svg), or a scenario for simulate
+//   export   converts a recording to a trace for Perfetto (chrome), a picture (svg), or a scenario
+//            for vgpuctl simulate
 #include "cli/desired_document.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"
@@ -34,7 +35,8 @@ using simulator::Replay;
 constexpr const char* kBadRecording = "org.vgpu1.Error.BadConfiguration";
 constexpr std::chrono::milliseconds kReadInterval{500};
 
-/// The output: a file, or `out` for "-".
+/// The output of an action: the file `path`, or `out` if `path` is "-". Throws System if the file
+/// cannot be written.
 class Sink {
 public:
     Sink(const std::string& path, std::ostream& out) : path_(path), out_(out) {
@@ -60,14 +62,15 @@ private:
     std::ofstream file_;
 };
 
-/// The share of all service, so that an idle GPU does not distort it.
+/// A VF's part of the service of all VFs; 0 if no VF got service. Idle time of the GPU does not
+/// count.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
                : static_cast<double>(vf.service_ns) / static_cast<double>(figures.service_ns);
 }
 
-/// `recording` must have a chunk, as read_recording() ensures.
+/// The text of the action show. `recording` must have a chunk, as read_recording() ensures.
 std::string recording_text(const Recording& recording, const RecordedFigures& figures,
                            const Replay& replayed) {
     TableRows rows;
@@ -118,7 +121,7 @@ nlohmann::ordered_json recording_json(const Recording& recording, const Recorded
             {"vfs", std::move(vfs)}};
 }
 
-/// Exits with 2 if FILE is not a recording, and 'replay' with 1 if a run table differs.
+/// Exits with 2 if FILE is not a recording. The action replay exits with 1 if a run table differs.
 class TraceVerb final : public Verb {
 public:
     TraceVerb()
@@ -142,15 +145,15 @@ public:
             ->capture_default_str();
     }
 
-    ExitCode start(const VerbContext& setting) override {
-        if (action_ == "record") return Verb::start(setting);
+    ExitCode start(const VerbContext& context) override {
+        if (action_ == "record") return Verb::start(context);
         auto recording = simulator::read_recording(content_of(file_));
         if (!recording) throw ServiceError(kBadRecording, file_ + ": " + recording.error());
         if (recording->is_cut && action_ != "show")
-            setting.err << "vgpuctl: " << file_ << ": the end is cut off\n";
-        if (action_ == "show") return show(setting, *recording);
-        if (action_ == "replay") return replay(setting, *recording);
-        return export_to(setting, *recording);
+            context.err << "vgpuctl: " << file_ << ": the end is cut off\n";
+        if (action_ == "show") return show(context, *recording);
+        if (action_ == "replay") return replay(context, *recording);
+        return export_to(context, *recording);
     }
 
     ExitCode run(Invocation& invocation) override {
@@ -164,7 +167,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // the first piece may begin late
+            // not for the first piece, because vgpud keeps only the latest part of its trace
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -181,8 +184,8 @@ public:
     }
 
 private:
-    /// The next piece. After a restart of vgpud, all that the new vgpud has recorded; its first
-    /// chunk does not continue the recording.
+    /// The next piece. After a restart of vgpud, warns and returns all that the new vgpud has
+    /// recorded, whose first chunk does not continue the earlier recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {
@@ -212,16 +215,16 @@ private:
         return text_of(gpus.front(), "Path");
     }
 
-    static ExitCode show(const VerbContext& setting, const Recording& recording) {
+    static ExitCode show(const VerbContext& context, const Recording& recording) {
         const RecordedFigures figures = figures_of(recording);
         const Replay replayed = simulator::replay(recording);
-        setting.print("vgpuctl-trace-1", recording_json(recording, figures, replayed),
+        context.print("vgpuctl-trace-1", recording_json(recording, figures, replayed),
                       recording_text(recording, figures, replayed));
         return ExitCode::Ok;
     }
 
     /// Replays the recorded events with this build's planner.
-    static ExitCode replay(const VerbContext& setting, const Recording& recording) {
+    static ExitCode replay(const VerbContext& context, const Recording& recording) {
         const Replay replayed = simulator::replay(recording);
         const bool is_same = replayed.different == 0;
         std::string text =
@@ -231,7 +234,7 @@ private:
                               "{} decided otherwise, first: {}\nrecorded by vgpud {}; "
                               "another release may decide otherwise\n",
                               replayed.different, replayed.first_difference, recording.vgpud);
-        setting.print("vgpuctl-trace-replay-1",
+        context.print("vgpuctl-trace-replay-1",
                       {{"vgpud", recording.vgpud},
                        {"events", replayed.events},
                        {"tables", replayed.tables},
@@ -249,12 +252,12 @@ private:
     }
 
     /// With --json, the document contains the exported text or, with -o, the name of its file.
-    [[nodiscard]] ExitCode export_to(const VerbContext& setting, const Recording& recording) const {
+    [[nodiscard]] ExitCode export_to(const VerbContext& context, const Recording& recording) const {
         const bool has_file = output_ != "-";
         const std::string text = exported(recording);
-        if (has_file || !setting.is_json) Sink(output_, setting.out).write(text);
-        if (setting.is_json)
-            setting.out << document_text("vgpuctl-trace-export-1",
+        if (has_file || !context.is_json) Sink(output_, context.out).write(text);
+        if (context.is_json)
+            context.out << document_text("vgpuctl-trace-export-1",
                                          {{"format", format_},
                                           {"file", has_file ? output_ : ""},
                                           {"text", has_file ? "" : text}});

@@ -30,9 +30,9 @@ ExitCode Verb::run(Invocation&) {
     return ExitCode::Failed;
 }
 
-ExitCode Verb::start(const VerbContext& setting) {
-    const auto service = setting.connect();
-    Invocation invocation{setting, *service};
+ExitCode Verb::start(const VerbContext& context) {
+    const auto service = context.connect();
+    Invocation invocation{context, *service};
     return run(invocation);
 }
 

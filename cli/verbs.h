@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Verb: a verb of vgpuctl. Prints to the given stream, as text or (--json) as JSON documents with a
-// schema id. Only run_cli() runs verbs.
+// Verb: a verb of vgpuctl. A verb prints to the stream in its VerbContext, as text or (--json) as
+// JSON documents with a schema id. Only run_cli() runs verbs.
 #pragma once
 
 #include "cli/format.h"
@@ -16,28 +16,28 @@
 
 namespace vgpu::cli {
 
-/// Arguments of Verb::start(), which must not keep a reference to them.
+/// Argument of Verb::start(). Verbs must not keep a reference to it.
 struct VerbContext {
-    /// Throws ServiceError if there is no bus.
+    /// Connects to vgpud. Throws ServiceError if there is no bus.
     std::function<std::unique_ptr<Service>()> connect;
     std::ostream& out;
     std::ostream& err;         ///< warnings and errors, no results
     bool is_json = false;      ///< true if results are documents with a schema id
     bool is_terminal = false;  ///< true if `out` is a terminal
     bool uses_colour = false;
-    std::size_t columns = kColumns;  ///< of the terminal, kColumns at most
+    std::size_t columns = kColumns;  ///< width of the terminal, at most kColumns
 
-    /// Prints `text` or, with --json, the document.
+    /// Prints `text` or, with --json, the document with this schema id and these members.
     void print(std::string_view schema, nlohmann::ordered_json members,
                const std::string& text) const;
 };
 
-/// A VerbContext with a connected service. Valid during run().
+/// A VerbContext with a connected service. Valid until Verb::run() returns.
 struct Invocation : VerbContext {
     Service& service;
 };
 
-/// In the order of --help, which omits Hidden.
+/// Groups of verbs, in the order of --help, which omits Hidden.
 enum class Group { State, Vfs, Configurations, Guests, Libvirt, Diagnose, Hidden };
 
 /// The texts for --help, manual page and completion.
@@ -61,20 +61,20 @@ public:
     /// Runs the verb with a connection to vgpud. Most verbs override this.
     virtual ExitCode run(Invocation& invocation);
     /// Connects and calls run(). Verbs that work without vgpud override this.
-    virtual ExitCode start(const VerbContext& setting);
+    virtual ExitCode start(const VerbContext& context);
 
 private:
     const About about_;
 };
 
-/// Makes a verb. `row`: for verbs that share a class.
+/// Makes a verb of class V. `row`: what differs between verbs that share a class.
 template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
     return std::make_unique<V>(row...);
 }
 using MakeVerb = std::unique_ptr<Verb> (*)();
 
-/// Defined in verb_NAME.cpp, except destroy, reset, pause and stop (verb_act.cpp), self-test,
-/// quiesce and thaw (verb_agent.cpp), and assert (verb_plan.cpp).
+/// Each is defined in verb_NAME.cpp, except the verbs that share a file: destroy, reset, pause and
+/// stop (verb_act.cpp), self-test, quiesce and thaw (verb_agent.cpp), and assert (verb_plan.cpp).
 extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events_verb,
     make_metrics_verb, make_version_verb, make_create_verb, make_set_verb, make_destroy_verb,
     make_claim_verb, make_release_verb, make_reset_verb, make_pause_verb, make_stop_verb,
@@ -88,10 +88,11 @@ std::vector<std::unique_ptr<Verb>> all_verbs();
 /// Adds the required positional TARGET, which names a VF.
 CLI::Option* add_vf(CLI::App& command, std::string& target);
 
-/// True if a path is that of a VF. A GPU's object path has no part "/vf/".
+/// True if `path` is the object path of a VF. The object path of a GPU has no part "/vf/".
 bool is_vf_path(const std::string& path);
 
-/// The path of a VF. NoSuchVf (exit status 3), naming `verb`, if the target is a GPU.
+/// The object path of the VF `target`. Throws NoSuchVf (exit status 3) if `target` is a GPU; the
+/// message names `verb`.
 std::string resolve_vf(Service& service, const std::string& target, const std::string& verb);
 
 /// Prints "gpu0/vf3: paused" or {"schema": …, "target": …, "done": …}.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfOptions: options of 'create' and 'set', one for each row of schemas/vf_settings.def; and texts
-// of the contract. Meaning: docs/scheduling.md; values: docs/dbus-api.md.
+// VfOptions: the options of 'create' and 'set' for the settings of a VF, one for each row of
+// schemas/vf_settings.def. Also texts for a VF's contract. docs/scheduling.md explains the
+// settings, and docs/dbus-api.md lists the values.
 #pragma once
 
 #include "cli/service.h"
@@ -13,24 +14,26 @@
 
 namespace vgpu::cli {
 
-/// Must outlive the parsing. vgpud checks the ranges (OutOfRange, exit status 2).
+/// Must outlive the parsing. vgpud, not vgpuctl, checks the ranges (OutOfRange, exit status 2).
 class VfOptions {
 public:
     /// Adds --weight, --min-pct and so on.
     void describe(CLI::App& command);
-    /// Adds the options that were given, with the service's names.
+    /// Adds to `options` the settings that the user gave, with vgpud's names.
     void put(Options& options) const;
 
 private:
-    std::map<std::string, std::optional<Value>> values_;  ///< by the service's names
+    /// By vgpud's name of the setting; none if the user did not give the option.
+    std::map<std::string, std::optional<Value>> values_;
 };
 
-/// The reservation: "20 % every 10 ms", "none". From MinPct, LatencyMs, PhaseMs, Mode.
+/// The VF's reservation: "20 % every 10 ms", "none". From MinPct, LatencyMs, PhaseMs and Mode.
 std::string reservation_text(const Properties& vf);
-/// The cap: "50 %, burst 6 ms", "none". From MaxPct and BurstMs.
+/// The VF's cap: "50 %, burst 6 ms", "none". From MaxPct and BurstMs.
 std::string cap_text(const Properties& vf);
-/// The contract in whole percents: "20-50", ">20", "<50"; with H or L for a priority class, S for
-/// strict. "20G": a gang.
+/// The VF's reservation and cap in whole percents: "20-50", ">20" (no cap), "<50" (no reservation).
+/// H or L follows for the priority class high or low, then S for the mode strict. The mode gang
+/// shows only its reservation and G: "20G". "-" if there is nothing to show.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

@@ -14,7 +14,8 @@ const xmlChar* to_xml(const std::string& text) {
     return BAD_CAST text.c_str();
 }
 
-/// Converts through void, because libxml2 declares the same bytes as unsigned.
+/// `text` of libxml2 as std::string; "" for null. Casts by way of void*, because libxml2's
+/// characters are unsigned char.
 std::string from_xml(const xmlChar* text) {
     if (text == nullptr) return "";
     const auto* bytes = static_cast<const void*>(text);
@@ -33,7 +34,7 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-/// The last error of this thread, with the line.
+/// libxml2's last error in this thread, with the line; "not XML" if libxml2 reports none.
 std::string last_error() {
     const xmlError* error = xmlGetLastError();
     if (error == nullptr || error->message == nullptr) return "not XML";
@@ -51,8 +52,8 @@ XmlDocument::XmlDocument(const std::string& text) {
     document_.reset(xmlCtxtReadMemory(
         parser.get(), text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
         XML_PARSE_NONET | XML_PARSE_NOBLANKS | XML_PARSE_NOERROR | XML_PARSE_NOWARNING));
-    // libxml2 accepts a prefix that has no namespace; attach-xml would add elements with such a
-    // prefix, and not find them later
+    // libxml2 accepts a prefix that has no namespace. attach-xml could add elements with such a
+    // prefix, but would not find them later
     if (!document_ || root() == nullptr || parser->nsWellFormed == 0) throw XmlError(last_error());
     if (document_->intSubset != nullptr)
         throw XmlError("a domain cannot have a document type declaration");
@@ -122,10 +123,6 @@ void set_attribute(xmlNode* node, const std::string& name, const std::string& va
     xmlSetProp(node, to_xml(name), to_xml(value));
 }
 
-void remove_attribute(xmlNode* node, const std::string& name) {
-    xmlUnsetProp(node, to_xml(name));
-}
-
 void set_content(xmlNode* node, const std::string& text) {
     // xmlNodeSetContent() would expand references
     const OwnedText escaped(xmlEncodeSpecialChars(node->doc, to_xml(text)));
@@ -141,10 +138,10 @@ xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& pr
     constexpr int kTries = 100;
     xmlNs* known = xmlSearchNsByHref(node->doc, node, to_xml(uri));
     if (known != nullptr && known->prefix != nullptr) return known;
-    // null: the element has this prefix for another namespace
+    // xmlNewNs() returns null if the element has this prefix for another namespace
     for (int n = 1; n <= kTries; ++n) {
-        const std::string free = n == 1 ? prefix : fmt::format("{}{}", prefix, n);
-        if (xmlNs* made = xmlNewNs(node, to_xml(uri), to_xml(free))) return made;
+        const std::string candidate = n == 1 ? prefix : fmt::format("{}{}", prefix, n);
+        if (xmlNs* made = xmlNewNs(node, to_xml(uri), to_xml(candidate))) return made;
     }
     throw XmlError(
         fmt::format("line {}: no prefix is free for the namespace {}", xmlGetLineNo(node), uri));

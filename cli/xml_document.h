@@ -12,8 +12,8 @@
 
 namespace vgpu::cli {
 
-/// The text is malformed, too large, or not a libvirt domain. what() names the error and, if known,
-/// its line. A verb ends with ExitCode::Failed; the hook ends as HookRow says (verb_hook.cpp).
+/// A text that is malformed, too large, or not a libvirt domain. what() has the reason and, if
+/// known, the line. The verb attach-xml then exits with 1; for the verb hook, HookRow decides.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -24,8 +24,8 @@ class XmlDocument {
 public:
     static constexpr std::size_t kMaxBytes = 16u << 20;
 
-    /// Parses. XmlError, also for more than kMaxBytes, for any document type declaration and for a
-    /// prefix that has no namespace.
+    /// Parses `text`. Throws XmlError, also for more than kMaxBytes, for any document type
+    /// declaration, and for a prefix that has no namespace.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;
@@ -39,30 +39,31 @@ private:
     std::unique_ptr<xmlDoc, Free> document_;
 };
 
-/// Child elements of any namespace; only those called `name`, if `name` is not empty.
+/// The child elements of `node`, in any namespace. If `name` is not empty, only elements with this
+/// name. Empty for a null node.
 std::vector<xmlNode*> children_of(const xmlNode* node, const std::string& name = "");
 /// The first child element of this name; null if there is none.
 xmlNode* child_of(const xmlNode* node, const std::string& name);
 std::string name_of(const xmlNode* node);
-/// The namespace; empty if there is none.
+/// The namespace of `node`; empty if there is none.
 std::string namespace_of(const xmlNode* node);
-/// All text inside, trimmed. Empty for a null node, as in attribute_of(), so that calls can be
-/// chained.
+/// All text inside `node`, trimmed. Empty for a null node, as in attribute_of(), so that calls can
+/// be chained.
 std::string content_of(const xmlNode* node);
-/// The value; empty if the attribute is absent.
+/// The value of an attribute; empty if the attribute is absent.
 std::string attribute_of(const xmlNode* node, const std::string& name);
 std::vector<std::string> attributes_of(const xmlNode* node);
 
-/// Adds a last child and returns it. Null `ns`: no namespace.
+/// Adds an element after the last child, and returns it. It has no namespace if `ns` is null.
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns = nullptr);
 void set_attribute(xmlNode* node, const std::string& name, const std::string& value);
-void remove_attribute(xmlNode* node, const std::string& name);
-/// Sets the text, which is escaped.
+/// Sets the text of `node`, and escapes it.
 void set_content(xmlNode* node, const std::string& text);
-/// Removes a node and all nodes below it. Pointers to them become invalid.
+/// Removes a node and all nodes below it. Pointers to these nodes become invalid.
 void remove(xmlNode* node);
-/// The namespace `uri` at `node`. If it is unknown there, declares it with `prefix`, to which a
-/// number is added if the prefix is taken. XmlError if no prefix is free.
+/// The namespace `uri`, for use at `node`. If no declaration of `uri` with a prefix applies to
+/// `node`, declares it with `prefix`, or with `prefix` and a number if that prefix is taken. Throws
+/// XmlError if no prefix is free.
 xmlNs* namespace_at(xmlNode* node, const std::string& uri, const std::string& prefix);
 
 }  // namespace vgpu::cli

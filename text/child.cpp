@@ -26,16 +26,16 @@ void close_fd(int& fd) {
     fd = -1;
 }
 
-/// Makes `streams` the first three descriptors; -1 becomes /dev/null. First duplicates them above
-/// these, because one of them may itself be one of the first three.
+/// Makes `streams` the descriptors 0, 1 and 2; -1 becomes /dev/null. First duplicates the streams
+/// to higher descriptors, because a stream may itself be 0, 1 or 2, which dup2() would overwrite.
 void put_in_place(std::array<int, 3> streams) {
     for (int& fd : streams)
         fd = fd < 0 ? ::open("/dev/null", O_RDWR) : ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
     for (int i = 0; i <= STDERR_FILENO; ++i) ::dup2(streams.at(static_cast<std::size_t>(i)), i);
 }
 
-/// Runs in the child, so it makes only async-signal-safe calls. A failed exec writes its errno to
-/// `failure_fd`; a successful exec closes it.
+/// Replaces the child by the program. Makes only async-signal-safe calls, because it runs after
+/// fork(). If exec fails, writes the errno to `failure_fd`. A successful exec closes `failure_fd`.
 [[noreturn]] void become(const ChildSetup& setup, char* const* command, int failure_fd) {
     if (setup.has_own_group) ::setpgid(0, 0);
     if (setup.dies_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +43,7 @@ void put_in_place(std::array<int, 3> streams) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    // `failure` moves behind the first three, so that one range remains to be closed.
+    // The failure descriptor becomes 3, so that one range, from 4 on, remains to be closed.
     constexpr int kFailure = STDERR_FILENO + 1;
     const int failure = ::fcntl(failure_fd, F_DUPFD, kFailure);
     put_in_place({setup.input, setup.output, setup.errors});
@@ -57,13 +57,14 @@ void put_in_place(std::array<int, 3> streams) {
 }
 
 /// The time left, rounded up, so that poll() does not spin in the last millisecond.
-int left_ms(Time end) {
+int left_ms(Time deadline) {
     const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     return static_cast<int>(std::max<std::int64_t>(0, left.count()));
 }
 
-/// Appends what can be read; closes the pipe at its end.
+/// Reads from the pipe once and appends the bytes to `text`. Closes the reader at the end of the
+/// pipe, or after an error.
 void take(Pipe& pipe, std::string& text) {
     std::array<char, 4096> buffer{};
     const ssize_t count = ::read(pipe.reader(), buffer.data(), buffer.size());
@@ -71,12 +72,13 @@ void take(Pipe& pipe, std::string& text) {
     if (count == 0 || errno != EINTR) pipe.close_reader();
 }
 
-/// Reads both pipes to their ends. False after `end` or for too much output.
-bool read_all(Pipe& out, Pipe& err, Finished& finished, Time end, std::size_t max_bytes) {
+/// Reads both pipes to their ends. False after `deadline`, if poll() fails, or if `out` or `err`
+/// reaches `max_bytes`.
+bool read_all(Pipe& out, Pipe& err, Finished& finished, Time deadline, std::size_t max_bytes) {
     while (out.reader() >= 0 || err.reader() >= 0) {
         std::array<pollfd, 2> polled{pollfd{out.reader(), POLLIN, 0},
                                      pollfd{err.reader(), POLLIN, 0}};
-        const int ready = ::poll(polled.data(), polled.size(), left_ms(end));
+        const int ready = ::poll(polled.data(), polled.size(), left_ms(deadline));
         if (ready == 0 || (ready < 0 && errno != EINTR)) return false;
         if (ready > 0 && polled[0].revents != 0) take(out, finished.out);
         if (ready > 0 && polled[1].revents != 0) take(err, finished.err);
@@ -85,17 +87,19 @@ bool read_all(Pipe& out, Pipe& err, Finished& finished, Time end, std::size_t ma
     return true;
 }
 
-/// Waits for the end of the program, which may have closed its output earlier. False after `end`.
-bool has_ended(pid_t pid, Time end) {
+/// Waits until the program ends, which may be later than the end of its output. False after
+/// `deadline`, or if the kernel gives no pidfd.
+bool wait_for_end(pid_t pid, Time deadline) {
     // called by number, because glibc 2.36's header does not support C++
     int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0) return false;
     pollfd polled{.fd = fd, .events = POLLIN, .revents = 0};
-    const bool ended = ::poll(&polled, 1, left_ms(end)) > 0;
+    const bool ended = ::poll(&polled, 1, left_ms(deadline)) > 0;
     close_fd(fd);
     return ended;
 }
 
+/// Waits for the end of the child without a limit. Returns the status as in Finished.
 int reap(pid_t pid) {
     int status = 0;
     while (::waitpid(pid, &status, 0) < 0)
@@ -163,8 +167,9 @@ Finished run_child(const std::vector<std::string>& command, std::chrono::millise
     out.close_writer();
     err.close_writer();
     Finished finished;
-    const Time end = std::chrono::steady_clock::now() + limit;
-    const bool is_whole = read_all(out, err, finished, end, max_bytes) && has_ended(pid, end);
+    const Time deadline = std::chrono::steady_clock::now() + limit;
+    const bool is_whole =
+        read_all(out, err, finished, deadline, max_bytes) && wait_for_end(pid, deadline);
     if (!is_whole) ::kill(pid, SIGKILL);
     finished.status = reap(pid);
     if (!is_whole) finished.status = kTimedOut;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Starts other programs without a shell, without blocked signals, and with no descriptors but the
-// first three. If the program cannot be executed, the start fails.
+// Starts other programs, without a shell. A program starts without blocked signals, and with no
+// descriptors except standard input, output and error.
 #pragma once
 
 #include <sys/types.h>
@@ -12,21 +12,25 @@
 
 namespace vgpu::text {
 
-/// A descriptor of -1 means /dev/null. The caller keeps the descriptors.
+/// What start_child() starts. A descriptor of -1 means /dev/null. start_child() closes none of
+/// these descriptors in the calling process.
 struct ChildSetup {
     std::vector<std::string> command;  ///< program, found in PATH, and arguments
     int input = -1;
     int output = -1;
     int errors = -1;
-    bool has_own_group = false;     ///< so that kill(-pid) reaches its children, too
-    bool dies_with_parent = false;  ///< killed when the thread that starts it ends
+    /// True: the program gets its own process group, so that kill(-pid) also reaches its children.
+    bool has_own_group = false;
+    /// True: the kernel kills the program when the thread that started it ends.
+    bool dies_with_parent = false;
 };
 
-/// The pid of a child that runs the program, or a negated errno.
+/// Starts a program. Returns the pid of the child that runs the program, or a negated errno if the
+/// program could not be started.
 [[nodiscard]] pid_t start_child(const ChildSetup& setup);
 
-/// A pipe whose ends are closed on exec and by the destructor. Both are -1 if no pipe could be
-/// made.
+/// A pipe whose ends are closed on exec and by the destructor. Both ends are -1 if the pipe could
+/// not be made.
 class Pipe {
 public:
     Pipe();
@@ -37,7 +41,7 @@ public:
     [[nodiscard]] int writer() const { return writer_; }
     void close_reader();
     void close_writer();
-    /// Returns the end, which the caller must close.
+    /// Each returns one end of the pipe, which the caller must then close.
     [[nodiscard]] int take_reader();
     [[nodiscard]] int take_writer();
 
@@ -45,19 +49,20 @@ private:
     int reader_ = -1, writer_ = -1;
 };
 
-/// Statuses of a shell and of timeout(1).
+// Statuses, with the numbers that timeout(1) and a shell use.
 inline constexpr int kTimedOut = 124;
 inline constexpr int kNotStarted = 127;
-inline constexpr int kSignal = 128;
+inline constexpr int kSignal = 128;  ///< plus the number of the signal that ended the program
 
 struct Finished {
-    int status = kNotStarted;  ///< exit status, kSignal + signal, kTimedOut, kNotStarted
-    std::string out{};
-    std::string err{};  ///< or why it could not start
+    int status = kNotStarted;  ///< exit status, kSignal + signal, kTimedOut or kNotStarted
+    std::string out{};         ///< standard output
+    std::string err{};         ///< standard error; for kNotStarted, the reason
 };
 
-/// Runs a program to its end, with /dev/null as input. Kills it, but not its children, after
-/// `limit`, or if it writes `max_bytes` or more: kTimedOut.
+/// Runs a program and waits for its end. The program's input is /dev/null. After `limit`, or if the
+/// program writes `max_bytes` or more to one output, kills the program, but not its children, and
+/// returns the status kTimedOut.
 [[nodiscard]] Finished run_child(const std::vector<std::string>& command,
                                  std::chrono::milliseconds limit, std::size_t max_bytes);
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// The position after the comment that begins at `at`; `at` if none begins there.
+/// The position after the comment that begins at `at`; `at` if no comment begins at `at`.
 std::size_t behind_comment(std::string_view text, std::size_t at) {
     const std::string_view begin = text.substr(at, 2);
     if (begin != "//" && begin != "/*") return at;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Reader of untrusted JSON documents, such as configurations, profiles and scenarios. Checks the
-// depth before it builds a tree, because nlohmann_json prints and frees trees by recursion, and
-// each level costs memory.
+// depth of nesting before it builds a tree. nlohmann_json prints trees by recursion, so a deep tree
+// could exhaust the stack.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ namespace vgpu::text {
 
 enum class Comments { Refused, Allowed };
 
-/// Limit of nesting, far deeper than our documents: profiles have 6 levels.
+/// Limit of nesting. The example documents in schemas/ have at most 7 levels.
 inline constexpr std::size_t kMaxNested = 64;
 
 /// The error text if a document is nested too deep ("line 3, column 17: lists and objects are
-/// nested more than 64 deep"), else "". Makes one pass without allocation. For a text that is not
-/// JSON the answer does not matter, because the parser stops at its first mistake.
+/// nested more than 64 deep"), else "". Makes one pass and builds no tree. For a text that is not
+/// JSON, the result may be wrong; this does no harm, because the parser stops at the first mistake.
 std::string too_deep(std::string_view text, Comments comments, std::size_t max_nested = kMaxNested);
 
 /// The document, or an error text that names the mistake and its place. `see`: a callback of the

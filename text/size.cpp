@@ -18,7 +18,7 @@ struct Unit {
 constexpr std::array kUnits{Unit{"TiB", "T", 40}, Unit{"GiB", "G", 30}, Unit{"MiB", "M", 20},
                             Unit{"KiB", "K", 10}};
 
-/// log2 of the bytes in a unit; empty if the word is not a unit.
+/// log2 of the bytes in the unit `word`; none if `word` is not a unit.
 std::optional<unsigned> shift_of(std::string_view word) {
     if (word.empty() || word == "B" || word == "bytes") return 0;
     for (const Unit& unit : kUnits)
@@ -42,10 +42,12 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 
 std::string size_text(std::uint64_t bytes) {
     for (const Unit& unit : kUnits) {
-        const std::uint64_t one = 1ull << unit.shift;
-        if (bytes >= one && bytes % one == 0) return fmt::format("{} {}", bytes / one, unit.name);
-        if (bytes >= 2 * one)
-            return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one),
+        const std::uint64_t unit_bytes = 1ull << unit.shift;
+        if (bytes >= unit_bytes && bytes % unit_bytes == 0)
+            return fmt::format("{} {}", bytes / unit_bytes, unit.name);
+        if (bytes >= 2 * unit_bytes)
+            return fmt::format("{:.1f} {}",
+                               static_cast<double>(bytes) / static_cast<double>(unit_bytes),
                                unit.name);
     }
     return fmt::format("{} B", bytes);

@@ -11,17 +11,18 @@ namespace vgpu::text {
 
 namespace {
 
-/// One character, or one byte that does not belong to a character.
+/// One character of a text, or one byte that belongs to no character.
 struct Letter {
     char32_t code = 0;
     std::size_t bytes = 1;
     bool is_valid = false;
 };
 
-/// The smallest code that needs a sequence of this many bytes. A smaller code is overlong.
+/// By the number of bytes in a sequence: the smallest code that needs so many bytes. A sequence
+/// with a smaller code is overlong and invalid.
 constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};
 
-/// The first letter of `text`, which is not empty (RFC 3629).
+/// The first letter of `text`, which must not be empty (RFC 3629).
 Letter first_letter(std::string_view text) {
     const auto lead = static_cast<unsigned char>(text.front());
     if (lead < 0x80) return {.code = lead, .bytes = 1, .is_valid = true};
@@ -49,14 +50,14 @@ bool is_in(std::span<const Range> ranges, char32_t code) {
 }
 
 /// C0, DEL, C1; directional marks, embeddings, overrides and isolates (Unicode, UAX 9); line and
-/// paragraph separators; the byte order mark, interlinear annotation marks and noncharacters.
+/// paragraph separators; the byte order mark, interlinear annotation marks, U+FFFE and U+FFFF.
 constexpr std::array kHarmful{Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Range{0x61c, 0x61c},
                               Range{0x200e, 0x200f}, Range{0x2028, 0x202e}, Range{0x2066, 0x2069},
                               Range{0xfeff, 0xfeff}, Range{0xfff9, 0xfffb}, Range{0xfffe, 0xffff}};
 
 /// Marks on the previous letter (Unicode, general categories Mn and Me), joiners and conjoining
 /// Hangul letters. Covers common scripts only.
-constexpr std::array kNarrow{
+constexpr std::array kZeroWidth{
     Range{0x300, 0x36f},   Range{0x483, 0x489},     Range{0x591, 0x5bd},    Range{0x5bf, 0x5bf},
     Range{0x5c1, 0x5c2},   Range{0x5c4, 0x5c5},     Range{0x5c7, 0x5c7},    Range{0x610, 0x61a},
     Range{0x64b, 0x65f},   Range{0x670, 0x670},     Range{0x6d6, 0x6dc},    Range{0x6df, 0x6e4},
@@ -91,11 +92,11 @@ constexpr std::array kWide{
     Range{0x1fa70, 0x1faff}, Range{0x20000, 0x3fffd}};
 
 std::size_t columns_of(const Letter& letter) {
-    if (is_in(kNarrow, letter.code)) return 0;
+    if (is_in(kZeroWidth, letter.code)) return 0;
     return is_in(kWide, letter.code) ? 2 : 1;
 }
 
-/// Calls `see` with each letter and its byte offset, until it returns false.
+/// Calls `see` with each letter and the letter's byte offset, until `see` returns false.
 template <typename See> void for_each_letter(std::string_view text, See see) {
     for (std::size_t at = 0; at < text.size();) {
         const Letter letter = first_letter(text.substr(at));

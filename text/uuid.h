@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// UUIDs of VFs and of libvirt's domains: read, written and made.
+// Reads, writes and makes UUIDs, which VFs and libvirt's domains have.
 #pragma once
 
 #include <array>
@@ -11,12 +11,12 @@
 
 namespace vgpu::text {
 
-/// In written order (RFC 4122); all zeroes: none.
+/// The bytes in the order in which people write them (RFC 4122). All zeroes mean no UUID.
 using Uuid = std::array<std::uint8_t, 16>;
 
-/// "8-4-4-4-12" in lower-case hexadecimal.
+/// The UUID in lower-case hexadecimal, with dashes after 8, 12, 16 and 20 digits.
 std::string uuid_text(const Uuid& uuid);
-/// Accepts upper and lower case; no braces, no "urn:".
+/// The UUID in `text`, in upper or lower case; none for other texts, also with braces or "urn:".
 std::optional<Uuid> parse_uuid(std::string_view text);
 /// A random (version 4) UUID.
 Uuid make_uuid();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a whole file. For a directory, which can be opened but not read, the result is an error.
+// Reads a whole file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vgpu::text {
 
-/// The bytes, or a positive errno. Reads a pipe to its end.
+/// The bytes of the file, or a positive errno, also for a directory. Reads a pipe to its end.
 [[nodiscard]] tl::expected<std::string, int> whole_file(const std::string& path);
 
 }  // namespace vgpu::text

@@ -23,13 +23,14 @@ constexpr std::size_t kMaxText = 400;
 
 ChildTask::ChildTask(std::vector<std::string> command, Nanoseconds deadline) : deadline_(deadline) {
     text::Pipe pipe;
-    pid_ = text::start_child({.command = std::move(command),
-                              .output = pipe.writer(),
-                              .errors = STDERR_FILENO,
-                              .has_own_group = true,  // so that end() also reaches its children
-                              .dies_with_parent = true});
+    pid_ =
+        text::start_child({.command = std::move(command),
+                           .output = pipe.writer(),
+                           .errors = STDERR_FILENO,
+                           .has_own_group = true,  // so that end() also kills the child's children
+                           .dies_with_parent = true});
     output_ = pipe.take_reader();
-    ::fcntl(output_, F_SETFL, O_NONBLOCK);  // only our end: the child's writes may wait
+    ::fcntl(output_, F_SETFL, O_NONBLOCK);  // only the agent's end; the child's writes may wait
 }
 
 ChildTask::~ChildTask() {
@@ -37,19 +38,19 @@ ChildTask::~ChildTask() {
     if (output_ >= 0) ::close(output_);
 }
 
-/// Kills the child. A GPU that hangs can keep a killed process, so this waits up to 100 ms and then
-/// leaves the reaping to a thread.
+/// Kills the child and its children, and reaps the child. While the GPU hangs, a killed process may
+/// not end, so this waits at most 100 ms and then leaves the reaping to a thread.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
     constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2'000'000};
-    bool is_there = true;
-    for (int i = 0; i < 50 && is_there; ++i) {
-        is_there = ::waitpid(pid_, nullptr, WNOHANG) == 0;
-        if (is_there) ::nanosleep(&kPause, nullptr);
+    bool is_running = true;
+    for (int i = 0; i < 50 && is_running; ++i) {
+        is_running = ::waitpid(pid_, nullptr, WNOHANG) == 0;
+        if (is_running) ::nanosleep(&kPause, nullptr);
     }
-    if (is_there) std::thread([pid = pid_] { ::waitpid(pid, nullptr, 0); }).detach();
+    if (is_running) std::thread([pid = pid_] { ::waitpid(pid, nullptr, 0); }).detach();
     pid_ = -1;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildTask: runs a program as a Task. Exit status 0 is success, and the first line of output is
-// the text. At the deadline, or in the destructor, the program is killed with its children. After a
-// crash the text names the signal.
+// ChildTask: runs a program as a Task; the agent runs its self-test in this way. Exit status 0 is
+// success. The text of the Outcome is the program's first line of output, or names the signal after
+// a crash. The program and its children are killed at the deadline, or when the ChildTask is
+// destroyed earlier.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -12,17 +13,18 @@
 
 namespace vgpu::agent {
 
-/// poll() reaps the child, so nothing else may wait for it.
+/// poll() reaps the child, so no other code may wait for the child.
 class ChildTask final : public Task {
 public:
-    /// `command`: path (not searched in PATH) and arguments. The child has no blocked signals. If
-    /// it cannot start, poll() returns a failure.
+    /// `command`: path of the program, and arguments. If the program cannot start, poll() returns a
+    /// failure.
     ChildTask(std::vector<std::string> command, Nanoseconds deadline);
     ~ChildTask() override;
     ChildTask(const ChildTask&) = delete;
     ChildTask& operator=(const ChildTask&) = delete;
 
-    /// Blocks only to kill, up to 100 ms. Do not call it after an outcome.
+    /// None while the program runs. Blocks only to kill the program, up to 100 ms. Must not be
+    /// called again after it has returned an outcome.
     std::optional<Outcome> poll(Nanoseconds now) override;
 
 private:

@@ -56,7 +56,7 @@ std::map<std::string, std::string> pairs_of(const fs::path& file) {
     return pairs;
 }
 
-/// KFD's location_id: bus, device and function of "0000:00:05.0".
+/// KFD's location_id of the function "0000:00:05.0": its bus, device and function in one number.
 std::string location_of(const std::string& pci_address) {
     const std::string_view text = pci_address;
     if (text.size() < 12) return "";
@@ -66,7 +66,8 @@ std::string location_of(const std::string& pci_address) {
     return std::to_string(location);
 }
 
-/// VRAM of a process's DRM clients. A client with several descriptors counts once.
+/// Adds up the VRAM of the DRM clients of one process. A client with several descriptors counts
+/// once.
 class DrmClients {
 public:
     explicit DrmClients(std::string pci_address) : pci_address_(std::move(pci_address)) {}
@@ -87,7 +88,8 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// Calls `visit` for every open file of every process, up to kMaxFds, to bound the time.
+/// Calls `visit` for every open file of every process. Stops after kMaxFds files, to bound the
+/// time.
 template <typename Visit> void scan_fds(const fs::path& proc, Visit visit) {
     std::size_t left = kMaxFds;
     for (const std::string& name : names_in(proc)) {
@@ -140,19 +142,20 @@ std::string Facts::rocr_version() const {
     return "";
 }
 
-/// The requested VF. Without a request: a Vega10 VF, else a GPU with amdgpu, else any AMD GPU.
+/// The VF's directory in sysfs. The constructor's comment says how the VF is chosen. Empty if no VF
+/// is found.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
     if (!pci_address_.empty()) return devices / pci_address_;
     fs::path best;
     int best_rank = 0;
     for (const std::string& name : names_in(devices)) {
-        const fs::path one = devices / name;
-        if (!is_gpu(one)) continue;
-        const bool is_vf = line_of(one / "device") == kVega10Vf;
-        const int rank = is_vf ? 3 : target_name(one / "driver") == "amdgpu" ? 2 : 1;
+        const fs::path candidate = devices / name;
+        if (!is_gpu(candidate)) continue;
+        const bool is_vf = line_of(candidate / "device") == kVega10Vf;
+        const int rank = is_vf ? 3 : target_name(candidate / "driver") == "amdgpu" ? 2 : 1;
         if (rank <= best_rank) continue;
-        best = one;
+        best = candidate;
         best_rank = rank;
     }
     return best;
@@ -212,7 +215,7 @@ std::vector<ProcessFacts> Facts::processes() const {
         client.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
     });
     for (const auto& [pid, client] : clients)
-        if (!client.is_empty())  // the client's number includes KFD's memory
+        if (!client.is_empty())  // DRM's number includes KFD's memory
             all[pid].vram_bytes = std::max(all[pid].vram_bytes, client.vram_bytes());
     std::vector<ProcessFacts> list;
     for (auto& [pid, process] : all) {

@@ -21,7 +21,8 @@ bool write_to(const fs::path& file, const std::string& text) {
     return is_written;
 }
 
-/// The cgroup in the v2 line "0::/user.slice/…" of /proc/PID/cgroup.
+/// The cgroup of the process, from the v2 line "0::/user.slice/…" of /proc/PID/cgroup; empty if the
+/// process has ended.
 std::string cgroup_of(const fs::path& root, int pid) {
     std::ifstream file(root / "proc" / std::to_string(pid) / "cgroup");
     for (std::string line; std::getline(file, line);)
@@ -29,7 +30,7 @@ std::string cgroup_of(const fs::path& root, int pid) {
     return "";
 }
 
-/// 0 if the process has no parent or has ended.
+/// The pid of the process's parent; 0 if the process has no parent or has ended.
 int parent_of(const fs::path& root, int pid) {
     constexpr std::string_view kParent = "PPid:\t";
     std::ifstream file(root / "proc" / std::to_string(pid) / "status");
@@ -58,15 +59,15 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // freeze first: a process that enters the group stops and cannot fork there
+    // before the moves, so that a process stops when it enters the group, and cannot fork in it
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
-        const std::string from = cgroup_of(root_, pid);
-        if (!is_origin(from) || holds(pid)) continue;
-        came_from_[pid] = from;
-        // before the move: if the agent is killed, only the file knows the origin
+        const std::string origin = cgroup_of(root_, pid);
+        if (!is_origin(origin) || holds(pid)) continue;
+        origins_[pid] = origin;
+        // before the move, because if the agent is killed, only the file has the origin
         write_record();
-        if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) came_from_.erase(pid);
+        if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) origins_.erase(pid);
     }
     write_record();
     return true;
@@ -79,8 +80,8 @@ bool Freezer::is_frozen() const {
     return members().empty();
 }
 
-/// Scans several times, because a process that was moved during fork() may have a child without a
-/// recorded origin.
+/// Scans the group several times, because a thawed process runs, and may fork a child in the group
+/// until a scan has moved the process out of it.
 void Freezer::thaw() {
     write_to(group_ / "cgroup.freeze", "0");
     for (int scan = 0; scan < kMaxScans; ++scan) {
@@ -88,14 +89,14 @@ void Freezer::thaw() {
         if (left.empty()) break;
         for (const int pid : left) put_back(pid);
     }
-    came_from_.clear();
+    origins_.clear();
     std::error_code error;
     fs::remove(record_, error);
     ::rmdir(group_.c_str());
 }
 
-/// Moves a process to its origin. If that is unknown or gone: to the root cgroup, outside the unit
-/// or session.
+/// Moves a process to its origin. If the origin is unknown or gone, moves the process to the root
+/// cgroup, where it belongs to no unit or session.
 void Freezer::put_back(int pid) const {
     const std::string text = std::to_string(pid);
     const std::string origin = origin_of(pid);
@@ -104,11 +105,10 @@ void Freezer::put_back(int pid) const {
 }
 
 /// The origin of the process, or of its nearest ancestor that has a recorded origin or is outside
-/// the group. Stops before init, because init's cgroup is not that of the children it adopts.
+/// the group. The search stops before init, because init adopts processes of other cgroups.
 std::string Freezer::origin_of(int pid) const {
     for (int i = 0; i < kMaxGenerations && pid > 1; ++i) {
-        if (const auto known = came_from_.find(pid); known != came_from_.end())
-            return known->second;
+        if (const auto known = origins_.find(pid); known != origins_.end()) return known->second;
         if (const std::string at = cgroup_of(root_, pid); is_origin(at)) return at;
         pid = parent_of(root_, pid);
     }
@@ -130,16 +130,16 @@ std::vector<int> Freezer::members() const {
 
 void Freezer::read_record() {
     std::ifstream file(record_);
-    std::string from;
-    for (int pid = 0; file >> pid && std::getline(file >> std::ws, from);)
-        if (pid > 0 && is_origin(from)) came_from_[pid] = from;
+    std::string origin;
+    for (int pid = 0; file >> pid && std::getline(file >> std::ws, origin);)
+        if (pid > 0 && is_origin(origin)) origins_[pid] = origin;
 }
 
 void Freezer::write_record() const {
     std::error_code error;
     fs::create_directories(record_.parent_path(), error);
     std::ofstream file(record_, std::ios::trunc);
-    for (const auto& [pid, from] : came_from_) file << fmt::format("{} {}\n", pid, from);
+    for (const auto& [pid, origin] : origins_) file << fmt::format("{} {}\n", pid, origin);
 }
 
 }  // namespace vgpu::agent

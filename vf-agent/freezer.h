@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Freezer: stops the VF's processes in a frozen cgroup (v2), and resumes them in their former
-// cgroups. A process that was forked in the group goes to its parent's cgroup. Processes get no
-// signal. A file records the former cgroups, so that a new agent, or the unit's ExecStopPost, can
-// resume the processes after the agent is killed. Runs in one thread.
+// Freezer: stops the processes that use the VF. It moves them into a frozen cgroup (v2), and later
+// moves each back to its former cgroup, its origin. A process that was forked in the frozen cgroup
+// gets the origin of its parent. Processes get no signal. A file records the origins, so that a new
+// agent, or the unit's ExecStopPost, can resume the processes after the agent was killed. Runs in
+// one thread.
 #pragma once
 
 #include <filesystem>
@@ -13,44 +14,49 @@
 
 namespace vgpu::agent {
 
-/// The group is <cgroup root>/vgpu-agent.frozen. Requires root. The destructor does not thaw.
+/// The frozen cgroup ("the group") is <cgroup root>/vgpu-agent.frozen. Requires root. The
+/// destructor does not thaw.
 class Freezer {
 public:
     /// `record`: file of origins, which an earlier agent may have written. `root`: for tests.
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path record = "/run/vgpu-agent/frozen");
 
-    /// True if the guest has the cgroup v2 freezer and allows its use.
+    /// True if the guest has the cgroup v2 freezer and the agent may use it.
     [[nodiscard]] bool is_available() const;
-    /// Adds `pids` to the group and freezes it; false if that is impossible. A process that has
-    /// ended is not an error. May be repeated. is_frozen() reports when all processes have stopped.
+    /// Freezes the group and moves `pids` into it. False if the group cannot be made or frozen. A
+    /// process that cannot be moved is not an error, because it has usually ended. May be called
+    /// again with more pids. is_frozen() reports when all processes have stopped.
     bool freeze(const std::vector<int>& pids);
-    /// True if all processes have stopped. A process in uninterruptible sleep (in the GPU's driver)
-    /// delays this.
+    /// True if all processes in the group have stopped. A process in uninterruptible sleep, as in
+    /// the GPU's driver, stops only after this sleep.
     [[nodiscard]] bool is_frozen() const;
-    /// Number of processes that were moved, including those that have ended.
-    [[nodiscard]] std::size_t size() const { return came_from_.size(); }
-    [[nodiscard]] bool holds(int pid) const { return came_from_.contains(pid); }
-    /// Resumes all processes, including those that an earlier agent stopped.
+    /// Number of stopped processes. Includes processes that have ended since, and processes that an
+    /// earlier agent stopped.
+    [[nodiscard]] std::size_t size() const { return origins_.size(); }
+    /// True if the origin of the process is known.
+    [[nodiscard]] bool holds(int pid) const { return origins_.contains(pid); }
+    /// Resumes all processes, including processes that an earlier agent stopped.
     void thaw();
 
 private:
-    /// Limit of passes over the group at a thaw: one for the members, one for their new children,
-    /// more for processes that keep forking.
+    /// Limit of scans of the group at a thaw. The first scan moves the members, the second moves
+    /// children that they forked meanwhile, and processes that keep forking require more scans.
     static constexpr int kMaxScans = 8;
+    /// Limit of the ancestors among which origin_of() searches.
     static constexpr int kMaxGenerations = 64;
 
     [[nodiscard]] std::vector<int> members() const;
-    /// The cgroup from which the process came; empty if unknown.
+    /// The origin of the process; empty if unknown.
     [[nodiscard]] std::string origin_of(int pid) const;
     void put_back(int pid) const;
-    /// True if a cgroup is outside our group.
+    /// True if `cgroup` is a cgroup other than the frozen group.
     [[nodiscard]] bool is_origin(const std::string& cgroup) const;
     void read_record();
     void write_record() const;
 
     std::filesystem::path root_, record_, hierarchy_, group_;
-    std::map<int, std::string> came_from_;  ///< pid: its cgroup, "/user.slice/…"
+    std::map<int, std::string> origins_;  ///< by pid: the origin, such as "/user.slice/…"
 };
 
 }  // namespace vgpu::agent

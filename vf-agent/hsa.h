@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of the HSA runtime that the self-test uses. They are looked up at run time, because
-// the agent must run without ROCm. Names and layouts: HSA Runtime Programmer's Reference Manual 1.2
-// and hsa_ext_amd.h.
+// The functions and types of the HSA runtime (ROCr) that the self-test uses. The self-test looks
+// the functions up at run time, because the agent must also run without ROCr. Names and layouts:
+// HSA Runtime Programmer's Reference Manual 1.2 and hsa_ext_amd.h.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,13 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
-/// The producer's part of hsa_queue_t. The runtime owns it.
+/// The producer's part of hsa_queue_t. The runtime owns the queue.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
     Signal doorbell;
-    std::uint32_t size, reserved;  ///< size: packets
+    std::uint32_t size;  ///< in packets
+    std::uint32_t reserved;
     std::uint64_t id;
 };
 static_assert(sizeof(Queue) == 40 && offsetof(Queue, doorbell) == 16);
@@ -39,14 +40,16 @@ enum PoolInfo : std::uint32_t { kPoolSegment = 0, kPoolFlags = 1, kPoolMayAlloca
 inline constexpr std::uint32_t kGlobalSegment = 0;
 inline constexpr std::uint32_t kFineGrained = 2;
 inline constexpr std::uint32_t kMultiProducer = 0;
-/// hsa_signal_condition_t, hsa_wait_state_t
+/// hsa_signal_condition_t
 enum Condition : std::uint32_t { kEqual = 0, kLess = 2 };
+/// hsa_wait_state_t
 enum WaitState : std::uint32_t { kBlocked = 0 };
 
 using AgentVisitor = Status (*)(Agent, void*);
 using PoolVisitor = Status (*)(Pool, void*);
 
-/// HSA_CALL(member, "symbol", result, arguments…): members of Calls and their lookup.
+/// Applies HSA_CALL(member, "symbol", result, arguments…) to each function. Used to declare the
+/// members of Calls, and to look the functions up.
 #define VGPU_AGENT_HSA_CALLS(HSA_CALL)                                                            \
     HSA_CALL(init, "hsa_init", Status)                                                            \
     HSA_CALL(shut_down, "hsa_shut_down", Status)                                                  \
@@ -75,7 +78,7 @@ using PoolVisitor = Status (*)(Pool, void*);
     HSA_CALL(add_write_index, "hsa_queue_add_write_index_screlease", std::uint64_t, const Queue*, \
              std::uint64_t)
 
-/// Null until looked up. If a symbol is missing, the self-test fails.
+/// The functions; null until the self-test has looked them up. It fails if a symbol is missing.
 struct Calls {
 #define VGPU_AGENT_HSA_MEMBER(member, symbol, result, ...) result (*member)(__VA_ARGS__) = nullptr;
     VGPU_AGENT_HSA_CALLS(VGPU_AGENT_HSA_MEMBER)

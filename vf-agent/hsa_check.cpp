@@ -15,7 +15,7 @@ namespace vgpu::agent {
 
 namespace {
 
-/// More than a page of VRAM, but little for a VF in use.
+/// Bytes to copy: more than a page, but little for a VF that other processes use.
 constexpr std::size_t kBytes = 1 << 20;
 constexpr std::uint32_t kPackets = 64;
 /// AQL header: type, barrier bit, fences with system scope.
@@ -88,7 +88,8 @@ private:
         name_.back() = '\0';
     }
 
-    /// Records the first pool from which memory can be allocated and that has these flags.
+    /// Stores in `to` the first global pool that has these flags and from which memory can be
+    /// allocated.
     void record_pool(hsa::Pool pool, hsa::Pool& to, std::uint32_t required_flags) const {
         std::uint32_t segment = 0, flags = 0;
         bool may_allocate = false;
@@ -105,7 +106,8 @@ private:
         return signal;
     }
 
-    /// Waits without a limit, because the agent kills this process at the deadline.
+    /// Waits for the signal and destroys it. Has no time limit, because the agent kills this
+    /// process at the deadline.
     void wait(hsa::Signal signal) const {
         const auto left = hsa_.signal_wait(signal, hsa::kLess, 1, UINT64_MAX, hsa::kBlocked);
         if (left < 0) throw std::runtime_error("the GPU reported an error");

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// The VF's self-test. Sends a barrier packet through a new queue, copies from the host to the VF,
-// within the VF (ROCr's copy kernel, a dispatch on compute units) and back, and compares. Runs in a
-// child (`vgpu-agent --self-test`), because a runtime may crash or hang.
+// The VF's self-test. Sends a barrier packet through a new queue. Copies bytes from guest memory to
+// VRAM, within VRAM, and back to guest memory, and compares them. The copy within VRAM is a kernel
+// of ROCr, which runs on compute units. The self-test runs in a child (`vgpu-agent --self-test`),
+// because ROCr may crash or hang.
 #pragma once
 
 #include "vf-agent/messages.h"
 
 namespace vgpu::agent {
 
-/// Exit statuses of the child, which writes the text to standard output.
+/// Exit statuses of the child. The child also writes the text of the Outcome to standard output.
 inline constexpr int kSelfTestPassed = 0, kSelfTestFailed = 1;
 
-/// Runs the test. The text describes the test, or names the failed step and ROCr's error. Has no
-/// time limit; the parent has one. Call once per process.
+/// Runs the self-test. The Outcome's text describes the test or what failed. Has no time limit,
+/// because the parent kills the child at the deadline. Call once per process.
 Outcome check_hsa();
 
 }  // namespace vgpu::agent

@@ -29,7 +29,8 @@ void KernelLog::read() {
     std::array<char, 8192> record{};
     for (int i = 0; fd_ >= 0 && i < kRecordsPerRead; ++i) {
         const ssize_t got = ::read(fd_, record.data(), record.size());
-        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten: read the next
+        // EPIPE: the kernel has overwritten the record; the next read returns a later one
+        if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
         if (got <= 0) return;
         count_record({record.data(), static_cast<std::size_t>(got)});
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog: counts amdgpu's resets and errors in /dev/kmsg since boot. All counts are 0 if the
-// agent may not read it.
+// KernelLog: counts amdgpu's resets and errors since boot, from /dev/kmsg. All counts are 0 if
+// /dev/kmsg is not readable.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace vgpu::agent {
 
-/// Counts are lower bounds, because records may be overwritten before they are read.
+/// The counts are lower bounds, because the kernel may overwrite a record before KernelLog reads
+/// it.
 class KernelLog {
 public:
     /// Starts at the oldest record.
@@ -19,16 +20,16 @@ public:
     KernelLog(const KernelLog&) = delete;
     KernelLog& operator=(const KernelLog&) = delete;
 
-    /// Reads a bounded number of records; never waits.
+    /// Reads and counts new records, at most 2000. Does not wait.
     void read();
-    /// Counts one record "PRIORITY,SEQUENCE,TIME,…;TEXT".
+    /// Counts the record "PRIORITY,SEQUENCE,TIME,…;TEXT".
     void count_record(std::string_view record);
 
     /// Number of amdgpu's lines "GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
-    /// Number of lines with "amdgpu" that also have level "err" or worse or contain "*ERROR*".
+    /// Number of lines with "amdgpu" whose level is "err" or worse, or that contain "*ERROR*".
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
-    /// The newest error, at most 160 bytes.
+    /// The newest line that errors() counts, cut at 160 bytes.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
 private:

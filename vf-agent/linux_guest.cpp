@@ -11,6 +11,7 @@ namespace vgpu::agent {
 
 namespace {
 
+/// The task of a request that cannot start: fails at the first poll().
 class Failed final : public Task {
 public:
     explicit Failed(std::string why) : why_(std::move(why)) {}
@@ -24,7 +25,8 @@ private:
 
 }  // namespace
 
-/// Freezes the VF's users until none of them runs. The host checks the device's queues.
+/// Freezes the processes that use the VF, also new ones, until none of them runs. Thaws them if the
+/// task fails or ends early. The host checks afterwards that the device's queues are idle.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}

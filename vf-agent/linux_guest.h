@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LinuxGuest: implements Guest with Facts, KernelLog, Freezer and child processes. Made by
-// main.cpp.
+// LinuxGuest: implements Guest for a real guest, with Facts, KernelLog, Freezer and child
+// processes.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -11,24 +11,25 @@
 
 namespace vgpu::agent {
 
-/// The destructor does not thaw; Session or the unit's ExecStopPost does.
+/// The destructor does not thaw processes. Session or the unit's ExecStopPost thaws them.
 class LinuxGuest final : public Guest {
 public:
     /// `pci_address`: as for Facts.
     explicit LinuxGuest(const std::string& pci_address) : facts_("/", pci_address) {}
 
-    /// Reads the facts each time, because a driver may load between two welcome messages.
+    /// Reads the facts at each call, because a driver may load between two calls.
     Hello hello() override;
     Status status() override;
-    /// Never null: a task that cannot start returns a failure. Refuses self-tests of a quiesced VF.
+    /// Never null. The returned task fails at once if the request cannot start, as a self-test of a
+    /// quiesced VF.
     std::unique_ptr<Task> start(Request request, Nanoseconds deadline) override;
-    /// Never fails. The text has the number of thawed processes; 0 if nothing was frozen.
+    /// Resumes the stopped processes. Never fails. The Outcome's text has their number, perhaps 0.
     Outcome thaw() override;
     void refreeze_users() override;
 
 private:
     class Quiesce;
-    /// Freezes the VF's users; false if the freezer failed.
+    /// Freezes the processes that use the VF, except the agent. False if the freezer fails.
     bool freeze_users();
 
     Facts facts_;

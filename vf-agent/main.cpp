@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-agent: command line, and the loop of port, session and guest. SIGTERM and SIGINT end the
-// agent, which then resumes the processes that it has stopped. SIGHUP has no effect.
+// vgpu-agent: its command line, and the loop that connects Port, Session and LinuxGuest. SIGTERM
+// and SIGINT end the agent, which first resumes the processes that it has stopped. SIGHUP only
+// causes a log line.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -27,11 +28,11 @@ namespace {
 
 /// Time between attempts to open a missing port, and between checks for the host.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
-/// Limit of bytes per iteration, so that a host that never stops sending cannot delay signals and
-/// tasks.
+/// Limit of bytes that one iteration of the loop reads, so that a host that never stops sending
+/// cannot delay signals and tasks.
 constexpr std::size_t kMaxPerIteration = 4 * kMaxLine;
 
-/// Options. Exit status: 0; 1 for a failed self-test; CLI11's for wrong options.
+/// The options. The exit status is 0, 1 for a failed self-test, or CLI11's for wrong options.
 struct CommandLine {
     std::string port;
     std::string pci_address;
@@ -53,7 +54,7 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// The agent's log. The host cannot flood it (process/log_limit.h).
+/// The agent's log, with a rate limit, so that the host cannot flood it (process/log_limit.h).
 class Log {
 public:
     void write(const std::string& line) {
@@ -71,12 +72,12 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// Opens the port, and informs the session about the host.
+/// Opens the port, and informs the session when the host connects, sends and disconnects.
 class Agent {
 public:
     explicit Agent(const CommandLine& line)
         : line_(line), guest_(line.pci_address), session_(guest_, port_) {
-        static_cast<void>(guest_.thaw());  // frozen by an agent that was killed
+        static_cast<void>(guest_.thaw());  // an earlier agent that was killed left processes frozen
     }
     ~Agent() { session_.on_host_gone(); }
 
@@ -89,6 +90,7 @@ public:
     }
 
 private:
+    /// Reads one signal. True if the signal ends the agent.
     bool is_end(int signals) {
         signalfd_siginfo signal{};
         if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -101,13 +103,13 @@ private:
         const std::string path = line_.port.empty() ? find_port() : line_.port;
         if (!path.empty() && port_.open(path)) return;
         const std::string words =
-            path.empty() ? fmt::format("there is no port {}", kPortName) : why_not(path, errno);
-        // log each reason once, because this is called twice per second
+            path.empty() ? fmt::format("there is no port {}", kPortName) : open_error(path, errno);
+        // write the same words once, because open() is called twice per second
         if (words != complaint_) log_.write(words + "; waiting for it");
         complaint_ = words;
     }
 
-    static std::string why_not(const std::string& path, int code) {
+    static std::string open_error(const std::string& path, int code) {
         if (code != ENAMETOOLONG) return fmt::format("{}: {}", path, std::strerror(code));
         std::array<char, 512> words{};
         vgpu_socket_path_words(path.c_str(), words.data(), words.size());
@@ -119,22 +121,24 @@ private:
         Port::Seen seen = Port::Seen::Bytes;
         while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerIteration)
             seen = port_.read(bytes);
-        const bool is_there = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
-        if (is_there && !has_host_) {
+        const bool is_connected = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
+        if (is_connected && !has_host_) {
             log_.write("the host is connected");
             session_.on_host(now());
         }
-        if (has_host_ || is_there) session_.on_bytes(bytes, now());
-        if (!is_there && has_host_) {
+        if (has_host_ || is_connected) session_.on_bytes(bytes, now());
+        if (!is_connected && has_host_) {
             log_.write("the host is disconnected");
             session_.on_host_gone();
         }
-        has_host_ = is_there;
+        has_host_ = is_connected;
         if (seen == Port::Seen::Lost) port_.close();
     }
 
+    /// Waits until there is a signal, the port is ready, or the session's next step is due. True if
+    /// there is a signal.
     [[nodiscard]] bool wait(int signals) const {
-        // without a host the port always polls as ready
+        // without a host, poll() would always report the port as ready
         const int fd = has_host_ ? port_.fd() : -1;
         const int events = POLLIN | (session_.needs_write() ? POLLOUT : 0);
         std::array<pollfd, 2> waited{
@@ -190,7 +194,7 @@ int main_of(int argc, char** argv) {
         Freezer().thaw();
         return 0;
     }
-    // first, because threads inherit the mask
+    // before threads exist, because threads inherit the signal mask
     const int signals = catch_signals();
     Agent agent(line);
     agent.serve(signals);

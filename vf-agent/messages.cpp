@@ -81,12 +81,12 @@ std::string encode(const Hello& hello) {
 
 std::string encode(const Status& status) {
     Json processes = Json::array();
-    for (const ProcessFacts& one : status.processes) {
+    for (const ProcessFacts& process : status.processes) {
         if (processes.size() == kMaxProcesses) break;
-        processes.push_back({{"pid", one.pid},
-                             {"comm", clean(one.comm)},
-                             {"vram_bytes", one.vram_bytes},
-                             {"queues", one.queues}});
+        processes.push_back({{"pid", process.pid},
+                             {"comm", clean(process.comm)},
+                             {"vram_bytes", process.vram_bytes},
+                             {"queues", process.queues}});
     }
     return line_with(
         {{"type", "status"},

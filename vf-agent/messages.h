@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Lines between agent and host: JSON objects (schemas/vf-agent.schema.json). Outgoing lines fit
-// kMaxLine. Incoming lines are checked, and unknown ones are ignored. No I/O.
+// The lines that agent and host exchange: JSON objects (schemas/vf-agent.schema.json). Lines of the
+// agent are at most kMaxLine long. Lines of the host are checked; the agent ignores unknown lines.
+// No I/O.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -18,24 +19,24 @@ namespace vgpu::agent {
 inline constexpr std::uint32_t kProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxLine = 64 * 1024;
-/// Limit of processes in a status: those with the most VRAM.
+/// Limit of processes in a status line, which lists the processes with the most VRAM.
 inline constexpr std::size_t kMaxProcesses = 32;
 
-/// Releases of agent, Linux, driver and ROCr, and facts of the VF.
+/// The agent's greeting: releases of agent, Linux, driver and ROCr, and facts of the VF.
 struct Hello {
     std::string agent, kernel, rocr;
     DriverFacts driver;
     VfFacts vf;
-    bool is_welcomed = false;  ///< answers a welcome, so the host may now send requests
+    bool is_welcomed = false;  ///< true if this hello answers a welcome: the host may send requests
 };
 
-/// A status of the VF. Counters start at boot.
+/// A status of the VF. `resets` and `errors` count from boot.
 struct Status {
     DriverFacts driver;
     VfFacts vf;
     std::uint64_t resets = 0, errors = 0;
     std::string last_error;
-    /// All processes, most VRAM first. encode() names the first kMaxProcesses.
+    /// All processes, most VRAM first. The encoded line lists the first kMaxProcesses.
     std::vector<ProcessFacts> processes;
     bool is_quiesced = false;
 };
@@ -46,32 +47,34 @@ struct Outcome {
     std::string text;
 };
 
-/// Make a line with newline in printable ASCII ('?' for other letters). Texts are cut at 512 bytes.
+/// Encodes a message as a line, with newline, in printable ASCII. In texts, other bytes become '?'.
+/// Cuts each text at 512 bytes.
 std::string encode(const Hello& hello);
 std::string encode(const Status& status);
 std::string encode(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);
 
-/// The host is ready. If the interval is 0, the agent sends one status at once, and afterwards only
-/// on request.
+/// The message by which the host says that it is ready. The agent then sends a status at once, and
+/// further statuses every `status_interval`; if it is 0, only on request.
 struct Welcome {
     std::uint32_t protocol = 0;
     std::chrono::seconds status_interval{0};
 };
 
-/// The kinds of requests. The agent answers with a Status or a result.
+/// The kinds of requests. The agent answers Status with a Status, and the other kinds with an
+/// Outcome.
 enum class Request { Status, SelfTest, Quiesce, Thaw };
 
-/// A request of the host. The result repeats its `id`. `limit`: at most 10 min, counted from when
-/// the line is read.
+/// A request of the host.
 struct Ask {
-    std::uint64_t id = 0;
+    std::uint64_t id = 0;  ///< the result repeats it
     Request request = Request::Status;
-    std::chrono::milliseconds limit{0};
+    std::chrono::milliseconds limit{0};  ///< from when the agent reads the line; at most 10 min
 };
 
 using HostMessage = std::variant<Welcome, Ask>;
 
-/// Parses a line without its newline. None for anything invalid or unknown, which gets no answer.
+/// Parses a line, given without its newline. None for an invalid or unknown line; the agent does
+/// not answer it.
 std::optional<HostMessage> parse_host_line(std::string_view line);
 
 }  // namespace vgpu::agent

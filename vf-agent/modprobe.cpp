@@ -20,8 +20,8 @@ struct Row {
     std::string_view why;
 };
 
-// The bits of ip_block_mask number blocks in the order of a release, so each tested release has a
-// row.
+// Bit N of ip_block_mask stands for the Nth block of amdgpu. The order of the blocks depends on the
+// release, so each release has its own row. There are rows for tested releases only.
 constexpr std::array kRows{
     Row{{6, 12}, "ip_block_mask=0xdf", "with UVD, amdgpu follows a null pointer on a Vega10 VF"}};
 
@@ -43,7 +43,7 @@ std::string modprobe_line(std::string_view release) {
         if (std::tie(row.version.major, row.version.minor) ==
             std::tie(version.major, version.minor))
             return fmt::format("# {}: {}\noptions amdgpu {}\n", name, row.why, row.options);
-    return fmt::format("# {}: amdgpu needs no option on a VF\n", name);
+    return fmt::format("# {}: amdgpu is not known to need an option on a VF\n", name);
 }
 
 }  // namespace vgpu::agent

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Options that amdgpu of a Linux release requires on a VF, as a line for modprobe.d. Printed by
-// `vgpu-agent --modprobe-options` in data/vgpu-modprobe.service and the initramfs hook.
+// The options that amdgpu requires on a VF, which depend on the Linux release, as a line for
+// modprobe.d. `vgpu-agent --modprobe-options` prints the line; data/vgpu-modprobe.service and the
+// initramfs hook run this command.
 #pragma once
 
 #include <string>
@@ -9,8 +10,9 @@
 
 namespace vgpu::agent {
 
-/// "options amdgpu …" with a comment, or only a comment; with newline. `release`: for example
-/// "6.12.57+deb13-amd64". A release that is not known requires no option.
+/// A comment line and, if amdgpu of `release` needs options, a line "options amdgpu …". Each ends
+/// with a newline. `release`: for example "6.12.57+deb13-amd64". For an untested release, only the
+/// comment.
 std::string modprobe_line(std::string_view release);
 
 }  // namespace vgpu::agent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host's side
-// is closed, a read returns 0 bytes, and a poll reports a hang-up. With --port it is a stream
-// socket, for tests. Runs in one thread.
+// Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host has not
+// opened its side of the port, read(2) returns 0 bytes and poll(2) reports a hang-up. For tests,
+// --port may name a stream socket instead. Runs in one thread.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -14,7 +14,7 @@ namespace vgpu::agent {
 
 inline constexpr const char* kPortName = "org.vgpu.agent.0";
 
-/// The path of the port: udev's link, else the file that sysfs names; empty if there is none.
+/// The path of the port: udev's link, else the device that sysfs names; empty if there is no port.
 std::string find_port(const std::filesystem::path& root = "/");
 
 class Port final : public Channel {
@@ -24,18 +24,24 @@ public:
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Opens a port and closes the previous one. False with errno. EBUSY: another process has the
-    /// port.
+    /// Closes the previous port and opens the port at `path`. If this fails, returns false and sets
+    /// errno. EBUSY means that another process has the port open.
     bool open(const std::string& path);
     void close();
     [[nodiscard]] int fd() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
 
-    /// HungUp: the host's side is closed; keep the port open.
-    enum class Seen { Bytes, Nothing, HungUp, Lost };
-    /// Reads bytes that are available, at most 16 KiB. Lost: the device is gone; close the port.
+    /// What read() found.
+    enum class Seen {
+        Bytes,    ///< read() has appended bytes
+        Nothing,  ///< the host is connected, but there are no bytes
+        HungUp,   ///< the host has closed its side; keep the port open
+        Lost,     ///< the device or connection is gone; close the port
+    };
+    /// Appends available bytes, at most 16 KiB.
     Seen read(std::string& to);
-    /// Returns the number of bytes written. 0 also on errors, because read() notices a lost port.
+    /// Returns the number of written bytes. Returns 0 also after an error, because read() notices a
+    /// lost port.
     std::size_t write(std::string_view bytes) override;
 
 private:

@@ -7,9 +7,9 @@
 //     ▲                                     │ gone                                 │ gone: thaw,
 //     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
 //
-// The host may read late. Lines that do not fit the bounded queue are dropped; the agent never
-// waits for the host. There is one task (self-test, quiesce) at a time; Thaw ends it. The caller
-// passes the time. Runs in one thread.
+// The agent never waits for the host. If the host does not read, lines that do not fit into the
+// bounded queue are dropped. There is at most one task (self-test or quiesce) at a time. A request
+// to thaw ends the task. The caller passes the time. Runs in one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -20,12 +20,12 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// A self-test or quiesce under way. The destructor ends it, which may take a moment.
+/// A self-test or quiesce under way. The destructor ends it, which may take 100 ms.
 class Task {
 public:
     virtual ~Task() = default;
-    /// None until the task ends. A task that exceeds the deadline fails. Blocks at most 100 ms, to
-    /// kill a child.
+    /// The task's result; none until the task ends. A task that exceeds its deadline fails. Blocks
+    /// at most 100 ms, to kill a child.
     virtual std::optional<Outcome> poll(Nanoseconds now) = 0;
 };
 
@@ -35,11 +35,12 @@ public:
     virtual ~Guest() = default;
     virtual Hello hello() = 0;
     virtual Status status() = 0;
-    /// Starts SelfTest or Quiesce, which must end by `deadline`. Never null. One task at a time.
+    /// Starts SelfTest or Quiesce. The task fails if it has not ended by `deadline`. Never null.
+    /// Call start() only while no other task exists.
     virtual std::unique_ptr<Task> start(Request request, Nanoseconds deadline) = 0;
-    /// Resumes the stopped processes, if any.
+    /// Resumes all stopped processes.
     virtual Outcome thaw() = 0;
-    /// If the VF is quiesced, also stops new users of the VF.
+    /// If the VF is quiesced, also stops processes that have begun to use the VF since then.
     virtual void refreeze_users() = 0;
 };
 
@@ -59,20 +60,20 @@ public:
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// The host has connected, perhaps not the same one as before: restarts the conversation and
-    /// sends a hello.
+    /// The host has connected. Restarts the conversation and sends a hello, because the host may be
+    /// another host than before.
     void on_host(Nanoseconds now);
-    /// The host has disconnected: thaws, ends the task, and drops lines. Also called when the agent
-    /// ends.
+    /// The host has disconnected: thaws, ends the task, and drops queued lines. Also called when
+    /// the agent ends.
     void on_host_gone();
-    /// Handles received bytes. Ignores a line longer than kMaxLine.
+    /// Handles bytes from the host. Ignores a line longer than kMaxLine.
     void on_bytes(std::string_view bytes, Nanoseconds now);
-    /// Polls the task and sends a status, each if it is due, and writes lines.
+    /// Polls the task if its poll is due, sends a status if it is due, and writes queued lines.
     void step(Nanoseconds now);
 
-    /// True if the caller must wait for room in the channel before the next step().
+    /// True if lines are queued. The caller must then call step() when the channel has room.
     [[nodiscard]] bool needs_write() const { return !queue_.empty(); }
-    /// None: no step is due until the host sends something.
+    /// When step() must be called; none if no step is due until the host sends something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
@@ -89,15 +90,15 @@ private:
     Guest& guest_;
     Channel& channel_;
     State state_ = State::Alone;
-    std::string line_;  ///< incomplete input line
-    bool is_too_long_ = false;
+    std::string line_;          ///< incomplete input line
+    bool is_too_long_ = false;  ///< true if the current input line is longer than kMaxLine
     /// Whole lines; the first may be written in part.
     std::string queue_;
     Nanoseconds interval_{0}, next_status_{0};
     std::unique_ptr<Task> task_;
     std::uint64_t task_id_ = 0;
-    /// While there is a task: its begin and its next poll.
-    Nanoseconds task_since_{0}, next_poll_{0};
+    Nanoseconds task_since_{0};  ///< when the task began
+    Nanoseconds next_poll_{0};   ///< when the next poll of the task is due
 };
 
 }  // namespace vgpu::agent

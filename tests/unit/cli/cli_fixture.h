@@ -17,6 +17,9 @@
 
 namespace vgpu::cli::testing {
 
+/// A scenario with several kinds of work.
+constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
+
 /// Lends a FakeService to run_cli, which wants to own one.
 class Lent : public Service {
 public:

@@ -23,9 +23,9 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::kMixed;
 using ::testing::MatchesRegex;
 
-constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
 constexpr const char* kHang = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-hang.json";
 
 struct Golden {

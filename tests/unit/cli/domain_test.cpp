@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 namespace fs = std::filesystem;
 
 const std::string kUuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
-const fs::path kRoot = VGPU_SOURCE_DIR;
+const fs::path kSources = VGPU_SOURCE_DIR;
 
 /// A domain as libvirt writes it, with `inside` among its elements.
 std::string domain_with(const std::string& inside) {
@@ -132,7 +132,7 @@ TEST(DomainXml, LabelsAreNumbersOrNames) {
 class DomainSchema {
 public:
     DomainSchema() {
-        const std::string path = kRoot / "schemas/vgpu-domain.rng";
+        const std::string path = kSources / "schemas/vgpu-domain.rng";
         xmlRelaxNGParserCtxt* parser = xmlRelaxNGNewParserCtxt(path.c_str());
         schema_ = xmlRelaxNGParse(parser);
         xmlRelaxNGFreeParserCtxt(parser);
@@ -173,7 +173,7 @@ TEST(DomainSchemas, ExamplesAreWhatTheyAreSaidToBeAndTheHookAgrees) {
     ASSERT_TRUE(schema.is_read());
     int checked = 0;
     for (const bool is_valid : {true, false})
-        for (const auto& entry : fs::directory_iterator(kRoot / "schemas/examples" /
+        for (const auto& entry : fs::directory_iterator(kSources / "schemas/examples" /
                                                         (is_valid ? "valid" : "invalid"))) {
             if (entry.path().extension() != ".xml") continue;
             const std::string xml = text_of_file(entry.path());

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 namespace vgpu::cli {
@@ -337,6 +338,19 @@ TEST_F(AttachXml, TheDomainOfALibvirtIsReadAndDefined) {
     EXPECT_THAT(err.str(), HasSubstr("there is no domain 'nobody'"));
     EXPECT_EQ(run({"attach-xml", "x", "--vf", "train", "--connect", "nothing:///"}), 1);
     EXPECT_THAT(err.str(), HasSubstr("no connection to nothing:///"));
+}
+
+TEST_F(AttachXml, APrintedDomainHasNoPasswords) {
+    const testing::TempTree tree;
+    const std::string path = tree.path() + "/node.xml";
+    std::ofstream(path) << "<node><domain type='test'><name>secretive</name><memory>8192</memory>"
+                           "<os><type>hvm</type></os><devices>"
+                           "<graphics type='vnc' port='5900' passwd='opensesame'/>"
+                           "</devices></domain></node>";
+    const std::string uri = "test://" + path;
+    EXPECT_EQ(run({"attach-xml", "secretive", "--vf", "train", "--connect", uri}), 0) << err.str();
+    EXPECT_THAT(out.str(), HasSubstr("<graphics type=\"vnc\""));
+    EXPECT_THAT(out.str(), Not(HasSubstr("opensesame")));
 }
 
 }  // namespace

@@ -244,6 +244,9 @@ TEST(Redaction, WhatIsInAWebAddressBeforeTheHostIsCut) {
 TEST(Redaction, WhatFollowsBearerAndBasicIsCut) {
     EXPECT_EQ(redacted_args("send Bearer abc, then basic ZGVm=="),
               "send Bearer (removed) then basic (removed)");
+    EXPECT_EQ(redacted_args("Bearer  abc and BASIC\tZGVm"),
+              "Bearer  (removed) and BASIC\t(removed)");
+    EXPECT_EQ(redacted_args("the basics of bearers"), "the basics of bearers");
     EXPECT_EQ(redacted_args("bearer "), "bearer ");
     EXPECT_EQ(redacted_args("a cupbearer is no word of these"), "a cupbearer is no word of these");
 }

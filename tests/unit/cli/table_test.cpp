@@ -12,9 +12,8 @@ namespace vgpu::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::kMixed;
 using ::testing::StartsWith;
-
-constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
 
 class Tables : public testing::Cli {
 protected:

@@ -16,8 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr const char* kMixed = VGPU_SOURCE_DIR "/schemas/examples/valid/vgpu-scenario-mixed.json";
+using testing::kMixed;
 
 std::string content(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
