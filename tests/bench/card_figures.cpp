@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-card-figures: how long vgpud takes to find the VFs of vendors' GPUs: 4 PFs with 63 VFs each,
-// in a directory that looks like sysfs. Files of a real sysfs cost a call of the driver in
-// addition.
+// vgpu-card-figures: measures how long vgpud takes to find the VFs of vendors' GPUs. There are 4
+// PFs with 63 VFs each, in a directory that looks like sysfs. In a real sysfs, each file also costs
+// a call of the driver.
 #include "daemon/backend/sriov/discovery.h"
 #include "daemon/backend/sriov/host_sysfs.h"
 #include "tests/support/stack/temp_dir.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-dispatch-figures: what a dispatch costs inside the device: the command processor and the
-// engine's threads in this process, flat memory, no sockets. From the doorbell of one empty kernel
-// to its completion signal, and packets per second when the queue is kept full. The same through
-// sockets and a real process: vgpu-figures. Prints figures and aims (docs/performance.md).
+// vgpu-dispatch-figures: measures what a dispatch costs inside the device. The command processor
+// and the engine's threads are in this process, with flat memory and without sockets. It measures
+// the time from the doorbell of one empty kernel to its completion signal, and packets per second
+// of a full queue. vgpu-figures measures the same through sockets and a softgpu process. Prints
+// figures and aims (docs/performance.md).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ public:
         rig_.start_hiq();
         queue_ = rig_.make_aql_queue(kPackets);
         kernel_.object = rig_.load_kernel("empty").descriptor;
-        kernel_.arguments = rig_.arguments(std::uint64_t{0});  // it takes none
+        kernel_.arguments = rig_.arguments(std::uint64_t{0});  // the kernel uses none
         done_ = rig_.make_signal(0);
         rig_.map(queue_);
         if (!engine_.run(context_, std::nullopt)) throw std::runtime_error("the engine is taken");
@@ -47,8 +48,8 @@ public:
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
-    /// Packets of empty kernels, the last of which signals, then the doorbell; us from there to the
-    /// signal.
+    /// Writes packets of empty kernels, of which the last signals, and rings the doorbell; returns
+    /// the us from there to the signal.
     double submit(unsigned packets) {
         rig_.memory.put(value(), std::int64_t{1});
         for (unsigned i = 1; i <= packets; ++i) {
@@ -97,7 +98,7 @@ void latency(Device& device, std::uint32_t threads) {
         "<= 5 us p50");
 }
 
-/// The best of several batches of a full queue: a stall only ever adds time.
+/// Takes the best of several batches of a full queue, because a stall only adds time.
 void rate(Device& device, std::uint32_t threads) {
     constexpr unsigned batches = 2000;
     double best = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-figures: the figures of the whole machine, each as a ratio within this one run, with the
-// engine idle and with all compute units busy: MMIO round trip against a bare unix-socket ping-pong
-// of the same sizes, world switch against that round trip, AQL packet rate and latency, wave
-// instructions per second, scrub against memset and non-temporal stores. Prints what was measured
-// and what is aimed at; says nothing about pass or fail.
+// vgpu-figures: measures the whole machine, with the engine idle and with all compute units busy.
+// It compares the MMIO round trip with a bare unix-socket ping-pong of the same sizes, the world
+// switch with that round trip, and the scrub with memset and non-temporal stores. It also measures
+// AQL packet rate and latency, and wave instructions per second. Prints what was measured and what
+// is aimed at, without a verdict.
 #include <fmt/format.h>
 #include <immintrin.h>
 #include <sys/socket.h>
@@ -51,7 +51,7 @@ void row(const std::string& what, const std::string& measured, const std::string
     fmt::print("  {:<52} {:>24}   {}\n", what, measured, target);
 }
 
-/// A process that answers every 32-byte message with 36 bytes: what a REGION_READ of 4 bytes moves.
+/// A process that answers every 32-byte message with 36 bytes, as a REGION_READ of 4 bytes does.
 class PingPong {
 public:
     PingPong() {
@@ -61,7 +61,7 @@ public:
         ours_ = UniqueFd(pair[0]);
         child_ = ::fork();
         if (child_ == 0) {
-            ours_.reset();  // else its own copy would keep it from seeing the end
+            ours_.reset();  // its own copy would hide the end of the connection
             serve(pair[1]);
         }
         ::close(pair[1]);
@@ -91,7 +91,7 @@ private:
     pid_t child_ = -1;
 };
 
-/// Two guests on one GPU; busy means that both run a kernel that never ends on all CUs.
+/// Two guests on one GPU. make_busy() starts a kernel of a guest that never ends, on all CUs.
 struct Bench {
     explicit Bench(bool is_stepwise = false)
         : stack({.vram_mb = 1024, .aperture_mb = 256, .is_stepwise = is_stepwise}) {
@@ -120,7 +120,8 @@ double mmio(Bench& bench, const std::string& load) {
     return read.p50;
 }
 
-/// From the end of one run to the start of the next, and the park before that, by RUN events.
+/// Measures, from RUN events, the time from the end of one run to the start of the next, and the
+/// park before it.
 void world_switch(Bench& bench, double round_trip_us, const std::string& how,
                   const std::string& aim) {
     constexpr std::size_t kSwitches = 2000;
@@ -184,8 +185,8 @@ void aql(Bench& bench, const std::string& load) {
     row("AQL dispatches of one short wave, " + load, fmt::format("{:.0f} /s", dispatches), "");
 }
 
-/// From the packet's doorbell to the moment the guest, which looks at the signal all the time, sees
-/// it: a socket message and a dispatch.
+/// Measures the time from the packet's doorbell until the guest, which polls the signal, sees it.
+/// This includes a socket message and a dispatch.
 void dispatch_latency(Bench& bench, const std::string& load) {
     constexpr std::size_t kDispatches = 5000;
     auto& guest = *bench.one;
@@ -254,8 +255,8 @@ void scrub(Bench& bench) {
     row("  ratio to non-temporal stores", fmt::format("{:.2f}", stream / released), "");
 }
 
-/// What four VFs with slices of 8 ms get done together, over what one of them gets done alone. Both
-/// are measured in turns, by the counters that the waves keep in memory.
+/// Measures the work of four VFs with slices of 8 ms together, divided by the work of one of them
+/// alone. Both are measured in turns, from the counters that the waves keep in memory.
 void sharing() {
     constexpr std::uint32_t kVfs = 4, kWaves = 64, kRounds = 5;
     GpuStack stack;

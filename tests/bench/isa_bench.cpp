@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Speed of the execution engine on one thread: wave instructions per second of compiled kernels,
-// for each build of the execute unit (0, 1) and translated (2). Run on demand; not part of the
-// gate.
+// Measures the execution engine on one thread: wave instructions per second of compiled kernels,
+// for each build of the execute unit (0: baseline, 1: AVX2) and translated (2). Run on demand; not
+// part of the gate.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using softgpu::isa::Variant;
 
-/// One dispatch per iteration; counts executed wave64 instructions.
+/// Makes one dispatch per iteration and counts executed wave64 instructions.
 void run_dispatches(benchmark::State& state, FlatGpu& gpu) {
     std::uint64_t retired = 0;
     for (auto _ : state) retired += gpu.dispatch().retired;
@@ -113,8 +113,8 @@ void dispatch_undecoded(benchmark::State& state, FlatGpu& gpu) {
         benchmark::Counter(static_cast<double>(retired), benchmark::Counter::kIsRate);
 }
 
-/// One wave of a long kernel whose code was just invalidated: decoded again, and with range 3
-/// every block is also translated before it runs.
+/// Runs one wave of a long kernel whose code was just invalidated, so that it is decoded again.
+/// With range 3, every block is also translated before it runs.
 void first_run(benchmark::State& state) {
     static const auto memory = softgpu::isa::CodeMemory::create(8);
     static softgpu::isa::CodeShare eager(**memory, 8, 0);
@@ -138,8 +138,9 @@ Words repeat(const Words& instruction, std::size_t times) {
     return out;
 }
 
-/// Translates a block of 32 equal instructions. `longest_step` is the longest time that a stop has
-/// to wait: each step counts with its fastest run, so that other programs do not count.
+/// Translates a block of 32 equal instructions. `longest_step_us` is the longest time that a stop
+/// has to wait. Each step counts with its fastest run, so that other programs do not disturb the
+/// figure.
 void translate_block(benchmark::State& state, const Words& instruction) {
     using Clock = std::chrono::steady_clock;
     using Microseconds = std::chrono::duration<double, std::micro>;
@@ -177,8 +178,8 @@ void translate_block(benchmark::State& state, const Words& instruction) {
     state.counters["longest_step_us"] = *std::ranges::max_element(steps);
 }
 
-/// A new kernel whose hot block runs `range(1)` times as often as a block that is just translated.
-/// range(0): interpreted, or with translation. Each dispatch finds the caches empty.
+/// Runs a new kernel whose hot block runs `range(1)` times as often as a block must run to be
+/// translated. range(0): 1 interprets, 2 also translates. Each dispatch finds the caches empty.
 void first_result(benchmark::State& state, const Words& instruction) {
     constexpr std::size_t loop_words = 3;
     static const auto memory = softgpu::isa::CodeMemory::create(8);

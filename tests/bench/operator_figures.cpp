@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-operator-figures: what an operator waits for, with one vgpud, 16 GPUs and 256 VFs. Each
-// figure is a ratio to a floor of the same run where there is one: an empty method of a process
-// that does nothing else on the same bus (Echo), fdatasync of a record's size in the same
-// directory. The GPUs are fakes behind real uapi sockets, so that vgpud is measured and not the
-// engine. Prints what was measured and what is aimed at; says nothing about pass or fail.
+// vgpu-operator-figures: measures what an operator waits for, with one vgpud, 16 GPUs and 256 VFs.
+// Some figures have a floor in the same run and are ratios to it. The floor is a method of a
+// process that does nothing else on the same bus (Echo), or the system calls that replace a file of
+// the same size in the same directory. The GPUs are fakes behind real uapi sockets, so that vgpud
+// is measured and not the engine. Prints what was measured and what is aimed at, without a verdict.
 #include "daemon/adapters/heap_trimmer.h"
 #include "tests/scenario/dbus/bus_fixture.h"
 
@@ -92,7 +92,7 @@ public:
     }
     [[nodiscard]] std::vector<pid_t> servers() const { return {bus->pid(), vgpud->pid()}; }
     void kill_daemon() { vgpud->kill_now(); }
-    /// Does not wait for anything.
+    /// Starts vgpud and does not wait until it serves.
     void launch_daemon() {
         vgpud.reset();
         vgpud.emplace(test::ChildProcess::Spec{"vgpud", daemon_command(),
@@ -112,7 +112,7 @@ private:
     int n_ = 0;
 };
 
-/// What `vgpuctl list` asks of each VF (cli/verb_list.cpp).
+/// The properties of each VF that `vgpuctl list` requests (cli/verb_list.cpp).
 constexpr const char* kColumns = "Name,State,VramBytes,Weight,ShareWindow,Attached,Owner,OwnerName";
 
 using Row = std::map<std::string, sdbus::Variant>;
@@ -140,7 +140,8 @@ Row list_answer() {
             {"OwnerName", nobody}};
 }
 
-/// A process on the bus that answers an empty method, and one with a list, and does nothing else.
+/// A process on the bus that answers four methods and does nothing else: an empty one, one that
+/// returns a list, and two that keep a list and return it.
 class Echo {
 public:
     explicit Echo(const std::string& address) : pid_(::fork()) {
@@ -204,7 +205,7 @@ public:
             .storeResultsTo(is_owned);
         return is_owned;
     }
-    /// All properties if `names` is empty.
+    /// Lists these properties of all VFs; all properties if `names` is empty.
     Row list_vfs(const std::string& names = "") {
         Row answer;
         manager_->callMethod("ListVfs")
@@ -237,7 +238,7 @@ public:
     void read_property() {
         static_cast<void>(vf_->getProperty("Weight").onInterface("org.vgpu1.Vf"));
     }
-    /// The generation of the claim.
+    /// Claims the VF; returns the generation of the claim.
     std::uint64_t claim(const std::string& owner) {
         std::uint64_t generation = 0;
         vf_->callMethod("Claim")
@@ -266,21 +267,20 @@ private:
     std::unique_ptr<sdbus::IProxy> echo_, manager_, bus_, vf_;
 };
 
-/// Medians of interleaved rounds, so that both sides meet the same machine.
+/// Medians of interleaved rounds, so that both sides see the same load of the machine.
 struct Pair {
-    double floor_ms = 0, ours_ms = 0;
+    double floor_ms = 0, vgpu_ms = 0;
 };
-Pair compare(int count, const std::function<void()>& floor, const std::function<void()>& ours) {
+Pair compare(int count, const std::function<void()>& floor, const std::function<void()>& subject) {
     std::vector<double> floors, measured;
     for (int round = 0; round < kRounds; ++round) {
         floors.push_back(median_of(count, floor));
-        measured.push_back(median_of(count, ours));
+        measured.push_back(median_of(count, subject));
     }
     return {median(std::move(floors)), median(std::move(measured))};
 }
-/// Keeps every thread of some processes on the first CPU that this one may use, as long as it
-/// lives: what they do for one another then takes what it costs, wherever else the kernel would
-/// have put them. New threads inherit it.
+/// While it exists, all threads of some processes run on the first CPU that this process may use.
+/// The kernel's choice of CPUs then does not change the figure. New threads inherit the CPU.
 class OnOneCpu {
 public:
     explicit OnOneCpu(std::vector<pid_t> processes) : processes_(std::move(processes)) {
@@ -309,11 +309,11 @@ private:
 };
 
 void ratio(const std::string& what, const Pair& pair, const std::string& aim) {
-    row(what, fmt::format("{:.3f} / {:.3f} ms", pair.ours_ms, pair.floor_ms));
-    row("  ratio", fmt::format("{:.2f}", pair.ours_ms / pair.floor_ms), aim);
+    row(what, fmt::format("{:.3f} / {:.3f} ms", pair.vgpu_ms, pair.floor_ms));
+    row("  ratio", fmt::format("{:.2f}", pair.vgpu_ms / pair.floor_ms), aim);
 }
 
-/// The system calls by which vgpud replaces the file of one GPU, in a row, with as many bytes.
+/// Makes the system calls by which vgpud replaces the file of one GPU, with as many bytes.
 class DurableReplace {
 public:
     explicit DurableReplace(std::string path) : path_(std::move(path)) {}
@@ -337,14 +337,14 @@ private:
     std::string path_;
 };
 
-/// Both sides in turns for longer than the kernel remembers how many threads one thread has woken
-/// (it halves that once a second): vgpud's main loop has just had 256 VFs made by 16 threads, and
-/// for some seconds its wake-ups are placed as those of a thread with many others to wake.
-void settle(const std::function<void()>& floor, const std::function<void()>& ours) {
+/// Runs both sides in turns for 12 s. The kernel remembers how many threads a thread has woken,
+/// halves the number once a second, and chooses CPUs by it. vgpud's main loop has just woken 16
+/// threads to make 256 VFs, which would change the figure for some seconds.
+void settle(const std::function<void()>& floor, const std::function<void()>& subject) {
     const auto until = Clock::now() + std::chrono::seconds(12);
     while (Clock::now() < until) {
         floor();
-        ours();
+        subject();
     }
 }
 

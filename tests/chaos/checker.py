@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""Rules that every history must satisfy, whatever the schedule was.
+"""Rules that every history must satisfy, with any schedule.
 
-check(events) returns violations, texts that begin with the name of their rule. An event is a dict with 'kind', 'episode'
-and 't' (seconds), and with the members that the rules of its kind read. The rules see events only, not the schedule.
+check(events) returns violations: texts that begin with the name of the broken rule. An event is a
+dict with 'kind', 'episode', 't' (seconds) and the members that the rules for this kind read. The
+rules see only the events, not the schedule.
 """
 import re
 
 MEMORY_KB = 48 << 10  # AddressSanitizer keeps freed memory for a while
-DESCRIPTORS = 4       # of connections that open and close at any time
+DESCRIPTORS = 4       # connections open and close at any time
 LOG_BYTES = 512 << 10  # in one episode
 SHARE = 0.15
 QUANTA = 3
 SANITIZER = re.compile(r'ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer')
 ERROR = re.compile(r'^\S+ (error|critical) |^vgpu-pf: error: |MISMATCH|assert|terminate called')
 
-# Lines of the level error that the schedule causes, each with the reason.
+# Log lines of the level error that the schedule may cause, each with the reason.
 EXPECTED = [re.compile(text) for text in (
     r'org\.freedesktop\.DBus|the bus|D-Bus',  # the bus was stopped or killed
     r'No space left on device',  # a file system was full
@@ -23,7 +24,7 @@ EXPECTED = [re.compile(text) for text in (
     r'ended by signal 9|\(pid \d+\) ended; see|pf-lost|device-lost',
 )]
 
-# These lines are also explained when they are cut, by a full file system of logs.
+# A full file system of logs may cut these lines, so a line with only their beginning is explained.
 CUT = ('vgpu-pf: error: device lost',)
 FULL = "full_disk('run'"
 
@@ -31,7 +32,7 @@ HANG = re.compile(r' hang: does not give up the engine|world switch .* failed, c
 
 
 def is_remarkable(line):
-    """Whether the line must be in the history, because a rule judges it."""
+    """True if the line must be in the history, because a rule judges it."""
     return bool(SANITIZER.search(line) or ERROR.search(line))
 
 
@@ -59,7 +60,7 @@ def attacks_are_stopped(events):
 
 
 def vram_is_ones_own(events):
-    """Each page holds the canary, or zeroes if the VF is new or the device lost its memory; never anything else."""
+    """Each page holds the canary, or zeroes if the VF is new or the device lost its memory."""
     for event in of(events, 'canary'):
         strange = event['pages'] - event['kept'] - event['blank']
         if strange:
@@ -69,7 +70,7 @@ def vram_is_ones_own(events):
 
 
 def shares_follow_weights(events):
-    """Compares each VF's service (ns, by the device's account) with its weight; all VFs had work all the time."""
+    """Compares the VFs' service (ns, by the device) with their weights; all VFs always had work."""
     for event in of(events, 'shares'):
         services = event['services']
         total, weights = sum(services.values()), sum(event['weights'].values())
@@ -124,8 +125,8 @@ def nothing_grows(events):
 def logs_hold_no_surprise(events):
     """No unexpected error.
 
-    If the machine stood still by the test's own clock, a guest may leave the engine late (status 0x11), or the device may
-    begin a command late (status 0xff).
+    If the test saw the machine stand still, a guest may leave the engine late (status 0x11), or the
+    device may begin a command late (status 0xff).
     """
     stalls = {event['episode'] for event in of(events, 'stall')}
     full = {event['episode'] for event in of(events, 'action') if FULL in event['text']}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Preloaded into vgpud by tests/chaos: steps of its wall clock, and a slow disk. The file that
-// VGPU_CHAOS_FAULTS names has two words of 64 bits, which the test changes at any time: nanoseconds
-// added to CLOCK_REALTIME, and nanoseconds that each sync takes longer.
+// A library that tests/chaos preloads into vgpud: it steps vgpud's wall clock and slows its disk.
+// The file that VGPU_CHAOS_FAULTS names has two 64-bit words, which the test changes at any time:
+// nanoseconds (whole seconds only) that are added to CLOCK_REALTIME, and nanoseconds that each sync
+// takes longer.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

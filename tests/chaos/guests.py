@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Guests: one process of the user-space VF driver (tests/support/vf_guest) for each VF.
 
-A guest obeys orders one after the other while the schedule continues; its answers become events of the history. Each
-VF's VRAM holds a canary: words from a seed that no other VF ever gets.
+A guest carries out orders one after the other while the schedule continues; its answers become
+events of the history. Each VF's VRAM holds a canary: words from a seed that no other VF has.
 """
 import os
 import subprocess
 
 TIME_SCALE = '4'
-BLANK = 0  # the seed of VRAM that nobody has written
+BLANK = 0  # the seed of VRAM that no guest has written
 
 
 class Guest:
@@ -23,14 +23,14 @@ class Guest:
         self.may_be_blank = False  # the device lost its memory, or may have
         self.is_canary_known = True
         self.next_seed = index
-        self.resets = []  # of the VF, when the guest was started
+        self.resets = []  # World.resets() of the VF when the guest was started
 
     @property
     def region(self):
         return 'rest' if self.has_driver else 'all'
 
     def start(self, orders=None):
-        """Starts the process, which checks the earlier guest's canary, writes a new one and computes; or does `orders`."""
+        """Starts the process with `orders`; default: check the canary, write a new one, compute."""
         self.kill()
         self.process = subprocess.Popen(
             [self.stack.program('vf-guest'), self.stack.socket_of(f'vf{self.index}')], stdin=subprocess.PIPE,
@@ -136,7 +136,7 @@ class Guest:
     kept = 0
 
     def note_canary(self, kind, pages, total):
-        """Makes one event of the two answers to look()."""
+        """Makes one event from the two answers to look()."""
         if kind == 'kept':
             self.kept = pages
             return

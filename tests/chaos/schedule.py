@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Schedules: the actions of an episode, which follow from seed and number alone."""
+"""Schedules: the actions of an episode. Only the seed and the episode's number determine them."""
 import random
 import signal
 from typing import NamedTuple
@@ -10,7 +10,7 @@ WORKERS = ('one', 'two')
 
 
 class Action(NamedTuple):
-    pause_s: float  # before it
+    pause_s: float  # pause before the action
     name: str       # a method of World
     words: tuple
 
@@ -22,7 +22,7 @@ def seconds(rng, most):
     return round(rng.uniform(0.1, most), 2)
 
 
-# method of World: (how often, its arguments)
+# method of World: (relative frequency, its arguments)
 ACTIONS = {
     'kill': (6, lambda rng: (rng.choice(('vgpud', 'vgpud', 'vgpu-pf', 'vgpu-pf', 'bus', 'softgpu')), signal.SIGKILL)),
     'stop': (5, lambda rng: (rng.choice(PROGRAMS), seconds(rng, 1.5))),
@@ -45,13 +45,13 @@ ACTIONS = {
 
 
 def device(seed):
-    """Options of the run's softgpu, except its size."""
+    """Random options of the run's softgpu."""
     rng = random.Random(f'{seed}/device')
     return {'true_copy': rng.random() < 0.5, 'doorbell_mode': rng.choice(('trap', 'poll'))}
 
 
 def episode(seed, number):
-    """The actions of one episode; the same for the same seed and number."""
+    """The actions of one episode, always the same for a seed and number."""
     rng = random.Random(f'{seed}/{number}')
     names, weights = list(ACTIONS), [often for often, _ in ACTIONS.values()]
     return [Action(seconds(rng, 0.8), name, ACTIONS[name][1](rng))
@@ -59,9 +59,10 @@ def episode(seed, number):
 
 
 def shrink(actions, fails, tries):
-    """Returns the numbers of those `actions`, as (number, action), that `fails` still requires.
+    """Returns the numbers of the `actions`, [(number, action)], with which `fails` is still true.
 
-    Drops halves, then quarters and so on down to single actions while the rest still fails, within `tries` calls.
+    Drops halves, then quarters and so on down to single actions while the rest still fails. Calls
+    `fails` at most `tries` times.
     """
     size = max(1, len(actions) // 2)
     while actions and tries > 0:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The programs under test: a private bus, vgpud, and the softgpu and vgpu-pf that vgpud starts.
 
-The folders of state and sockets are small file systems in memory, so that they can be full. Works only in the private
-namespaces that tests/chaos/run makes.
+The folders of state and sockets are small file systems in memory, so that a test can fill them. The
+module works only in the private namespaces that tests/chaos/run makes.
 """
 import glob
 import json
@@ -21,7 +21,7 @@ QUANTUM_US = 4000
 DEVICE_USER = [] if os.environ.get('VGPU_CHAOS_BOX') == 'user' else ['--device-user', 'nobody']
 PROGRAMS = ('vgpud', 'softgpu', 'vgpu-pf', 'bus')
 SIZES = {'state': '256k', 'run': '16m'}
-OFFSET, DELAY = 0, 8  # of the words in the file that tests/chaos/faults.c maps
+OFFSET, DELAY = 0, 8  # offsets of the words in the file that tests/chaos/faults.c maps
 (GET_INFO, SAVE, RESTORE) = (1, 10, 11)
 REQUEST, REPLY, STREAM = struct.Struct('<IIIIQ'), struct.Struct('<IiIIQ160s'), struct.Struct('<IIIiQ')
 UAPI_MAGIC = re.search(r'#define VGPU_PF_UAPI_MAGIC\s+(\w+)', open(
@@ -111,7 +111,7 @@ class Stack:
                                                    env=environment)
 
     def pid(self, name):
-        """Of a program that runs, or None."""
+        """The pid of the program if it runs, else None."""
         if name in self.children:
             child = self.children[name]
             return child.pid if child.poll() is None else None
@@ -167,11 +167,11 @@ class Stack:
         struct.pack_into('<q', self.faults, OFFSET, seconds * 10**9)
 
     def slow_disk(self, milliseconds):
-        """Makes each sync of vgpud take so much longer."""
+        """Makes each sync of vgpud take `milliseconds` longer."""
         struct.pack_into('<q', self.faults, DELAY, milliseconds * 10**6)
 
     def ctl(self, *words, seconds=20):
-        """Exit status and output of vgpuctl; status None if it did not end."""
+        """Runs vgpuctl; returns its exit status, None if it did not end, and its output."""
         command = [self.program('vgpuctl'), '--bus', self.address, '--json', '--timeout', str(seconds), *words]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=3 * seconds, check=False)
@@ -183,7 +183,7 @@ class Stack:
             return done.returncode, {'error': done.stdout + done.stderr}
 
     def uapi(self, operation, body, descriptor=None, seconds=30):
-        """Error and body of the reply of vgpu-pf; OSError if it does not answer."""
+        """Returns error and body of vgpu-pf's reply to a request; OSError if there is no reply."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
             connection.settimeout(seconds)
             connection.connect(self.socket_of('uapi'))
@@ -198,7 +198,7 @@ class Stack:
         return self.uapi(operation, STREAM.pack(STREAM.size, vf, 0, -1, 0), descriptor)[0]
 
     def control(self, request):
-        """softgpu's answer at its control socket."""
+        """Returns softgpu's answer to a request at its control socket."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(30)
             connection.connect(self.socket_of('control'))
@@ -222,7 +222,7 @@ class Stack:
                 if os.path.exists(file)]
 
     def state(self):
-        """Records the VFs that the state file defines now."""
+        """Returns the VFs that the state file defines now, or a text if the file is damaged."""
         try:
             with open(self.path('state', 'gpus', 'gpu0.json'), encoding='utf-8') as file:
                 defined = definitions(file.read())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the checker: plants each kind of fault in a clean history, and expects a report by the rule for it."""
+"""Tests of the checker: the right rule must report each kind of fault in a clean history."""
 import copy
 import random
 import unittest
@@ -39,7 +39,7 @@ def clean_history():
 
 
 def change(kind, number=0, **members):
-    """Returns a plant that changes members of the event of this kind and number."""
+    """Returns a function that changes `members` of event `number` of this kind."""
     return lambda events: checker.of(events, kind)[number].update(members)
 
 

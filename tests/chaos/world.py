@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """World: the programs, their guests and an operator, with a method for each action of a schedule.
 
-The main thread ticks: it signals programs, reads answers of guests, and starts programs again as a service manager does.
-The operator is a second thread, because a request may wait long for a program that is stopped; it makes one request at a
-time. calm() undoes every disturbance and records the state that the checker judges.
+The main thread ticks: it signals programs, reads answers of guests, and starts programs again as a
+service manager does. The operator is a second thread, because its requests may wait long for a
+stopped program; it makes one request at a time. calm() undoes every disturbance and records the
+state that the checker judges.
 """
 import json
 import os
@@ -55,7 +56,7 @@ class World:
         self.history, self.plant = history, plant
         self.stack = Stack(directory, binaries, history, device)
         self.operator = Operator()
-        self.later = queue.SimpleQueue()  # what the operator asks the main thread to do
+        self.later = queue.SimpleQueue()  # functions that the operator passes to the main thread
         self.due = []                     # (time, function): ends of disturbances
         self.open_clients, self.planted = [], []
         self.possible = [{}]
@@ -97,11 +98,11 @@ class World:
         if pid and self.softgpu and pid != self.softgpu:
             for guest in self.guests.values():
                 guest.lose_vram()
-                guest.kill()  # as a VMM does whose device is gone
+                guest.kill()  # a VMM ends when its device is gone
         self.softgpu = pid or self.softgpu
 
     def wait(self, what, condition, seconds=PATIENCE_S):
-        """True once `condition` holds; false, with an event, after `seconds`."""
+        """Waits until `condition` holds; returns False, and adds an event, after `seconds`."""
         begin = time.monotonic()
         while not condition():
             if time.monotonic() - begin > seconds:
@@ -113,7 +114,7 @@ class World:
     # -- the operator's requests
 
     def change(self, become, *words):
-        """Makes a request that changes each possible state by `become`. It may fail, or its result may stay unknown."""
+        """Makes a request that changes each possible state by `become`, if it succeeds."""
         before = self.possible
         after = [become(dict(state)) for state in before]
         self.possible = before + [state for state in after if state not in before]
@@ -153,7 +154,7 @@ class World:
         return [self.softgpu, *(vf.get(counter) for counter in ('uuid', 'flrs', 'guest_flrs', 'hangs'))]
 
     def launch(self, name):
-        """Starts the guest of a VF, which expects new VRAM if the VF is another one than before."""
+        """Starts the guest of a VF, which expects zeroed VRAM if the VF was created again."""
         vf = self.vfs().get(name)
         if not vf:
             return
@@ -217,7 +218,7 @@ class World:
         self.operator.add(task)
 
     def replace_tenant(self):
-        """The VF of a tenant who wrote to all of its VRAM is destroyed, and another tenant gets a new one."""
+        """Destroys the VF of a tenant who filled its VRAM, and creates one for another tenant."""
         def task():
             self.later.put(self.guests['tenant'].kill)
             if self.plant == 'scrub':
@@ -245,7 +246,7 @@ class World:
         self.operator.add(task)
 
     def save_and_restore(self, name):
-        """The whole state of a VF goes through a file, while its guest waits."""
+        """Saves the whole state of a paused VF to a file and restores it from there."""
         def task():
             if not self.ask('pause', name, '--force'):
                 return
@@ -261,7 +262,7 @@ class World:
                 steps.append(str(error))
             os.close(file)
             self.history.add('stream', vf=name, steps=steps)
-            if steps[0] == 0 and steps != [0, 0]:  # half of a state
+            if steps[0] == 0 and steps != [0, 0]:  # the restore failed half-way
                 self.later.put(self.forget(name))
             self.ask('resume', name)
         self.operator.add(task)
@@ -279,7 +280,7 @@ class World:
         hostile.nonsense(self.stack.socket_of(name), random.Random(seed))
 
     def attack_device(self, kind, seed):
-        """The hostile guest: it writes registers, or resets, or reaches beyond its VRAM, or never ends."""
+        """Starts the hostile guest: random registers, doorbells, resets, foreign VRAM, endless work."""
         rng = random.Random(seed)
         orders = {
             'registers': [(f'write {rng.choice(REGISTERS)} {rng.getrandbits(32)}', 'written') for _ in range(30)],
@@ -326,7 +327,7 @@ class World:
                 guest.order(('compute', 'computed'))
 
     def plant_fault(self):
-        """For run --self-check: a real fault, which the checks that follow must report."""
+        """For run --self-check: makes a real fault, which the checks that follow must report."""
         if self.plant == 'descriptor':
             for _ in range(4):
                 client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -376,7 +377,7 @@ class World:
         return {name: vf.get('service_ns', 0) for name, vf in vfs.items()}
 
     def judge_shares(self):
-        """Measures up to three times, because a guest that did not get the CPU for a while had no work meanwhile."""
+        """Measures up to three times, because a guest without CPU time may have had no work."""
         for _ in range(2):
             event = self.measure_shares()
             if not list(checker.shares_follow_weights([event])):

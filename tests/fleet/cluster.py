@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A cluster of Debian's corosync and pacemaker on two hosts of the fleet, with vgpu's resource agent; inside of
-tests/fleet/box only.
+"""A cluster of Debian's corosync and pacemaker on two hosts of the fleet, with vgpu's resource
+agent. It works only inside of tests/fleet/box.
 
     with Cluster(directory) as cluster:
         cluster.crm('configure', 'primitive', 'vm1', 'ocf:fleet:guest', ...)
         cluster.hosts[0].kill()
 
-A host that is to be fenced calls the power switch: a socket that all hosts see, behind which this process kills the
-host's first process.
+Fencing goes through the power switch: a socket that all hosts see. Behind it, this process kills
+the first process of the host that is fenced.
 """
 import hashlib
 import json
@@ -54,7 +54,7 @@ NODE = '''  node {{
 
 
 def uuid_of(guest):
-    """As guest_agent makes it."""
+    """The UUID that guest_agent makes for a guest."""
     return str(uuid.UUID(hashlib.md5(guest.encode()).hexdigest()))
 
 
@@ -63,7 +63,7 @@ class Node(Host):
 
     def boot(self):
         super().boot()
-        # this machine may have them already
+        # this machine may have the user and the group already
         self.run('sh', '-c', 'getent group haclient || groupadd --system haclient; '
                  'getent passwd hacluster || useradd --system --gid haclient --no-create-home hacluster')
         for path in ('/var/lib/pacemaker/cib', '/var/lib/pacemaker/pengine', '/var/lib/pacemaker/blackbox',
@@ -143,7 +143,7 @@ class PowerSwitch(threading.Thread):
 
 class Cluster:
     node = Node
-    # tests/fleet/domains stands for libvirt and vgpu-libvirt
+    # tests/fleet/domains replaces libvirt and vgpu-libvirt
     libvirt = 'test:///default'
     vgpu_libvirt = os.path.join(HERE, 'domains')
 
@@ -202,7 +202,7 @@ class Cluster:
         wait_for('both nodes online', 60, lambda: self.online() == {'n1', 'n2'}, 0.5)
 
     def run(self, *words, seconds=60):
-        """A program on a host that is on."""
+        """Runs a program on a host that is on; returns its output."""
         host = next(host for host in self.hosts if host.is_on())
         return host.run(*words, seconds=seconds)
 
@@ -248,7 +248,7 @@ class Cluster:
         return names.get(owner, owner)
 
     def is_each_claimed_once(self):
-        """Whether each guest that runs has exactly one VF, on its host, and nobody else has one."""
+        """True if each guest that runs has exactly one VF, on its host, and nobody else has one."""
         running = {name: [host] for name, host in self.running().items()}
         return self.guests() == running == self.claims()
 
@@ -260,13 +260,13 @@ class Cluster:
             return None
 
     def health(self, host):
-        """The health attribute as Pacemaker has it after its delay."""
+        """The health attribute of a host, as Pacemaker has it after the delay."""
         found = re.search(r'name="#health-vgpu" value="(\w+)"', self.run(
             'sh', '-c', f"cibadmin --query --xpath \"//node_state[@uname='{host.name}']//nvpair[@name='#health-vgpu']\" || :"))
         return found and found.group(1)
 
     def vm(self, name):
-        """A guest that needs a VF."""
+        """Configures a guest that needs a VF."""
         self.run('crm', 'configure', 'primitive', name, 'ocf:fleet:guest', 'params', 'profile=small',
                  'utilization', 'vgpu_small=1', 'op', 'monitor', 'interval=5s', 'timeout=60s',
                  'op', 'start', 'timeout=60s', 'interval=0', 'op', 'stop', 'timeout=60s', 'interval=0')

@@ -23,7 +23,8 @@ class DomainNode(Node):
         super().boot()
         self.write('/etc/libvirt/qemu.conf', QEMU_CONF + 'namespaces = [ ]\n')
         self.write('/etc/libvirt/libvirtd.conf', LIBVIRTD_CONF.format(log='/var/log/libvirtd.log'))
-        # QEMU of Debian 12 is too old; where /dev/kvm cannot be used, libvirtd asks QEMU anew at every call
+        # QEMU of Debian 12 is too old; if /dev/kvm cannot be used, libvirtd probes QEMU again at
+        # every call
         self.write('/usr/local/bin/qemu', EMULATOR.format(root=QEMU), 0o755)
         self.run('sh', '-c', 'rm -f /dev/kvm; rm -rf /usr/lib/x86_64-linux-gnu/qemu; chmod 755 /var/lib/libvirt')
 
@@ -39,7 +40,7 @@ class DomainNode(Node):
         self.start_pacemaker()
 
     def make_domain(self, name):
-        """NAME.xml with a VF of the profile small, as docs/pacemaker.md makes it."""
+        """Writes NAME.xml with a VF of the profile small, as docs/pacemaker.md does."""
         self.write(f'{PLACE}/plain.xml', DOMAIN.format(name=name, uuid=uuid_of(name), memory=64, boot='', devices='', more='',
                                                        emulator='/usr/local/bin/qemu'))
         self.write(f'{PLACE}/{name}.xml', self.run(VGPUCTL, 'attach-xml', f'{PLACE}/plain.xml', '--profile', 'small'))

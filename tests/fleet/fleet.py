@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A cluster on one machine: a controller n0 and hosts n1, n2 …, each in namespaces of its own; inside of tests/fleet/box only.
+"""A cluster on one machine: a controller n0 and hosts n1, n2 …, each in namespaces of its own. It
+works only inside of tests/fleet/box.
 
     with Fleet(directory, hosts=3) as fleet:
         fleet.start()
@@ -27,7 +28,7 @@ SLURMD_TIMEOUT = 15
 
 
 class FleetError(Exception):
-    """A program of the fleet did not do what was asked; the message holds what it said."""
+    """A program of the fleet failed; the message has its output."""
 
 
 def wait_for(what, seconds, condition, interval=0.05):
@@ -71,7 +72,7 @@ class Host:
             raise FleetError(f'{self.name} did not boot')
         with open(f'/proc/{self.unshare.pid}/task/{self.unshare.pid}/children') as file:
             self.init = int(file.read().split()[0])
-        # the kernel may not yet have removed that of a host that died
+        # the kernel may not yet have removed the link of a host that died
         subprocess.run(['ip', 'link', 'del', self.link], capture_output=True, check=False)
         command('ip', 'link', 'add', self.link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', str(self.init))
         command('ip', 'link', 'set', self.link, 'master', 'lab', 'up')
@@ -86,7 +87,8 @@ class Host:
         return command(*self.inside(*words), seconds=seconds)
 
     def start(self, name, *words):
-        """A program that stays; its output goes to log/NAME.log. One of that name from before has ended."""
+        """Starts a program that stays, with output to log/NAME.log; waits for the end of an earlier
+        one of this name."""
         if name in self.started:
             self.started[name].wait(timeout=30)
         with open(os.path.join(self.disk, 'log', name + '.log'), 'ab') as log:
@@ -114,11 +116,11 @@ class Host:
         return self.init is not None and self.unshare.poll() is None
 
     def runs(self, name):
-        """Whether the program that was started by that name has not ended."""
+        """True if the program that was started with this name still runs."""
         return self.is_on() and name in self.started and self.started[name].poll() is None
 
     def kill(self):
-        """As if its power failed: every process and the network are gone at once."""
+        """Ends the host as if its power failed: every process and the network are gone at once."""
         os.kill(self.init, signal.SIGKILL)
         self.unshare.wait(timeout=30)
         self.unshare.stdout.close()
@@ -133,7 +135,7 @@ class Host:
         command('ip', 'link', 'set', self.link, 'up')
 
     def write(self, path, text, mode=0o644):
-        """A file of this host, lost when it ends."""
+        """Writes a file of this host, which is lost when the host ends."""
         full = f'/proc/{self.init}/root{path}'
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full, 'w') as file:
@@ -160,7 +162,7 @@ class Host:
         return self.ctl('list', '--vfs')['vfs']
 
     def claims(self):
-        """{owner: [VF …]}"""
+        """The claims of this host: {owner: [VF …]}"""
         owned = {}
         for vf in self.vfs():
             if vf['owner']:
@@ -228,8 +230,8 @@ PartitionName=main Nodes=ALL Default=YES State=UP
 '''
 PROFILES = {'small': (8, '64MiB'), 'large': (4, '256MiB')}
 GPU = {'vfs': 12, 'vram_mb': 2048, 'aperture_mb': 256, 'cus': 8, 'threads': 1}
-# a guest's part of the work: it holds its VFs open, and what it wrote there must stay. Its argument is how many seconds it
-# lives (default: until it is killed)
+# The program of a guest. It holds its VFs open and checks that the content that it wrote there
+# stays. Its argument is the number of seconds that it runs (default: until it is killed).
 GUEST = '''#!/usr/bin/python3
 import os, sys, time
 sys.path.insert(0, {guest!r})
@@ -250,8 +252,9 @@ while time.monotonic() < end:
 
 
 class Fleet:
-    """The controller, the hosts, and the network between them. `scripts`: other scripts than ours, by name; `profiles`: how
-    many VFs each host has, and their VRAM; `gpu`: the softgpu of each host."""
+    """The controller, the hosts, and the network between them. `scripts`: scripts that replace
+    vgpu's, by name; `profiles`: how many VFs each host has, and their VRAM; `gpu`: the softgpu of
+    each host."""
 
     def __init__(self, directory, hosts=3, scripts=None, profiles=None, gpu=None, slurmd_timeout=SLURMD_TIMEOUT):
         self.directory = os.path.abspath(directory)
@@ -290,7 +293,7 @@ class Fleet:
         os.chmod(path, mode)
 
     def full_gres(self):
-        """What a host has when nobody else took any of it, as Slurm prints it."""
+        """The Gres of a host whose VFs are all for Slurm, as Slurm prints it."""
         return ','.join(f'vgpu:{name}:{count}' for name, (count, _) in sorted(self.profiles.items()))
 
     def configure(self):
@@ -351,13 +354,14 @@ class Fleet:
             return set()
 
     def submit(self, wants, *words, output='/dev/null', script='guest'):
-        """The number of a new job of a user without privileges, with `wants` VFs by profile; `words` are the script's."""
+        """Submits a job of a user without privileges, with the VFs `wants` by profile, and `words`
+        as the script's arguments; returns its number."""
         gres = ','.join(f'vgpu:{profile}:{number}' for profile, number in wants.items())
         return self.slurm('sbatch', '--parsable', '--uid=65534', '--gid=65534', '--chdir=/tmp', f'--output={output}',
                           '--open-mode=append', f'--gres={gres}', f'/etc/slurm/{script}', *words).strip()
 
     def queue(self):
-        """{job: (state, life, host or '')}"""
+        """The jobs that Slurm knows: {job: (state, host or '')}"""
         jobs = {}
         for line in self.slurm('squeue', '-h', '-o', '%A %t %N').splitlines():
             job, state, *host = line.split()
@@ -379,7 +383,8 @@ class Fleet:
         return found
 
     def is_each_claimed_once(self, but=()):
-        """Whether every running job has exactly one VF, on its host, and no VF has another owner."""
+        """True if every running job has exactly one VF, on its host, and no VF has another
+        owner."""
         running = {job: host for job, (state, host) in self.queue().items() if state == 'R'}
         claims = self.claims(but)
         return {job: [(host, len(found))] for job, host in running.items() for found in [claims.get(job, [])]} == {

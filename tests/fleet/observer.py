@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Looks at hosts and controller five times a second, and keeps what it saw (rules.py has the records)."""
+"""Observes hosts and controller five times a second, and records what it sees (see rules.py)."""
 import json
 import os
 import re
@@ -16,7 +16,8 @@ SQUEUE = ('squeue -h -a -t all -O JobID:15,RestartCnt:10,State:20,NodeList:20,Re
 
 
 class History:
-    """Records in the order of their ends, also as lines of a file; the checker judges each at once."""
+    """Records in the order in which their looks ended, also as lines of a file. The checker judges
+    each record at once."""
 
     def __init__(self, path, checker):
         self.lock, self.checker = threading.Lock(), checker
@@ -55,7 +56,7 @@ def processes():
 
 
 def job_of(pid, name):
-    """The job of a guest or step; None before and after it is one."""
+    """The job whose guest or step the process is; None if it is none, or not yet or no longer."""
     try:
         with open(f'/proc/{pid}/{"environ" if name == "slurm_script" else "cmdline"}', 'rb') as file:
             text = file.read().decode(errors='replace')
@@ -66,7 +67,7 @@ def job_of(pid, name):
 
 
 def jobs_of(seen, space, name):
-    """Jobs with such processes in the PID namespace."""
+    """The jobs that have a process called `name` in the PID namespace `space`."""
     jobs = {job_of(pid, name) for (pid, _), what in seen.items() if what == (name, space)}
     return sorted(jobs - {None})
 
@@ -92,7 +93,7 @@ def ask_controller(fleet):
 
 
 class Observer:
-    """Looks until it is closed. `world` knows which hosts are on and linked."""
+    """Observes until it is closed. `world` knows which hosts are on and linked."""
 
     def __init__(self, world, history):
         self.world, self.history = world, history
@@ -136,7 +137,7 @@ class Observer:
 
     @staticmethod
     def ask(host):
-        """vgpuctl on the bus of a host that is on."""
+        """Starts vgpuctl on the bus of a host; None if the host is off."""
         if not host.is_on():
             return None
         bus = f'unix:path=/proc/{host.init}/root/run/dbus/system_bus_socket'
@@ -145,7 +146,8 @@ class Observer:
 
     @staticmethod
     def answer(program):
-        """{owner: {profile: VFs}}; None without an answer or while the GPU is not in service."""
+        """The claims that vgpuctl reports: {owner: {profile: number of VFs}}. None without an
+        answer or while a GPU is not in service."""
         if program is None:
             return None
         text, _ = program.communicate()

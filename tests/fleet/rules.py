@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What must hold of jobs and claims at any time, judged from records of two sides (observer.Observer):
+"""Rules for jobs and claims, which hold at any time. They judge records of hosts and of Slurm
+(observer.Observer):
 
     {'kind': 'host', 't': 12.3, 'name': 'n1', 'is_on': true, 'is_linked': true, 'has_slurmd': true,
      'claims': {'slurm:lab:7.0': {'small': 1}} or null, 'guests': ['7'], 'steps': ['7']}
@@ -10,14 +11,16 @@
     {'kind': 'words', 't': 99.0, 'host': 'n1', 'text': 'job 7 life 0: the VF is not empty'}
     {'kind': 'ended', 't': 99.0, 'job': '7', 'state': 'FAILED', 'has_lost_device': false}
 
-'t' is when the look began. `claims` are null unless vgpud answers and its GPU is in service. `guests` have a process that lived throughout the look at the claims, so a guest without a
-claim needs no second look. Rules that compare Slurm with a host give both a time to agree.
+'t' is the time when the look began. `claims` are null unless vgpud answers and its GPU is in
+service. `guests` are jobs with a process that lived throughout the look at the claims, so that a
+guest without a claim needs no second look. Rules that compare Slurm with a host give both some time
+to agree.
 """
 
 PREFIX = 'slurm:lab:'
 QUEUE_IS_FRESH_S = 4
 HOST_IS_FRESH_S = 2
-STARTED_S = 12   # a job that runs has its VFs; a slow machine counted
+STARTED_S = 12   # until a job that runs must have its VFs, also on a slow machine
 HEALTH_S = 10    # HealthCheckInterval of the fleet
 ENDED_S = HEALTH_S + 20
 DRAIN_S = 5
@@ -52,7 +55,7 @@ class Checker:
         self.hosts = {}
         self.wants = {}     # job: VFs by profile
         self.drained = {}   # host: when the operator drained it
-        self.since = {}     # (rule, host, what): since when it is so
+        self.since = {}     # (rule, host, key): since when it has been wrong
         self.is_gpu_lost = False  # at least once
 
     def add(self, record):
@@ -63,7 +66,8 @@ class Checker:
             self.violations.append((rule, text))
 
     def hold(self, rule, where, now, limit_s, wrong):
-        """`wrong`: what is wrong at `where` now, {key: text}. Reports what has been so for the limit without a break."""
+        """Reports what has been wrong at `where` for the limit without a break. `wrong`: {key:
+        text} of what is wrong now."""
         before = {key for key in self.since if key[:2] == (rule, where)}
         for key in before - {(rule, where, what) for what in wrong}:
             del self.since[key]
@@ -146,7 +150,7 @@ class Checker:
                 self.report('a_life_is_on_one_host', f'{owner} has VFs on {record["name"]} and runs on {known["host"]}')
 
     def running_jobs_have_their_vfs(self, record, jobs):
-        """A job without a step may have ended, and Slurm not yet have heard of it."""
+        """Skips a job without a step: it may have ended before Slurm knows of it."""
         wrong = {}
         for job, known in jobs.items():
             has = record['claims'].get(f'{PREFIX}{job}.{known["life"]}', {})
@@ -156,7 +160,7 @@ class Checker:
         self.hold('running_jobs_have_their_vfs', record['name'], record['t'], STARTED_S, wrong)
 
     def claims_end_with_their_jobs(self, record, queue):
-        """Slurm starts health checks only on hosts that answer it."""
+        """Skips hosts that do not answer Slurm, because it starts no health checks there."""
         state = queue['nodes'].get(record['name'], {}).get('state', 'down')
         wrong = {}
         if record['is_linked'] and record['has_slurmd'] and '*' not in state and 'down' not in state:

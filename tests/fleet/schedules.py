@@ -8,7 +8,7 @@ REQUESTS = ({'small': 1}, {'small': 1}, {'large': 1}, {'small': 2}, {'small': 1,
 
 
 class Act(NamedTuple):
-    at_s: float     # not before, since the beginning
+    at_s: float     # earliest time after the beginning
     name: str       # a method of world.World
     words: tuple
 
@@ -26,11 +26,11 @@ def job(rng):
 
 
 def number(rng):
-    """Chooses among the jobs of that moment."""
+    """A random number, which chooses among the jobs of that moment."""
     return (rng.getrandbits(16),)
 
 
-# act: (how often, its arguments, the act that ends it, longest time until then)
+# act: (relative frequency, its arguments, the act that ends it, longest time until then)
 ACTS = {
     'submit': (10, job, None, 0),
     'cancel': (3, number, None, 0),

@@ -14,7 +14,7 @@ from doc_commands import files_of
 from fleet import ROOT, FleetError, wait_for
 
 SMALL = 2       # VFs of each host
-MONITOR_S = 15  # the agent's, as in the document
+MONITOR_S = 15  # the monitor interval of the agent, as in the document
 DAMPEN_S = 10
 STUB = """#!/bin/sh
 case $* in
@@ -157,7 +157,7 @@ class Pacemaker(unittest.TestCase):
         self.wait_for_capacity(SMALL, SMALL, 90)
 
     def test_9_a_stop_of_the_agent_offers_no_vf_and_stops_no_guest(self):
-        # a host that is back may be given guests, which must have moved before they are counted
+        # guests may move to the host that is back, and must have moved before the test counts them
         self.cluster.run('crm_resource', '--wait', seconds=90)
         self.settle(2 * SMALL - 2)
         running = self.cluster.running()
@@ -183,7 +183,7 @@ class Agent(unittest.TestCase):
         cls.host.run(VGPUCTL, 'apply', '/tmp/vgpu.json')
 
     def call(self, action, path='', **parameters):
-        """(exit status, what the agent says)"""
+        """Calls the agent; returns (exit status, output)."""
         variables = [f'OCF_RESKEY_{name}={value}' for name, value in parameters.items()]
         done = subprocess.run(self.host.inside('env', 'OCF_ROOT=/usr/lib/ocf', 'OCF_RESOURCE_INSTANCE=test',
                                                'OCF_RESKEY_CRM_meta_interval=15000',
@@ -225,7 +225,8 @@ class Agent(unittest.TestCase):
         self.assertIsNone(self.cluster.attribute(self.host, 'vgpu_small'))
 
     def published(self, health, gpus, capacity, vfs=''):
-        """(utilization, status) that the agent publishes beside `health` if vgpuctl prints these lines."""
+        """Checks `health`; returns (utilization, status) that the agent publishes if vgpuctl prints
+        these lines."""
         self.host.write('/tmp/stub/vgpuctl', STUB.format(gpus=gpus, capacity=capacity, vfs=vfs), 0o755)
         self.assertEqual(self.call('start', path='/tmp/stub:', prefix='stub_', dampen='0')[0], 0)
         self.addCleanup(self.call, 'stop', prefix='stub_')

@@ -43,7 +43,8 @@ def of(records, kind, name=None, begin=0, end=SECONDS + 1):
 
 
 def plant(kind, name, begin=20, end=SECONDS + 1, **members):
-    """Records of that kind and name get other members from `begin` to `end`."""
+    """A change of a history: records of this kind and name get other members from `begin` to
+    `end`."""
     def change(records):
         for record in of(records, kind, name, begin, end):
             record.update(copy.deepcopy(members))
@@ -51,7 +52,7 @@ def plant(kind, name, begin=20, end=SECONDS + 1, **members):
 
 
 def queue(begin=20, end=SECONDS, **jobs):
-    """Slurm says other things of jobs, named j7 and j8."""
+    """A change of a history: Slurm reports other members of jobs 7 and 8 (j7 and j8 here)."""
     def change(records):
         for record in of(records, 'queue', None, begin, end):
             for job, members in jobs.items():

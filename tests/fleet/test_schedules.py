@@ -29,7 +29,7 @@ def perform(world, history, acts):
     begin = time.monotonic()
     for act in acts:
         time.sleep(max(0.0, begin + act.at_s - time.monotonic()))
-        # a drain is recorded before it is undone, an end of it before it is seen
+        # a resume is recorded before it is done, so that no look sees its effect first
         t = history.now()
         if act.name == 'resume':
             history.add('act', t, name=act.name, words=act.words, is_done=True)
@@ -39,7 +39,8 @@ def perform(world, history, acts):
 
 
 def play(name, acts, has_calm=True, **options):
-    """Violations of one schedule on a new fleet, with the calm after it or without."""
+    """Plays one schedule on a new fleet, with or without the calm after it; returns the
+    violations."""
     os.makedirs(KEEP, exist_ok=True)
     directory, checker = os.path.join(KEEP, name), Checker()
     with World(directory, **options) as world:
@@ -74,7 +75,7 @@ class Schedules(unittest.TestCase):
 
 
 class Negative(unittest.TestCase):
-    """The checker finds what scripts that do nothing cause."""
+    """The checker finds the violations that scripts which do nothing cause."""
 
     def rules_of(self, name, acts, scripts):
         return {rule for rule, _ in play(name, acts, has_calm=False, hosts=1, scripts=dict.fromkeys(scripts, NOTHING))}

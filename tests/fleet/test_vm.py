@@ -11,7 +11,8 @@ from observer import ask_controller
 
 DIRECTORY = os.path.join(ROOT, 'build', 'fleet', 'vms')
 JOBS = int(os.environ.get('VGPU_FLEET_VMS', 5))
-# of all VMs together, two at once. The driver of a guest that starves gives up (PSP create ring failed): run this alone
+# for all VMs, of which two run at once. The driver of a guest without CPU time gives up (PSP create
+# ring failed), so run this test alone.
 SECONDS = 1800 + 600 * JOBS
 GPU = {'vfs': 2, 'vram_mb': 1024, 'aperture_mb': 512, 'threads': 1}
 VM = '''#!/usr/bin/python3

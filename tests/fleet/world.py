@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A fleet that a schedule disturbs: each act of schedules.ACTS is a method. A method returns whether there was anything to
-do: a host may be off, or the controller away."""
+"""A fleet that a schedule disturbs. Each act of schedules.ACTS is a method, which returns whether
+it did anything: a host may be off, or the controller away."""
 import glob
 import os
 import re
@@ -13,13 +13,13 @@ from fleet import FleetError
 from observer import ask_controller
 
 FOREIGN = 'pcmk:guest'
-HEAL_S = 300    # slurmd notices up to 70 s after its link is back that its jobs run elsewhere
+HEAL_S = 300    # when its link is back, slurmd may take 70 s to notice that its jobs run elsewhere
 END_S = 90
 OVER = ('COMPLETED', 'CANCELLED', 'FAILED', 'NODE_FAIL', 'TIMEOUT', 'BOOT_FAIL', 'OUT_OF_MEMORY', 'DEADLINE', 'PREEMPTED')
 ASK_THE_CONTROLLER = ('submit', 'cancel', 'requeue', 'drain', 'resume')
 WAITS = ('Resources', 'Priority')
 ALONE = re.compile(r'.*(?:is not empty|another guest wrote).*')
-# the last word of a guest that lost its device, or found it being started again
+# the last line of a guest that lost its device, or started while the device restarted
 LOST = re.compile(r'(?:host\.)?(?:HostError|(?:ConnectionRefused|ConnectionReset|BrokenPipe|Permission|FileNotFound|Timeout)Error)\b')
 
 
@@ -40,7 +40,7 @@ class World:
 
     @staticmethod
     def booting(host, boot):
-        """A boot after which guests may write to /var/log/guests."""
+        """Returns a function that boots the host and lets guests write to /var/log/guests."""
         def with_guests():
             boot()
             path = os.path.join(host.disk, 'log', 'guests')
@@ -49,7 +49,7 @@ class World:
         return with_guests
 
     def facts(self, host):
-        """What a record of this host says besides its claims; 'space' is its PID namespace."""
+        """Members of a record of this host besides its claims; 'space' is its PID namespace."""
         is_on = host.is_on()
         try:
             space = os.readlink(f'/proc/{host.init}/ns/pid') if is_on else ''
@@ -61,7 +61,7 @@ class World:
         return self.fleet.hosts[int(name[1:]) - 1]
 
     def act(self, name, words):
-        """Whether it was done. The controller may be away."""
+        """Performs an act; returns whether it was done. The controller may be away."""
         if name in ASK_THE_CONTROLLER and not self.fleet.controller.runs('slurmctld'):
             return False
         try:
@@ -125,7 +125,8 @@ class World:
         return self.kill_program(name, 'vgpu-pf')
 
     def stop_slurmctld(self):
-        """Not killed: Slurm forgets the jobs of the seconds before, and gives their numbers to others."""
+        """Ends slurmctld by SIGTERM. A killed one would forget the latest jobs and give their
+        numbers to others."""
         pids = self.fleet.controller.pids('slurmctld')
         for pid in pids:
             os.kill(pid, signal.SIGTERM)
@@ -186,7 +187,7 @@ class World:
         return True
 
     def claim(self, name):
-        """Takes a VF that is free for somebody else."""
+        """Claims a free VF for an owner that is not Slurm."""
         host = self.host(name)
         if not host.is_on():
             return False
@@ -207,7 +208,7 @@ class World:
     # --- the calm
 
     def calm(self):
-        """Ends all disturbances and then all jobs; what is left of them after a while."""
+        """Ends all disturbances and then all jobs; returns what is left of them after a while."""
         self.act('start_slurmctld', ())
         for name in sorted(host.name for host in self.fleet.hosts):
             for act in ('boot_host', 'heal', 'start_vgpud', 'start_slurmd'):
@@ -220,7 +221,7 @@ class World:
 
     @staticmethod
     def settle(left, seconds):
-        """What is left when nothing is, or after that time."""
+        """Waits until nothing is left, for at most `seconds`; returns what is left."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -232,7 +233,8 @@ class World:
             time.sleep(0.5)
 
     def unsettled(self):
-        """Short jobs that have not ended, long jobs that could run and do not, hosts that are not wholly in service."""
+        """Short jobs that have not ended, long jobs that could run and do not, and hosts not fully
+        in service."""
         for host in self.fleet.hosts:
             self.act('resume', (host.name,))
             self.act('release', (host.name,))
@@ -255,14 +257,14 @@ class World:
         return [line for line in lines if line.split()[1] not in ('idle', 'mix', 'alloc') or line.split()[2] != self.fleet.full_gres()]
 
     def outputs(self):
-        """(host, job, text) of what guests printed."""
+        """Yields (host, job, text) for the output of each guest."""
         for host in self.fleet.hosts:
             for path in sorted(glob.glob(os.path.join(host.disk, 'log', 'guests', '*'))):
                 with open(path, errors='replace') as file:
                     yield host.name, os.path.basename(path), file.read()
 
     def conclude(self, history):
-        """Records of how jobs ended and what their guests said."""
+        """Records how jobs ended and what their guests printed."""
         last = {}
         for host, job, text in self.outputs():
             for line in ALONE.findall(text):

@@ -14,7 +14,7 @@ from vm import Vm
 
 WEIGHTS = {'vm1': 1, 'vm2': 3}
 QUANTUM_US = 4000
-# units of 64 steps; the measurement takes some 5 s, programs start some seconds apart
+# in units of 64 steps; enough for a measurement of 5 s and programs that start some seconds apart
 ROUNDS = 60000
 COMPUTES = 20_000_000  # wave instructions: far more than the start of a HIP program
 

@@ -26,7 +26,7 @@ SERIALS = '''<serial type='file'><source path='{console}'/><target port='0'/></s
 
 
 class DomainGuest(Vm):
-    """`seen_as` is what QEMU calls log_dir, if it lives in another root than the test."""
+    """`seen_as` is the path of log_dir for a QEMU that has another root than the test."""
 
     def __init__(self, log_dir, name, seen_as=None, **options):
         super().__init__([], log_dir, name=name, **options)
@@ -36,18 +36,18 @@ class DomainGuest(Vm):
         return os.path.join(self.seen_as, f'{self.name}.{what}')
 
     def boot(self):
-        """For <os>."""
+        """The content of <os>."""
         image = os.path.join(self.images, self.kernel)
         return BOOT.format(kernel=os.path.join(image, 'vmlinuz'), initrd=os.path.join(image, 'initrd.gz'))
 
     def domain_devices(self):
-        """For <devices>."""
+        """Elements for <devices>: shares and serial ports."""
         devices = [SHARE.format(path=path, tag=tag) for tag, path in self.shares()]
         devices.append(SERIALS.format(console=self.inside('console.log'), channel=self.inside('ch')))
         return '\n    '.join(devices)
 
     def booted(self):
-        """Returns when the guest takes commands."""
+        """Waits until the guest takes commands."""
         self.pending = b''
         self.connect(time.monotonic() + 30)
         self.wait_for(b'#ready', 180)
@@ -62,7 +62,7 @@ class DomainGuest(Vm):
 
     def word_of_vram(self):
         """Address of a word of VRAM where neither PF nor firmware writes (64 MiB into it)."""
-        # a driver has enabled it already
+        # a VF with a driver is enabled already
         bar = self.run("for d in /sys/bus/pci/devices/*; do grep -q 0x686c $d/device || continue; "
                        "[ -e $d/driver ] || echo 1 > $d/enable; head -n 1 $d/resource | cut -d' ' -f1; done").text.split()[0]
         return hex(int(bar, 16) + (64 << 20))

@@ -35,7 +35,7 @@ BUS_CONFIG = '''<!DOCTYPE busconfig PUBLIC
 
 
 class HostError(Exception):
-    """vgpud or vgpuctl did not do what was asked; the message holds what they said."""
+    """vgpud or vgpuctl failed; the message has their output."""
 
 
 def wait_for(what, seconds, condition, interval=0.05):
@@ -178,7 +178,7 @@ class Host:
         return next(v for v in self.ctl('list', '--vfs')['vfs'] if v['name'] == name)
 
     def control(self, request):
-        """Sends one request to softgpu's control socket; its answer."""
+        """Sends one request to softgpu's control socket; returns the answer."""
         with socket.socket(socket.AF_UNIX) as channel:
             channel.settimeout(10)
             channel.connect(os.path.join(self.run_dir, 'gpu0', 'control.sock'))

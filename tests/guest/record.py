@@ -3,9 +3,10 @@
 
     python3 tests/guest/record.py tests/golden/stock_boot_6.12.txt
 
-Sits between QEMU and softgpu and copies vfio-user messages both ways. One line for an access that traps:
-R or W (BAR5: dword offset and value) or D (BAR2: dword offset and value), all hexadecimal. Rings,
-VBIOS and command buffers lie in memory that QEMU maps; they do not trap and are not seen here.
+record.py is between QEMU and softgpu and copies vfio-user messages both ways. It writes one line
+for an access that traps: R or W (BAR5: dword offset and value) or D (BAR2: dword offset and value),
+all hexadecimal. Rings, VBIOS and command buffers lie in memory that QEMU maps; they do not trap and
+are not seen here.
 """
 import array
 import os

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A peer's tests in a guest: a test package of Debian's ROCm, program by program, each with a limit.
+"""Runs a test package of Debian's ROCm in a guest, program by program, each with a time limit.
 
     python3 tests/guest/rocm_suite.py PACKAGE [NAME[:FILTER] …]      all programs without names
 
-PACKAGE is such as librocrand1-tests or librocprim-tests; it is fetched (once) into build/guest/suites.
-FILTER is GoogleTest's, for some tests of a program.
+PACKAGE is, for example, librocrand1-tests or librocprim-tests. It is fetched (once) into
+build/guest/suites. FILTER is a filter of GoogleTest, for some tests of a program.
 
-VGPU_SUITE_S: seconds for a program (default 600); one that takes longer is ended, and what its tests
-said until then counts. Prints a line per program; the outputs stay in build/guest/logs/PACKAGE.
+VGPU_SUITE_S: seconds for a program (default 600); one that takes longer is ended, and the results
+until then count. Prints a line per program; the outputs stay in build/guest/logs/PACKAGE.
 """
 import os
 import re
@@ -25,7 +25,7 @@ TIMED_OUT = (15, 124, 143)  # of timeout(1), and of busybox
 
 
 def verdict(status, text):
-    """One line for what a program of GoogleTest said; True if nothing failed."""
+    """(a line about the output of a GoogleTest program, True if nothing failed)"""
     passed = len(re.findall(r'^\[ +OK \]', text, re.M))
     skipped = len(set(re.findall(r'^\[  SKIPPED \] (\S+)', text, re.M)))
     failed = sorted(set(re.findall(r'^\[  FAILED  \] (\S+?),? ', text + ' ', re.M)) - {'1', '2'})
@@ -43,7 +43,7 @@ def verdict(status, text):
 
 
 def fetch(package):
-    """The package with all that it needs, unpacked; its directory."""
+    """Unpacks the package with its dependencies; returns the package's /usr."""
     directory = os.path.join(GUEST, 'suites', package)
     script = '. tests/support/foreign_suite.sh; foreign_suite_fetch "$@"'
     subprocess.run(['bash', '-c', script, 'fetch', directory, 'trixie', package],
@@ -52,7 +52,8 @@ def fetch(package):
 
 
 def run_all(tree, programs, names, directory):
-    """`tree` is /usr of the package, `programs` where in it they are. True if nothing failed."""
+    """Runs the programs `names` in the folder `programs` of `tree`, the package's /usr. True if
+    nothing failed."""
     good = True
     with Host(directory, vram_mb=2048, aperture_mb=1024) as host:
         socket = host.create_vf('a', vram='1G')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the guest tests share: a host and guests for a class of tests, and the claims they all make."""
+"""Base of the guest tests: a host and guests for a class of tests, and the checks that all tests
+make."""
 import os
 import shutil
 import threading
@@ -13,12 +14,13 @@ LOGS = os.path.join(GUEST, 'logs')
 LOAD = 'load_amdgpu ip_block_mask=0xdf'
 LOAD_SECONDS = 240
 PROGRAM_SECONDS = 240
-# counters of a VF that grow only by what no sound guest does, or by what the device does not know
+# counters of a VF that grow only by errors of a guest, or by what softgpu does not implement
 GUEST_ERRORS = ('illegal_instructions', 'bad_packets', 'faults')
 
 
 def provokes(*counters):
-    """Marks a test whose subject makes these of GUEST_ERRORS grow; in all others that is a failure."""
+    """Marks a test that makes these of GUEST_ERRORS grow on purpose; any other growth is a
+    failure."""
     def mark(test):
         test.provoked = counters
         return test
@@ -26,7 +28,7 @@ def provokes(*counters):
 
 
 def run_at_once(*calls):
-    """Runs functions at the same time; their results, or the first exception."""
+    """Runs functions at the same time; returns their results, or raises the first exception."""
     results, errors = [None] * len(calls), []
 
     def run(index, call):
@@ -46,7 +48,7 @@ def run_at_once(*calls):
 
 
 class Background:
-    """A program in a guest while the test looks on."""
+    """Runs a program in a guest while the test continues."""
 
     def __init__(self, test, name, *arguments, vm):
         self.error = None
@@ -86,7 +88,7 @@ class GuestTest(unittest.TestCase):
         cls.host = Host(cls.directory, **cls.host_options)
         cls.host.__enter__()
         cls.addClassCleanup(cls.host.stop)
-        cls.errors_seen = {}  # what the first test finds may come from loading the driver
+        cls.errors_seen = {}  # so the first test also reports errors of the loading of the driver
         cls.vms = {}
         for name, weight in cls.guests.items():
             socket = cls.host.create_vf(name, vram=cls.vram, weight=weight)
@@ -105,12 +107,13 @@ class GuestTest(unittest.TestCase):
         answer = vm.run(cls.load_command, timeout=LOAD_SECONDS)
         if answer.status != 0:
             raise AssertionError(f'{cls.load_command}: {answer.text}\n{vm.dmesg()[-3000:]}')
-        # the driver goes on after insmod has returned
+        # the driver still initialises after insmod has returned
         wait_for('the render node', 60,
                  lambda: vm.run('test -e /dev/dri/renderD128').status == 0, 0.2)
 
     def program(self, name, *arguments, vm=None, timeout=PROGRAM_SECONDS):
-        """Runs one of the programs; fails unless it says that its results are right. Its output."""
+        """Runs one of the programs and returns its output; fails unless it reports right
+        results."""
         vm = vm or self.vms['a']
         answer = vm.run(' '.join(['in_root', '/tests/' + name, *map(str, arguments)]), timeout)
         self.assertEqual((answer.status, answer.text.strip().splitlines()[-1:]),
@@ -126,11 +129,12 @@ class GuestTest(unittest.TestCase):
         self.addCleanup(self.assert_only_provoked_errors)
 
     def assert_only_provoked_errors(self):
-        """Wrong results are not the only sign of a mistake: a program may pass although the device refused something."""
+        """Fails if error counters grew: a program may pass although the device refused
+        something."""
         before = type(self).errors_seen
         now = {(vf['vf'], name): vf[name] for vf in self.host.gpu_stats()['vfs'] for name in GUEST_ERRORS}
         type(self).errors_seen = now
-        # a device that was started anew counts from 0
+        # a softgpu that was restarted counts from 0
         grown = {f'VF{vf} {name}': (before.get((vf, name), 0), count)
                  for (vf, name), count in now.items() if count not in (0, before.get((vf, name), 0))}
         provoked = getattr(getattr(self, self._testMethodName), 'provoked', ())

@@ -34,7 +34,8 @@ class Agent(GuestTest):
         return self.host.ctl('show', 'a')['vf']['agent']
 
     def wait_for_agent(self, what, is_true):
-        """The agent section once `is_true` of it."""
+        """Waits until `is_true` accepts the agent's section of vgpuctl show; returns the
+        section."""
         def look():
             agent = self.agent()
             return agent if agent['connected'] and is_true(agent) else None
@@ -48,7 +49,7 @@ class Agent(GuestTest):
 
     def setUp(self):
         super().setUp()
-        # and has seen the end of what an earlier test ran
+        # the agent must have seen the end of an earlier test's program
         self.wait_for_agent('connected', lambda agent: agent['health'] == 'ok' and agent['processes'] == 0)
 
     def test_versions_and_vram_are_those_of_the_guest(self):

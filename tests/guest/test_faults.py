@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Resets, hangs and guests that misbehave: one guest pays, the other does not notice."""
+"""Resets, hangs and guests that misbehave: they affect one guest, and the other does not notice."""
 import os
 import re
 import signal
@@ -51,7 +51,7 @@ class Resets(GuestTest):
         self.beside_a_neighbour(reset_while_busy)
 
     def assert_the_guests_own_reset_is_served(self, engine):
-        """A job of the guest waits for ever; its driver loses patience (after 10 s) and asks."""
+        """A job of the guest waits for ever; after 10 s its driver requests a reset."""
         requests = self.host.vf('a')['guest_flrs']
         self.beside_a_neighbour(lambda: self.program('stuck_job', engine))
         self.assertGreater(self.host.vf('a')['guest_flrs'], requests)
@@ -96,7 +96,7 @@ class DeviceReset(GuestTest):
 
 
 class Misbehaviour(GuestTest):
-    """Guest c has no driver: a program of its own plays with the VF's registers. Guest a computes."""
+    """Guest c has no driver; a program in it writes the VF's registers. Guest a computes."""
     guests = {'a': 100}
 
     def misbehave(self, how, seconds=15):
@@ -133,7 +133,7 @@ class DeviceLost(GuestTest):
         os.kill(self.host.helper('softgpu'), signal.SIGKILL)
         wait_for('vgpud to say so', 20, lambda: not self.host.gpu_is_ok(), 0.01)
         vm.kill()
-        # in QEMU's words, which differ from one run to the next
+        # the words of QEMU's message differ from one run to the next
         with open(vm.path('qemu.log')) as log:
             self.assertRegex(log.read(), r'qemu-system-x86_64: \S')
         wait_for('vgpud to name the cause', 20, lambda: 'device-lost' in self.host.vgpud_log(), 0.1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a guest goes through besides computing: its driver unloaded and loaded, reboot, death, another kernel."""
+"""Guests whose driver is unloaded and loaded, that reboot or die, or that run another kernel."""
 import os
 import signal
 import unittest
@@ -11,7 +11,7 @@ from suite import GuestTest
 class Lifecycle(GuestTest):
     def test_the_driver_unloads_and_loads_again(self):
         vm = self.vms['a']
-        # the driver lets go of a process some time after its end
+        # the driver releases a process some time after its end
         answer = vm.run('for i in 1 2 3 4 5 6 7 8; do rmmod amdgpu && break; sleep 1; done; '
                         'cat /sys/module/amdgpu/refcnt; test ! -d /sys/module/amdgpu', timeout=180)
         self.assertEqual(answer.status, 0, answer.text + vm.dmesg()[-2000:])

@@ -6,7 +6,7 @@ import unittest
 from host import HostError, wait_for
 from suite import Background, GuestTest
 
-# what the warm-up of a HIP program executes is far below this: the long kernel is running
+# wave instructions; a HIP program executes far fewer before its kernel runs
 LONG_KERNEL_RUNS = 20_000_000
 QUANTUM_US = 2000
 WINDOW_SECONDS = 20
@@ -29,11 +29,13 @@ class Sharing(GuestTest):
                 'wave_instructions'] - start[name] > LONG_KERNEL_RUNS, 0.2)
 
     def moment(self):
-        """Counters of both VFs, each kind read at one moment: on a busy host a call takes a while.
+        """Counters of both VFs. Each kind is read at one moment, because a call takes a while on a
+        busy host.
 
-        A host that stands still for 100 ms, as a virtual one does, makes that slice so much longer, and
-        paying it back takes a second. A share is therefore measured between moments at which neither
-        owes the other more than a quantum. They must come: that is the schedule's bound.
+        A host that stands still for 100 ms, as a virtual one does, makes that slice longer by 100
+        ms, and the scheduler takes a second to even it out. A share is therefore measured between
+        moments at which no VF has a lag of more than a quantum. Such moments must come: the
+        scheduler promises this bound.
         """
         seen = []
         try:

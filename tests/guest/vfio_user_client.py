@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A client of a VF's socket in place of QEMU: what VRAM holds, seen from outside of any guest."""
+"""A client of a VF's socket in place of QEMU, which sees VRAM from outside of any guest."""
 import socket
 import struct
 
@@ -7,7 +7,7 @@ from host import HostError
 
 
 class VfUserClient:
-    """As much of a vfio-user client as it takes to read and write a BAR."""
+    """A minimal vfio-user client, which reads and writes a BAR."""
     VERSION, REGION_READ, REGION_WRITE = 1, 9, 10
 
     def __init__(self, path):

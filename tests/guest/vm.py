@@ -20,7 +20,7 @@ GUEST = os.path.join(ROOT, 'build', 'guest')
 
 
 class GuestError(Exception):
-    """The guest did not do what was asked; the message names the log to read."""
+    """The guest failed; the message names the log to read."""
 
 
 class Answer:
@@ -61,7 +61,7 @@ class Qmp:
 class Vm:
     # where KERNEL/vmlinuz and KERNEL/initrd.gz are
     images = GUEST
-    slowness = 1  # of the guest; every limit is multiplied by it
+    slowness = 1  # factor for every time limit
     command_line = 'console=ttyS0 panic=-1 loglevel=7 mitigations=off sysrq_always_enabled'
 
     def __init__(self, sockets, log_dir, name='guest', memory='2G', cpus=1, share=None, kernel='6.12',
@@ -155,10 +155,11 @@ class Vm:
                 return
             except OSError:
                 channel.close()
-            # libvirt's QEMU is no process of ours
+            # a QEMU of libvirt is not a child of this process
             has_ended = self.process is not None and self.process.poll() is not None
             if has_ended or time.monotonic() > deadline:
-                raise GuestError(f'no channel to {self.name}; see {self.path("qemu.log")}, if QEMU is ours')
+                raise GuestError(f'no channel to {self.name}; see {self.path("qemu.log")}, '
+                                 'if the test started QEMU')
             time.sleep(0.05)
 
     def wait_for(self, mark, timeout):
@@ -189,7 +190,8 @@ class Vm:
             self.pending += data.replace(b'\r', b'')
 
     def describe_silence(self):
-        """What a guest that does not answer is doing: into console.log by sysrq, and silence.log."""
+        """Writes what a guest that does not answer is doing to console.log (by sysrq) and
+        silence.log."""
         try:
             with Qmp(self.path('qmp')) as qmp, socket.socket(socket.AF_UNIX) as console:
                 with open(self.path('silence.log'), 'a') as log:
@@ -205,12 +207,12 @@ class Vm:
                 log.write(f'QEMU does not answer either: {error}\n')
 
     def run(self, command, timeout=60):
-        """Runs one shell command in the guest's init; Answer(status, text)."""
+        """Runs one shell command in the guest's init; returns Answer(status, text)."""
         self.start(command)
         return self.finish(timeout)
 
     def start(self, command):
-        """Starts a command whose answer `finish` takes; one at a time."""
+        """Starts a command; finish() returns its answer. Only one command may run at a time."""
         self.channel.sendall(command.encode() + b'\n')
 
     def finish(self, timeout):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the module costs, beside its floors and aims; nothing is asserted.
+"""Measures what the module costs, and prints it beside floors and aims; nothing is asserted.
 
     VGPU_BIN=... python3 bench.py
 
@@ -36,14 +36,15 @@ def write(vm, path, value):
 
 
 def functions_ms(vm, pf):
-    """Of `sriov_numvfs`, by driver; each time bound anew, in turns."""
+    """{driver: median ms of a write of VFS to sriov_numvfs}. The drivers take turns; each is bound
+    again before a write."""
     found = {'pci-pf-stub': [], 'vgpu_pf': []}
     slot = os.path.basename(pf)
     for driver in [*found] * ROUNDS:
         vm.check(f'test ! -e {pf}/driver || echo {slot} > {pf}/driver/unbind', 240)
         write(vm, f'{pf}/driver_override', driver)
         write(vm, f'/sys/bus/pci/drivers/{driver}/bind', slot)
-        # a driver for the VFs is not part of it
+        # a driver for the VFs is not part of the figure
         write(vm, f'{pf}/sriov_drivers_autoprobe', 0)
         found[driver].append(int(vm.check(f'{PROGRAM} functions {pf} {VFS}', 240).split()[1]) / 1e6)
     return {driver: statistics.median(values) for driver, values in found.items()}
@@ -103,7 +104,7 @@ def main():
             for guest in (one, two):
                 guest.boot()
                 guest.endless()
-            # registers of a function without a driver: those of the PF are the driver's own
+            # registers of a VF without a driver, because a driver owns those of the PF
             show_rounds(rounds(vm, f'{pf}/virtfn{VFS - 1}/resource5'))
 
 

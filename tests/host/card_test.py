@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What most suites of the host level stand on: a card, a machine with our modules, a look at the log at the end."""
+"""Base of most suites of the host level: a card, a machine with the project's modules, and a check
+of the kernel's log at the end."""
 import os
 import shutil
 import unittest
@@ -12,7 +13,7 @@ class CardTest(unittest.TestCase):
     kernel = '6.12'
     vfs = 16
     card_options = {'vram_mb': 512, 'aperture_mb': 64}
-    expected_warnings = ()  # (pattern, reason): what the tests provoke
+    expected_warnings = ()  # (pattern, reason) of warnings that the tests provoke
     maxDiff = None
 
     @classmethod
@@ -25,7 +26,8 @@ class CardTest(unittest.TestCase):
 
     @classmethod
     def start(cls, directory):
-        """A card and its VM with the bridge, both ended with the class; logs in `directory`."""
+        """Starts a card and its VM with the bridge, which end with the class; logs in
+        `directory`."""
         card = Card(directory, vfs=cls.vfs, **cls.card_options)
         card.__enter__()
         cls.addClassCleanup(card.stop)
@@ -45,5 +47,5 @@ class CardTest(unittest.TestCase):
 
     @staticmethod
     def path(name=''):
-        """Of a file of the PF in sysfs."""
+        """Path of a file of the PF in sysfs."""
         return f'/sys/bus/pci/devices/{DOMAINS["bridge"]}:01:00.0/{name}'

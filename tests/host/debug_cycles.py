@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""vgpu_pf.ko on the debug kernel (tests/host/debug): the whole life of module and VFs, again and again.
+"""vgpu_pf.ko on the debug kernel (tests/host/debug): many whole lives of module and VFs.
 
-VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), over a VM for each CPU. In each life two guests
-share the engine before their VFs are reset. Besides, the suites of sysfs, uapi, binding, loss, assignment mode, power and
-of guests at work run on this kernel, and random ioctls. The kernel's log must be free of what KASAN, UBSAN, lockdep, kmemleak
-and the debugging of objects say.
+VGPU_CYCLES: how often the functions come and go (default 1000; some seconds each), divided among
+one VM for each CPU. In each life two guests share the engine before their VFs are reset. The suites
+of sysfs, uapi, binding, loss, assignment mode, power and of guests at work also run on this kernel,
+and random ioctls. The kernel's log must have no report of KASAN, UBSAN, lockdep, kmemleak and the
+debugging of objects.
 
-VGPU_DEBUG_KERNEL=6.12 tries all of it on a stock kernel, without those.
+VGPU_DEBUG_KERNEL=6.12 runs all of it on a stock kernel, without these checks.
 """
 import concurrent.futures
 import os
@@ -25,10 +26,10 @@ from work_test import Work
 
 KERNEL = os.environ.get('VGPU_DEBUG_KERNEL', 'debug')
 CYCLES = int(os.environ.get('VGPU_CYCLES', '1000'))
-BATCH = 10  # lives of the functions in one of the module
-SCAN_BATCHES = 10  # lives of the module between two looks for leaks while it is loaded
+BATCH = 10  # lives of the functions in one life of the module
+SCAN_BATCHES = 10  # lives of the module between two scans for leaks while it is loaded
 WORKERS = (1, 2)
-SWITCHES = 4  # of each worker, before it is reset
+SWITCHES = 4  # world switches of each worker before its reset
 # one life, from probe to remove, in two parts; `pf` is the PF in sysfs
 BEGIN = '''
     echo $address > $driver/bind &&
@@ -42,7 +43,8 @@ END = '''
     for i in $(seq 200); do echo 0 2> /dev/null > $pf/sriov_numvfs && break; sleep 0.1; done &&
     test $(cat $pf/sriov_numvfs) = 0 &&
     echo $address > $driver/unbind'''
-# one program that reads again and again, for at most a minute: another process costs a quarter of a second here
+# one awk that polls for at most a minute, because a new process takes a quarter of a second on this
+# kernel
 SWITCHED = '''
     awk -v least=%d -v dump=$(echo /sys/kernel/debug/vgpu_pf/pf*/dump) -v began=$(cut -d. -f1 /proc/uptime) \'
         BEGIN { do {
@@ -71,7 +73,8 @@ class DebugTest:
 
 
 def assert_no_leak(vm):
-    """Nothing that kmemleak finds twice in a row was allocated by our modules; the log is free of complaints."""
+    """Fails if kmemleak finds memory of the project's modules after two scans, or if the kernel's
+    log has a problem."""
     if KERNEL == 'debug':
         vm.check(f'echo scan > {KMEMLEAK}; sleep 6; echo scan > {KMEMLEAK}', 300)
         found = vm.check(f'cat {KMEMLEAK}', 120)
@@ -83,9 +86,9 @@ def assert_no_leak(vm):
 
 
 class DebugLives(DebugTest, CardTest):
-    """The lives are dealt out to a VM for each CPU."""
+    """The lives are divided among one VM for each CPU."""
     expected_warnings = Work.expected_warnings
-    # a life maps and unmaps all VRAM of the PF, and this kernel looks at each page
+    # a life maps and unmaps all VRAM of the PF, and this kernel checks each page
     vfs = 4
     card_options = {'vram_mb': 128, 'aperture_mb': 16}
 

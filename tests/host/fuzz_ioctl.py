@@ -3,10 +3,10 @@
 
     fuzz_ioctl.py SEED SECONDS
 
-Three processes hammer the nodes and are killed at random moments; each killed one is followed by
-another. Operations, sizes, contents, descriptors, even the ioctl's type and direction are what a
-careless or hostile client could send; half of the time the numbers are near those that mean
-something. Nothing is expected of an answer but that there is one.
+Three processes call ioctls of the nodes without a pause and are killed at random moments; another
+process replaces each killed one. Operations, sizes, contents, descriptors and even the ioctl's type
+and direction are random, as a careless or hostile client could send them. Many numbers are near
+valid ones. Any answer is right, but there must be one.
 """
 import ctypes
 import fcntl
@@ -31,7 +31,7 @@ STRUCTS = {
     uapi.GET_ERROR: uapi.Error, uapi.CANCEL: uapi.Cancel}
 EDGES = (0, 1, 2, 3, 5, 16, 17, 255, 1 << 24, 1 << 25, 0x7fffffff, 0x80000000, 0xffffffff)
 IOC_MAX_BYTES = (1 << 14) - 1
-WAIT_S = 2  # of one ioctl, until a signal ends it
+WAIT_S = 2  # limit of one ioctl, after which a signal ends it
 
 
 class Interrupted(Exception):
@@ -39,7 +39,7 @@ class Interrupted(Exception):
 
 
 class Worker:
-    """`counts`: shared; calls made and calls that succeeded."""
+    """`counts` is shared memory: the number of calls, and of calls that succeeded."""
 
     def __init__(self, seed, counts):
         self.rng = random.Random(seed)
@@ -53,7 +53,7 @@ class Worker:
         return self.rng.choice(EDGES) if self.rng.random() < 0.8 else self.rng.getrandbits(32)
 
     def plausible(self, op):
-        """A struct of the operation, each dword likely small."""
+        """A struct of the operation with mostly small dwords."""
         size = ctypes.sizeof(STRUCTS[op])
         words = [self.word() if self.rng.random() < 0.2 else self.rng.choice((0, 0, 1, 2))
                  for _ in range(min(size // 4, 48))]
@@ -120,7 +120,7 @@ class Worker:
                 memory[self.rng.randrange(4096)]
 
     def drain(self):
-        """Somebody reads the pipe now and then."""
+        """Reads the pipe if it has data."""
         if select.select([self.pipe[0]], [], [], 0)[0]:
             os.read(self.pipe[0], 65536)
 
@@ -148,7 +148,7 @@ class Worker:
         while True:
             try:
                 self.step()
-            except Interrupted:  # between the act and the end of its timer
+            except Interrupted:  # the timer went off after the act had ended
                 pass
 
     @staticmethod

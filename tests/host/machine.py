@@ -24,7 +24,7 @@ HOST = os.path.join(ROOT, 'build', 'host')
 BIN = os.environ.get('VGPU_BIN', os.path.join(ROOT, 'build', 'release', 'bin'))
 # ids of the endpoint: pf-driver/hw/pci.h
 DOMAINS = {'bridge': '0001', 'vmd': '10000'}
-# a busy machine may let QEMU wait for an answer
+# on a busy machine, QEMU may have to wait long for softgpu's answer
 MESSAGE_TIMEOUT_MS = 60000
 
 
@@ -86,10 +86,11 @@ class Machine(Vm):
                  has_guest=False):
         self.has_guest = has_guest  # `open_guest` works: programs of the guest level, stock amdgpu
         if kernel == 'debug':
-            # Page tables of five levels: while the kernel looks what its CPU can, KASAN takes addresses for wild
-            # (an interrupt has to come then; LKML, "kasan: Fix false-positive wild-memory-access", June 2026).
+            # With page tables of five levels, KASAN may report valid addresses as wild if an
+            # interrupt comes while the kernel detects the features of its CPU (LKML, "kasan: Fix
+            # false-positive wild-memory-access", June 2026).
             self.command_line += ' no5lvl'
-            self.slowness = 4  # KASAN and lockdep
+            self.slowness = 4  # because of KASAN and lockdep
         super().__init__([host_socket] if host_socket else [], log_dir, name=name, memory=memory, cpus=cpus, kernel=kernel,
                          share=log_dir)
 
@@ -109,7 +110,7 @@ class Machine(Vm):
                 for number, path in enumerate(self.sockets)]
 
     def check(self, command, timeout=60):
-        """Runs a command that must succeed; its output."""
+        """Runs a command that must succeed; returns its output."""
         answer = self.run(command, timeout)
         if answer.status != 0:
             raise AssertionError(f'{command}: status {answer.status}: {answer.text}\n'

@@ -11,7 +11,8 @@ TOTAL_VFS = 7
 
 
 class PciMachine(Machine):
-    # a machine that is busy at the wrong moment would have no timer behind remapped interrupts
+    # without no_timer_check, the kernel of a busy machine may find no timer behind remapped
+    # interrupts
     command_line = f'{Machine.command_line} intel_iommu=on no_timer_check'
 
     def __init__(self, log_dir, name='host', kernel='6.12', memory='1G', cpus=2):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What tests of vgpud with PFs of vendors' drivers stand on: two PFs in a VM, each test with a new vgpud."""
+"""Base of the tests of vgpud with PFs of vendors' drivers: two PFs in a VM. Each test has a new
+vgpud."""
 import json
 import os
 import shutil
@@ -37,7 +38,7 @@ class PciTest(VgpudInVm, unittest.TestCase):
 
     @classmethod
     def load(cls):
-        """After a boot."""
+        """Loads the drivers and starts the bus; tests call it again after a reboot."""
         cls.vm.check('load vfio && insmod /built/vgpu_test_xe.ko && '
                      f'echo xe > {DEVICES}/{XE}/driver_override && load igb', 120)
         cls.vm.check(f'echo {XE} > /sys/bus/pci/drivers_probe')
@@ -78,7 +79,7 @@ class PciTest(VgpudInVm, unittest.TestCase):
         return os.path.basename(self.vm.run(f'readlink {DEVICES}/{address}/driver').text.strip())
 
     def inject(self, what):
-        """What happens to stores of the xe module: fail, delay or kill FIRST COUNT VALUE."""
+        """Sets what happens to stores of the xe module: fail, delay or kill FIRST COUNT VALUE."""
         self.vm.check(f'echo {what} > /sys/module/vgpu_test_xe/parameters/inject')
 
     def log_lines(self):
@@ -88,7 +89,8 @@ class PciTest(VgpudInVm, unittest.TestCase):
         self.marked = len(self.log_lines())
 
     def writes(self):
-        """What the xe module accepted since mark_log(): "vf1 vram_quota 536870912"."""
+        """The writes that the xe module accepted since mark_log(), such as "vf1 vram_quota
+        536870912"."""
         return self.log_lines()[self.marked:]
 
     # --- users of VFs
@@ -109,7 +111,7 @@ class PciTest(VgpudInVm, unittest.TestCase):
     # --- documents
 
     def put_document(self, gpu, names, vram=None, scheduler=None):
-        """A configuration with these VFs for VMs, as /tmp/vms.json."""
+        """Writes a configuration with these VFs for VMs to /tmp/vms.json."""
         profile = {'resources': {'vram': vram} if vram else {}, 'assignment_mode': 'vfio-pci'}
         if scheduler:
             profile['scheduler'] = scheduler
@@ -123,5 +125,5 @@ class PciTest(VgpudInVm, unittest.TestCase):
         self.assertEqual(answer.status, 0, answer.text)
 
     def vfs(self, *keys):
-        """These properties of all VFs."""
+        """The values of these properties for all VFs."""
         return [tuple(vf.get(key) for key in keys) for vf in self.ctl('list --vfs')['vfs']]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What an administrator does: any number of functions, drivers for each of them, every file of sriov_admin.
 
-IGT's sriov_basic, auto_provisioning and xe_sriov_admin. VGPU_ORDER_SEED repeats an order.
+After IGT's sriov_basic, auto_provisioning and xe_sriov_admin. VGPU_ORDER_SEED repeats an order.
 """
 import base64
 import os
@@ -31,7 +31,7 @@ BULK = {
     'vram_quota': (str(16 * MIB), '0'),
     'weight': ('200', '100')}
 CHOICES = {'sched_priority': ('low', 'normal', 'high')}
-# has a poll on the file of argv[1], writes argv[2] to the file of argv[3]
+# polls file argv[1], writes argv[2] to file argv[3], and expects a notification
 NOTIFIED = '''
 import select, sys
 watched, value, written = sys.argv[1:]
@@ -49,7 +49,7 @@ with open(watched) as file:
 
 
 def shown(name, value):
-    """What is read after `value` was written."""
+    """The text that a file shows after `value` was written."""
     if name not in CHOICES:
         return value
     return ' '.join(f'[{choice}]' if choice == value else choice for choice in CHOICES[name])
@@ -97,7 +97,7 @@ class Numbers(test_module.ModuleTest):
         self.assertEqual(self.functions(), 0)
 
     def bound(self, slots):
-        """Numbers of the functions that pci-pf-stub has; nobody else has one."""
+        """Numbers of the functions that pci-pf-stub has; fails if another driver has one."""
         links = self.vm.check('for slot in ' + ' '.join(slots) + '; do '
                               'readlink /sys/bus/pci/devices/$slot/driver || echo -; done').split()
         self.assertEqual(len(links), len(slots))
@@ -106,10 +106,10 @@ class Numbers(test_module.ModuleTest):
 
 
 class Attributes(test_module.ModuleTest):
-    """Every file there is: one that is new and stands in no table here fails."""
+    """Tests every file of sriov_admin; a new file that is in no table here fails."""
 
     def modes(self, directory):
-        """(name, mode) of the files there."""
+        """{name: mode} of the files in a directory of sriov_admin."""
         text = self.vm.check(f'cd {self.path("sriov_admin/" + directory)} && stat -c "%n %a" *')
         return dict(line.split() for line in text.split('\n'))
 
@@ -117,7 +117,8 @@ class Attributes(test_module.ModuleTest):
         return f'sriov_admin/vf{vf}/profile/{name}'
 
     def values(self, name, written=None, value=None):
-        """What all VFs have in this file, after a write to another, if there is one."""
+        """The values of this file of all VFs, after a write of `value` to the file `written`, if
+        given."""
         files = ' '.join(self.path(self.profile(vf, name)) for vf in range(1, VFS + 1))
         act = f'echo {value} > {self.path(written)} && ' if written else ''
         return self.vm.check(f'{act}cat {files}', 240).split('\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A VF stays a VF: the machine that has the PF gives one to its own stock amdgpu, and HIP computes on it."""
+"""The machine that has the PF binds a VF to its own stock amdgpu, and HIP computes on the VF."""
 import os
 import shutil
 import unittest
@@ -104,7 +104,8 @@ class Amdgpu(unittest.TestCase):
     def test_driver_comes_and_goes(self):
         self.vm.check(f'echo {DOMAINS["bridge"]}:01:00.1 > /sys/bus/pci/drivers/amdgpu/unbind', LOAD_SECONDS)
         self.assertEqual(self.vm.check(f'cat {self.pf("sriov_admin/vf1/state")}'), 'PROVISIONED')
-        # without this amdkfd stays locked: it takes the end of a device for a suspend
+        # without the reload amdkfd stays locked, because it takes the removal of a device for a
+        # suspend
         self.vm.check('rmmod amdgpu', LOAD_SECONDS)
         self.vm.check(LOAD, LOAD_SECONDS)
         self.wait_for_render_node()

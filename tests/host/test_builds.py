@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""vgpu_pf.ko is compiled for each of Debian's kernels with W=1, warnings being errors, and sparse has nothing to say.
+"""vgpu_pf.ko is compiled for each of Debian's kernels with W=1, with warnings as errors, and sparse
+reports nothing.
 
 7.x refuses Debian 12's sparse, 0.6.4, which does not know __typeof_unqual__; Debian 12 has no smatch.
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Random ioctls from clients that are killed; vgpu_pf.ko stays whole (fuzz_ioctl.py, in the machine).
 
-VGPU_FUZZ_SEED repeats a run as far as the order of processes allows, VGPU_FUZZ_S lengthens it.
+VGPU_FUZZ_SEED repeats a run, except for the order in which processes run. VGPU_FUZZ_S sets its
+seconds.
 """
 import os
 import random

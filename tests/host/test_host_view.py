@@ -18,7 +18,8 @@ LOADERS = {'bridge': 'insmod /built/vgpu_test_bridge.ko', 'vmd': 'load vmd'}
 
 
 class Client:
-    """The least that speaks vfio-user: attaches to a function's socket; `error` is what it is told."""
+    """A minimal vfio-user client, which attaches to a function's socket; `error` is the device's
+    answer."""
     HEADER = struct.Struct('<HHIII')
     VERSION = 1
 
@@ -60,7 +61,7 @@ class HostViewTest(unittest.TestCase):
 
     @classmethod
     def before_boot(cls):
-        """What has to be there before the VM comes."""
+        """Prepares what must exist before the VM boots."""
 
     @classmethod
     def open_domain(cls):
@@ -69,7 +70,7 @@ class HostViewTest(unittest.TestCase):
                      'echo 1002 6860 > /sys/bus/pci/drivers/pci-pf-stub/new_id || true')
 
     def sysfs(self, function, attribute=''):
-        """Path of a function, 0: the PF, n: VFn."""
+        """Path of an attribute of function 0 (the PF) or n (VFn)."""
         return f'/sys/bus/pci/devices/{DOMAINS[self.view]}:01:{function >> 3:02x}.{function & 7}/{attribute}'
 
     def read(self, function, attribute):
@@ -102,7 +103,7 @@ class HostViewTest(unittest.TestCase):
 
 
 class CardInAVm:
-    """Claims about every variant."""
+    """Tests for every variant of the host view."""
 
     def test_pf_has_sriov_and_ari(self):
         self.set_vfs(0)
@@ -135,7 +136,8 @@ class CardInAVm:
         self.assertIn('flr', self.read(1, 'reset_method'))
         self.setpci(1, 'COMMAND=4')
         self.vm.check(f'echo 1 > {self.sysfs(1, "reset")}')
-        # the kernel restores the command register: attached, detached by the reset, attached
+        # the reset detaches the VF, and the kernel attaches it again by restoring the command
+        # register
         self.assertEqual(self.setpci(1, 'COMMAND'), '0004')
         self.setpci(1, 'COMMAND=0')
         self.assertNotIn('not ready', self.vm.dmesg())
@@ -220,7 +222,7 @@ class Passthrough(HostViewTest):
                      'echo 1 > /sys/module/vfio_iommu_type1/parameters/allow_unsafe_interrupts')
 
     def bind(self, function):
-        """Gives the function to vfio-pci; its IOMMU group."""
+        """Gives the function to vfio-pci; returns (IOMMU group, PCI address)."""
         slot = os.path.basename(self.sysfs(function).rstrip('/'))
         self.vm.check(f'echo vfio-pci > {self.sysfs(function, "driver_override")} && '
                       f'echo {slot} > /sys/bus/pci/drivers_probe')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What belongs to a VF belongs to nobody else: VRAM, doorbells, registers, through resizes and resets.
+"""VRAM, doorbells and registers of a VF belong to nobody else, also after resizes and resets.
 
-IGT's exclusive-ranges, selfconfig, xe_sriov_vram and xe_sriov_flr, played by guests (work_test.py).
+After IGT's exclusive-ranges, selfconfig, xe_sriov_vram and xe_sriov_flr, with guests
+(work_test.py).
 """
 import json
 import time
@@ -14,7 +15,7 @@ PF_BYTES = 256 << 10  # at the start of a VF's VRAM, for VBIOS and PF2VF
 # registers that a guest may write at any time and that mean nothing to a driver that has booted
 PLAIN_REGISTERS = ('VCE_VCE_MMSCH_VF_CTX_SIZE', 'GC_SCRATCH_REG3')
 MAILBOX_REGISTER = 'NBIO_MAILBOX_MSGBUF_TRN_DW3'
-# what a driver that has booted has put there
+# registers that a driver that has booted has written
 DOORBELL_REGISTERS = ('SDMA0_SDMA0_GFX_DOORBELL', 'GC_CP_MEC_DOORBELL_RANGE_UPPER')
 DWORDS_OF_PAGE = PAGE // 4
 LATE_MS = 4000  # the PF gives a step 500 ms, times the module's time_scale
@@ -22,7 +23,7 @@ LATE_MS = 4000  # the PF gives a step 500 ms, times the module's time_scale
 
 class IsolationTest(WorkTest):
     def quota(self, vf, mib):
-        """Gives a VF that nobody uses another quota; a VF that was just left is waited for."""
+        """Changes the quota of a VF that nobody uses; waits for a VF whose client has just gone."""
         deadline = time.monotonic() + 60
         command = f'echo {mib * MIB} > {self.path(f"sriov_admin/vf{vf}/profile/vram_quota")}'
         while self.vm.run(command, 240).status != 0:
@@ -107,7 +108,7 @@ class Ranges(IsolationTest):
             self.assertLess(last, following)
 
     def test_doorbells_beyond_the_vfs_pages_reach_nobody(self):
-        pages = 64  # a driver takes fewer
+        pages = 64  # a driver uses fewer
         self.quota(2, 0)
         self.python(f'pf.provision(2, 32 << 20, doorbell_pages={pages})')
         self.addCleanup(self.python, 'pf.release(2)')
@@ -130,7 +131,7 @@ class Ranges(IsolationTest):
 
 
 class FunctionResets(IsolationTest):
-    """A reset takes what is the VF's, and nothing else. VF1 and VF4 are the neighbours."""
+    """A reset clears what belongs to the VF, and nothing else. VF1 and VF4 are the neighbours."""
     expected_warnings = WorkTest.expected_warnings + (
         (r'VF\d is in use', 'functions are asked back until a guest that was killed has gone'),)
 
@@ -144,7 +145,7 @@ class FunctionResets(IsolationTest):
         self.neighbours[1].order('compute')
 
     def mark(self, guest, vf):
-        """Leaves something of this VF everywhere."""
+        """Writes marks of this VF to VRAM and registers."""
         self.fill(guest, vf, 'rest')
         for register in (*PLAIN_REGISTERS, MAILBOX_REGISTER):
             self.assertEqual(guest.ask(f'write {register} {0x1000 + vf}'), 'written')
@@ -185,7 +186,7 @@ class FunctionResets(IsolationTest):
         # PF and guest talk across this reset, and VRAM is the VF's until it is released
         self.assertEqual(self.read(guest, MAILBOX_REGISTER)[MAILBOX_REGISTER], 0x1002)
         self.assert_kept(guest, 2, 'rest')
-        # the doorbell gate is shut until a driver comes
+        # the doorbell gate is shut until a driver boots
         dropped = self.statistics()[2]['doorbells_dropped']
         guest.ask('ring 1024')
         self.assertEqual(self.statistics()[2]['doorbells_dropped'] - dropped, 1)
@@ -216,9 +217,9 @@ class FunctionResets(IsolationTest):
             before = self.counters()
             self.vm.check(f'echo 1 > {self.path("virtfn2/reset")}', 120)
             self.await_reset(before, 3)
-        # given back: no longer in use
+        # no longer bus master, so no longer in use
         self.vm.check(f"printf '\\000' | dd of={config} bs=1 seek=4 conv=notrunc 2>/dev/null")
-        # VF2 is a client's of softgpu: this machine's reset does not reach it
+        # VF2 belongs to a client of softgpu, so this machine's reset does not reach it
         self.vm.run(f'echo 1 > {self.path("virtfn1/reset")}', 120)
         self.assert_runs(guest)
         self.assertEqual(self.counters()[2]['flrs'], self.flrs[2])
@@ -254,9 +255,9 @@ with futures.ThreadPoolExecutor() as pool:
     # ---- in the middle of a switch ----
 
     def flr_while_a_step_is_late(self, point):
-        """Has the device dawdle at one step of VF2's switch, and VF2 reset in the meantime.
+        """Makes one step of VF2's switch late, and resets VF2 meanwhile.
 
-        The event ring shows that nobody ran meanwhile: the switch was in flight.
+        The event ring shows that no VF ran at the reset, so the switch was in flight.
         """
         guest = self.victim('endless')
         before = self.counters()
@@ -322,7 +323,7 @@ with futures.ThreadPoolExecutor() as pool:
         rest += len(data)
     print(json.dumps(saver.result()))'''))
         self.await_reset(before, 2)
-        # nobody may take a state that was reset half way for a whole one
+        # a save that a reset interrupts must fail: nobody may take a half state for a whole one
         self.assertNotEqual(told[0], 0, told)
         self.assert_works_again(guest)
         self.assert_neighbours_are_untouched()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The look at the kernel's log finds what it should: in recorded lines, and in the log of a kernel that warns."""
+"""kernel_log.py finds the problems in recorded lines and in the log of a kernel that warns."""
 import os
 import shutil
 import unittest

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The device goes away under vgpu_pf.ko, as a card does whose link is down, and comes back.
+"""The device disappears under vgpu_pf.ko, like a card whose link is down, and comes back.
 
-While it is away softgpu answers all accesses to the PF with all ones; afterwards PF and functions are
-as after a reset of the bus.
+While the device is away, softgpu answers all accesses to the PF with all ones; afterwards PF and
+functions are as after a reset of the bus.
 """
 import base64
 import json
@@ -58,7 +58,7 @@ class LossTest(test_module.ModuleTest):
         self.order({'clear': {}})
 
     def order(self, verb):
-        """One line to softgpu's control socket."""
+        """Sends one request to softgpu's control socket."""
         with socket.socket(socket.AF_UNIX) as control:
             control.settimeout(20)
             control.connect(self.card.path('control.sock'))
@@ -66,7 +66,7 @@ class LossTest(test_module.ModuleTest):
             self.assertEqual(json.loads(control.recv(4096)), {'ok': True})
 
     def serves(self):
-        """VFs are provisioned, reset, scrubbed and released."""
+        """Checks that a VF can be provisioned, and released with a scrub."""
         quota = 'sriov_admin/vf2/profile/vram_quota'
         self.write(quota, 16 * MIB)
         self.assertEqual(self.read('sriov_admin/vf2/state'), 'PROVISIONED')
@@ -78,12 +78,12 @@ class LossTest(test_module.ModuleTest):
         self.vm.check(f'(for i in $(seq 300); do grep -qx {state} {path} && exit 0; sleep 0.1; done; exit 1)', 60)
 
     def lose_and_meet(self):
-        """Takes the device away; a request has met that when this returns."""
+        """Takes the device away, and makes a request, which must fail because of it."""
         self.order(LOST)
         self.refused('sriov_admin/vf2/profile/vram_quota', 16 * MIB, 'No such device')
 
     def is_found_again(self):
-        """The device, which is looked for every second."""
+        """Checks that the module, which looks for the device every second, finds it again."""
         quota = self.path('sriov_admin/vf2/profile/vram_quota')
         self.vm.check(f'(for i in $(seq 100); do echo {16 * MIB} > {quota} && exit 0; sleep 0.2; done; exit 1) 2>&1', 120)
         self.assertEqual(self.read('sriov_admin/vf1/state'), 'PROVISIONED')
@@ -214,7 +214,8 @@ class Loss(LossTest):
 
 
 class LossAndReset(LossTest):
-    """Who resets the device, or puts it to sleep, first saves what it says: all ones."""
+    """A reset or a sleep first saves the configuration space, which is all ones while the device is
+    away."""
     expected_warnings = LossTest.expected_warnings + (
         (r'not ready \d+ms after FLR|config space inaccessible|timed out waiting for pending transaction',
          'the device is reset while it is away'),)
@@ -228,7 +229,7 @@ class LossAndReset(LossTest):
 
 
 class LossAndSleep(LossTest):
-    """After the sleep the machine has busybox and sysfs, no more (test_power.py)."""
+    """After the sleep the machine has only busybox and sysfs (test_power.py)."""
     expected_warnings = LossTest.expected_warnings + (
         (r'pci_pm_resume.* returns -19|failed to resume.*: error -19', 'the device is away when the machine wakes'),)
 

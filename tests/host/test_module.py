@@ -2,7 +2,7 @@
 """vgpu_pf.ko on a stock kernel: the PF behind softgpu's host view, its sysfs, its uapi.
 
 Acceptance tests after IGT's SR-IOV suites, against sysfs and uapi only. The uapi's own suite,
-test_module_uapi.py, runs in the machine. Every class ends with a look at the kernel's log.
+test_module_uapi.py, runs in the machine. Every class ends with a check of the kernel's log.
 """
 import base64
 import os
@@ -18,7 +18,7 @@ VFS = CardTest.vfs
 
 
 class ModuleTest(CardTest):
-    """What is said to the module's sysfs."""
+    """Access to the module's sysfs."""
 
     def read(self, name):
         return self.vm.check(f'cat {self.path(name)}')
@@ -38,7 +38,7 @@ class ModuleTest(CardTest):
         return [int(line) for line in self.vm.check(f'cat {files}').split()]
 
     def unloads_soon(self):
-        """Nobody tells the module that the last user has gone: it looks now and then."""
+        """Unloads the module, which only polls whether its last user has gone."""
         self.vm.check('(for i in $(seq 100); do rmmod vgpu_pf && exit 0; sleep 0.2; done; exit 1)', 120)
 
     def functions(self):
@@ -47,7 +47,7 @@ class ModuleTest(CardTest):
 
 
 class Functions(ModuleTest):
-    """sriov_numvfs and what comes with it."""
+    """sriov_numvfs, and the functions and their parts of VRAM."""
     expected_warnings = (
         (r'VF1 is in use|VFs already enabled. Disable before', 'functions that must stay are to be changed'),
         (r'probe (of|with driver).*vgpu_test_failing failed|vgpu_test_failing.* probe .*failed', 'a driver that fails'))
@@ -70,7 +70,7 @@ class Functions(ModuleTest):
             self.assertEqual(self.read('sriov_admin/vf1/state'), 'ABSENT')
 
     def test_who_is_killed_while_parts_are_given_leaves_none_behind(self):
-        """The first parts after a load are scrubbed first: that takes a while."""
+        """The first parts after a load take a while, because they are scrubbed."""
         numvfs = self.path('sriov_numvfs')
         for delay_us in (10000, 30000, 60000, 100000):
             self.unloads_soon()
@@ -204,12 +204,12 @@ class Policy(ModuleTest):
         self.addCleanup(self.write, self.profile(vf, name), default)
 
     def shares(self):
-        """Parts of a round of the VFs with resources."""
+        """The shares of the VFs with resources in a round of the plan."""
         plan = [quantum for quantum, quota in zip(self.plan(), self.quotas()) if quota]
         return [quantum / sum(plan) for quantum in plan]
 
     def await_shares(self, wanted):
-        """The plan follows what VFs have, a moment later."""
+        """Waits for these shares: the plan follows a change of VFs after a moment."""
         deadline = time.monotonic() + 30
         while True:
             shares = self.shares()
@@ -342,7 +342,7 @@ class Uapi(ModuleTest):
 
 
 class Binding(ModuleTest):
-    """The module comes and goes."""
+    """The module is loaded and unloaded."""
     expected_warnings = ((r'vgpu_pf .*: device lost$', 'how the core says that it lets go of a device that is reset'),)
 
     def loads(self):

@@ -193,7 +193,7 @@ class LifeCycle(UapiTest):
             self.assertEqual(self.pf.info().vram_free_bytes, before - 32 * MIB)
             self.pf.call(uapi.RELEASE, uapi.VfRef(vf=3, generation=vf.generation))
             ring.wait(lambda event: event.type == uapi.EVENT_SCRUBBED and event.vf == 3)
-            self.assertEqual(self.pf.vf(3).state, uapi.SCRUBBING)  # ours to confirm
+            self.assertEqual(self.pf.vf(3).state, uapi.SCRUBBING)  # until this client confirms
             self.pf.call(uapi.VERIFY_ZERO, uapi.VfRef(vf=3))
             self.pf.call(uapi.SCRUB_DURABLE, uapi.VfRef(vf=3))
         self.assertEqual(self.pf.vf(3).state, uapi.ABSENT)
@@ -346,7 +346,7 @@ class Leases(UapiTest):
         self.pf.lease(0)
 
     def plan_with_a_floor(self):
-        """From now on the driver plans; VF1 has resources. The plan."""
+        """Gives VF1 resources and makes the driver plan; returns the plan."""
         self.provisioned(1)
         self.addCleanup(self.release, 2)
         self.addCleanup(self.pf.set_table, [(1, 5000)])  # nobody plans any more
@@ -358,7 +358,7 @@ class Leases(UapiTest):
         return self.pf.table().plan()
 
     def other_plan(self, before):
-        """The next one, which comes a moment later."""
+        """Waits for a plan other than `before`, which comes after a moment, and returns it."""
         deadline = time.monotonic() + 30
         while self.pf.table().plan() == before:
             self.assertLess(time.monotonic(), deadline, before)
@@ -505,7 +505,8 @@ class Streams(UapiTest):
         self.assertIn('file', error.text)
 
     def test_a_signal_ends_a_dump_that_waits_for_its_pipe(self):
-        """Also one whose handler wants system calls started again: the pipe may have some of it."""
+        """A signal whose handler restarts system calls ends the dump, too, because the pipe may
+        have a part of the dump."""
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
         with self.assertRaises(BlockingIOError):
@@ -539,7 +540,7 @@ class Streams(UapiTest):
         return near
 
     def fill(self, sender):
-        """Until it takes nothing, also a moment later."""
+        """Sends until the socket takes nothing, also after a pause."""
         refusals = 0
         while refusals < 20:
             try:
@@ -557,7 +558,7 @@ class Streams(UapiTest):
         self.assertIn('signal', error.text)
 
     def test_a_signal_ends_a_save_to_a_full_socket_in_error(self):
-        """A dump is small enough for what a window probe lets through."""
+        """Uses SAVE and not DUMP, because a dump is so small that window probes let it through."""
         self.paused(1)
         sender = self.socket_in_error()
         self.fill(sender)
@@ -573,7 +574,7 @@ class Streams(UapiTest):
             saved = self.pf.stream(uapi.SAVE, file.fileno(), vf=1)
         directory = tempfile.mkdtemp()
         self.addCleanup(os.rmdir, directory)
-        # what is missing is less than what the driver holds while the file takes it
+        # the missing space is less than the driver buffers, so that only the last write fails
         subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={saved - 64 * 1024}', 'small', directory], check=True)
         self.addCleanup(subprocess.run, ['umount', directory], check=True)
         with open(os.path.join(directory, 'saved'), 'wb', buffering=0) as file:
@@ -616,7 +617,8 @@ class Streams(UapiTest):
             self.pf.stream(uapi.DUMP, file.fileno())
 
     def dump_soon(self):
-        """The core's end of a stream that was given up may have to wait for the device."""
+        """Dumps when the core has ended an abandoned stream, for which it may have to wait for the
+        device."""
         deadline = time.monotonic() + 30
         while True:
             try:

@@ -88,13 +88,14 @@ class Generic(PciTest):
         wait_for('the VFs', 60, lambda: self.count(GENERIC) == 3 and self.vfs('condition') == [('',)] * 3, 0.5)
 
     def seconds(self, arguments):
-        """How long a vgpuctl takes."""
+        """Seconds that one run of vgpuctl takes."""
         begin = time.monotonic()
         self.ctl(arguments)
         return time.monotonic() - begin
 
     def hook(self, uuid, operation, address, name):
-        """libvirt's call for a domain that has the function and asks for the VF of this name (none: '')."""
+        """Calls the hook as libvirt does for a domain that has the function and requests the VF
+        `name` (none: '')."""
         bus, slot, function = re.fullmatch(r'0000:(..):(..).(.)', address).groups()
         wish = f"<v:vf xmlns:v='urn:vgpu:libvirt:1' name='{name}'/>" if name else ''
         self.put('/tmp/domain.xml', f"<domain><name>vm</name><uuid>{uuid}</uuid><metadata>{wish}</metadata><devices>"
@@ -126,7 +127,7 @@ class Both(PciTest):
     """Two drivers, one vgpud."""
 
     def document(self):
-        """igb does not say what VRAM a VF has, so its VFs need a profile without."""
+        """igb does not report the VRAM of a VF, so its VFs need a profile without VRAM."""
         modes = {'assignment_mode': 'vfio-pci'}
         vfs = {gpu: [{'profile': gpu, 'name': f'{gpu}-{n}'} for n in range(1, count + 1)]
                for gpu, count in (('net', 2), ('b50', 3))}
@@ -177,7 +178,7 @@ class Both(PciTest):
 
 
 class Observed(PciTest):
-    """VFs of somebody else, whom vgpud only watches."""
+    """VFs of another program, which vgpud only observes."""
     gpus = [{'id': one['id'], 'pci': {'address': one['pci']['address']}} for one in PciTest.gpus]
 
     def test_nothing_is_written_below_sys(self):

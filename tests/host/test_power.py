@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Sleep of the machine. 9p does not survive it: afterwards the machine has busybox and sysfs, no more."""
+"""Sleep of the machine. 9p does not survive it, so that afterwards the machine has only busybox and
+sysfs."""
 import re
 import unittest
 
@@ -19,7 +20,7 @@ class Power(WorkTest):
         return self.vm.run(f'echo freeze > {POWER}/state', 240)
 
     def calls(self, log):
-        """What was called for the PF's driver: (callback, result)."""
+        """The callbacks that the kernel called for the PF's driver: [(callback, result)]"""
         return re.findall(r'vgpu_pf 0*1:01:00\.0: (?:PM: )?(pci_pm_\w+)\S* returned (-?\d+)', log)
 
     def test_suspend_and_resume(self):
@@ -43,7 +44,7 @@ class Power(WorkTest):
         self.assert_served()
 
     def assert_served(self):
-        """Work, a reset, a release, another VF: without anything from 9p."""
+        """Checks work, a reset, a release and another VF, without anything from 9p."""
         guest = self.guest(1, 'compute')
         neighbour = self.guest(2, 'endless')
         self.assert_right(guest)

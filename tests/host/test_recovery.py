@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The kernel tells the PF's driver of an error that only a reset of the bus mends, as AER does."""
+"""The kernel reports an error to the PF's driver that only a reset of the bus repairs, as AER
+does."""
 import os
 import unittest
 

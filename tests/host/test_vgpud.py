@@ -156,7 +156,7 @@ class Away(Work, VgpudTest):
         self.destroy('light')
 
     def table_and_lease(self):
-        """Generation of the table in force; 1 if somebody decides."""
+        """[generation of the table in force, 1 if a client has the lease]"""
         return [int(word) for word in self.python('print(pf.info().table_generation, pf.info().lease_held)').split()]
 
     def assert_ratio(self, heavy, light):

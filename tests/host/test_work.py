@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Work on the engine while the module in the machine schedules it: IGT's SR-IOV ideas, played by guests (work_test.py)."""
+"""Work on the engine while the module in the machine schedules it, after IGT's SR-IOV tests, with
+guests (work_test.py)."""
 import time
 import unittest
 
@@ -7,8 +8,8 @@ import uapi
 from vf_guest import TIME_SCALE
 from work_test import MIB, WINDOW_SECONDS, WorkTest
 
-SWITCH_MS = 500  # what the PF gives a switch that does not get on, times the module's time_scale; a job has 100
-MARGIN_SECONDS = 2  # the reset, on a machine that has other things to do
+SWITCH_MS = 500  # the PF's limit for a step of a switch, times the module's time_scale
+MARGIN_SECONDS = 2  # for the reset, on a busy machine
 
 
 class Shares(WorkTest):
@@ -16,7 +17,7 @@ class Shares(WorkTest):
         self.assert_equal()
 
     def test_equal_vfs_that_keep_their_turns_get_on_equally_too(self):
-        """Those with work, from the time that the slices of those without leave."""
+        """VFs with work share the time that VFs without work leave of their slices."""
         self.write('.bulk_profile/sched_priority', 'normal')
         self.addCleanup(self.write, '.bulk_profile/sched_priority', 'low')
         self.assert_equal()
@@ -25,7 +26,7 @@ class Shares(WorkTest):
         guests = {vf: self.guest(vf, 'endless') for vf in (1, 2, 3)}
         before = {vf: guest.progress() for vf, guest in guests.items()}
         got = self.service()
-        # what the guests have counted: nobody but them has a hand in it
+        # counted by the guests' own kernels, independently of the PF and the device
         progress = {vf: guest.progress() - before[vf] for vf, guest in guests.items()}
         for figures in (got, progress):
             mean = sum(figures[vf] for vf in guests) / len(guests)
@@ -58,11 +59,13 @@ class Shares(WorkTest):
 
 
 class Contracts(WorkTest):
-    """Kept by the module alone: nobody plans after the table is set."""
+    """The module alone keeps the contracts: no program changes the table after the test has set
+    it."""
     PERIOD_NS = 200_000_000
 
     def promise(self, contracts):
-        """Equal entries for all VFs, and contracts (fields of uapi.Contract by VF)."""
+        """Sets a run table with equal entries for all VFs, and contracts (fields of uapi.Contract
+        by VF)."""
         self.python(f'pf.set_table([(vf, 5000) for vf in range(1, {self.vfs + 1})], contracts={contracts!r})')
 
     def setUp(self):
@@ -70,7 +73,7 @@ class Contracts(WorkTest):
         self.addCleanup(self.promise, {})
 
     def assert_parts(self, got, wanted, delta=0.03):
-        """Of the window's time."""
+        """Compares each VF's part of the window's time."""
         parts = {vf: ns / (WINDOW_SECONDS * 1e9) for vf, ns in got.items()}
         for vf, part in wanted.items():
             self.assertAlmostEqual(parts[vf], part, delta=delta, msg=f'VF{vf} of {parts}')
@@ -146,7 +149,7 @@ class Resets(WorkTest):
         self.assert_right(neighbour)
 
     def assert_waited_at_most(self, runs, vf, seconds):
-        """No slice of the VF came later after the one before."""
+        """Checks that the VF waited at most `seconds` between two slices."""
         slices = [run for run in runs if run[2] == vf]
         gaps = [(later[0] - earlier[1]) / 1e9 for earlier, later in zip(slices, slices[1:])]
         self.assertGreater(len(gaps), 1, runs)
@@ -164,7 +167,7 @@ class Resets(WorkTest):
         self.assertEqual(after[2]['hangs'] - before[2]['hangs'], 1)
         self.assertEqual(after[2]['flrs'] - before[2]['flrs'], 1)
         self.assertEqual((after[1]['flrs'], after[1]['hangs']), (before[1]['flrs'], before[1]['hangs']))
-        # it may have computed all of that before the fault
+        # the neighbour may have computed all of that before the fault
         self.assert_right(neighbour)
         neighbour.order('compute')
         time.sleep(1)
@@ -175,7 +178,7 @@ class Resets(WorkTest):
 
 class PfReset(WorkTest):
     def test_work_is_scheduled_after_a_reset_of_the_pf_while_a_guard_watches(self):
-        # a guest that asks twice for exclusive access is watched
+        # the guard watches a guest that requests full access twice
         self.python(f'pf.release(1); pf.provision(1, {32 * MIB}, guard_limits=(0, 1, 0, 0))')
         guests = [self.guest(vf) for vf in (1, 2)]
         self.reset(1)

@@ -9,7 +9,7 @@ from host import wait_for
 
 NAMES = ['web-1', 'web-2', 'web-3']
 SIZE = '512MiB'
-QUANTUM_PAUSE_S = 10  # vgpud puts a value back at most so often: daemon/backend/sriov/drift_guard.h
+QUANTUM_PAUSE_S = 10  # least time between restorations: daemon/backend/sriov/drift_guard.h
 EIO = 5
 
 
@@ -24,13 +24,14 @@ class XeTest(PciTest):
         self.apply('b50', names, SIZE, {'weight': weight})
 
     def profile(self, name, functions):
-        """A file of these functions; 0 is the PF."""
+        """The numbers in a file of these functions; 0 is the PF."""
         files = ' '.join(f'{DEVICES}/{XE}/sriov_admin/{"pf" if one == 0 else f"vf{one}"}/profile/{name}'
                          for one in functions)
         return [int(line) for line in self.vm.check(f'cat {files}').split()]
 
     def assert_complete(self, names):
-        """All VFs have their VRAM, a quantum, vfio-pci, and nobody else's driver."""
+        """Checks that all VFs have their VRAM, a quantum, a timeout and vfio-pci, and no
+        condition."""
         count = len(names)
         self.assertEqual([one[0] for one in self.vfs('name')], list(names))
         self.assertEqual(self.profile('vram_quota', range(1, count + 1)), [512 * MIB] * count)
@@ -46,7 +47,7 @@ class XeTest(PciTest):
 
 
 class Xe(XeTest):
-    """What vgpud writes, when, and what it makes of what the driver and others do."""
+    """What vgpud writes, when, and how it reacts to the driver and to other programs."""
 
     def test_vram_comes_before_the_number_of_vfs_and_quanta_after_it(self):
         self.make()

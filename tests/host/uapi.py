@@ -5,7 +5,7 @@
         print(pf.info().total_vfs)
         pf.call(PROVISION, Provision(vf=1, vram_bytes=16 << 20))
 
-A call that fails raises Refused: an OSError that also has the kernel's words.
+A call that fails raises Refused: an OSError that also has the text of the PF core.
 """
 import ctypes
 import errno
@@ -147,7 +147,7 @@ class Node:
         self.fd = -1
 
     def raw(self, number, data):
-        """ioctl with bytes; the bytes afterwards."""
+        """Makes an ioctl with bytes; returns the bytes afterwards."""
         buffer = bytearray(data)
         fcntl.ioctl(self.fd, number, buffer)
         return bytes(buffer)
@@ -169,7 +169,7 @@ class Node:
         return self.call(GET_VF, Vf(vf=number))
 
     def take_changes(self):
-        """How many events this file has not been told of; waits unless O_NONBLOCK."""
+        """Number of events since the last read of this file; waits for one unless O_NONBLOCK."""
         return struct.unpack('<Q', os.read(self.fd, 8))[0]
 
 
@@ -186,7 +186,7 @@ class Pf(Node):
         return self.call(PROVISION, Provision(vf=vf, vram_bytes=vram_bytes, **more))
 
     def release(self, vf):
-        """Releases a VF and says that its scrub is durable."""
+        """Releases a VF and confirms that its scrub is durable."""
         self.call(RELEASE, VfRef(vf=vf))
         self.confirm_scrub(vf)
 
@@ -196,7 +196,7 @@ class Pf(Node):
                       before=lambda: self.is_scrubbed(vf))
 
     def is_scrubbed(self, vf):
-        """Tries to confirm."""
+        """Confirms the scrub if it is finished; returns whether it is."""
         try:
             self.call(SCRUB_DURABLE, VfRef(vf=vf))
             return True
@@ -256,13 +256,14 @@ class Ring:
         return Event.from_buffer_copy(self.memory[at:at + ctypes.sizeof(Event)])
 
     def take(self):
-        """Events since the last take."""
+        """Returns the events since the last call."""
         events = [self.entry(seq) for seq in range(self.next, self.head())]
         self.next += len(events)
         return events
 
     def wait(self, wanted, before=None):
-        """The first event that `wanted` accepts; or True if `before`, asked first, says so."""
+        """Waits for an event that `wanted` accepts and returns it; returns True once `before` is
+        true."""
         while True:
             for event in self.take():
                 if wanted(event):

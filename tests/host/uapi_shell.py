@@ -18,7 +18,7 @@ NAMES = {'futures': futures, 'json': json, 'time': time, 'uapi': uapi, 'pf': uap
 
 
 def execute(script):
-    """Its output."""
+    """Runs a script; returns its output."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):

@@ -14,7 +14,7 @@ import time
 
 from machine import BIN
 
-# limits of the user-space driver, which are those of the stock one
+# factor for the limits of the user-space driver, which are those of the stock driver
 TIME_SCALE = 20
 ORDER_SECONDS = 240
 
@@ -46,7 +46,7 @@ class VfGuest:
             raise AssertionError(f'the guest said {answer!r}, not {start}')
 
     def order(self, order):
-        """Says something; answer() takes what comes back."""
+        """Sends an order; answer() reads the answer."""
         self.process.stdin.write(order.encode() + b'\n')
         self.process.stdin.flush()
 
@@ -77,7 +77,7 @@ class VfGuest:
         return int(self.ask('progress').split()[1])
 
     def end_compute(self):
-        """Ends `compute`: rounds that were right, and wrong."""
+        """Ends `compute`; returns the numbers of right and of wrong rounds."""
         self.order('')
         words = self.answer().split()
         if words[0] != 'computed':

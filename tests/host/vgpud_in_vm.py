@@ -12,12 +12,13 @@ STATE_DIR = '/var/lib/vgpu'
 
 
 class VgpudInVm:
-    """For test classes with a machine `vm` and a `directory` for logs."""
+    """Runs vgpud in the test VM; a base of test classes with a machine `vm` and a `directory` for
+    logs."""
     gpus = 'auto'
 
     @classmethod
     def put(cls, path, text):
-        """A file that programs of `in_root` find."""
+        """Writes a file for programs of `in_root`."""
         packed = base64.b64encode(text.encode()).decode()
         cls.vm.check(f'echo {packed} | base64 -d > /r{path}')
 
@@ -30,7 +31,8 @@ class VgpudInVm:
 
     @classmethod
     def start_vgpud(cls, gpus=None, state='ok'):
-        """With other GPUs, if named; returns when all have this state."""
+        """Starts vgpud with `gpus` (default: those of the class); returns when all GPUs have this
+        state."""
         config = {'state_dir': STATE_DIR, 'run_dir': '/run/vgpu', 'gpus': gpus or cls.gpus}
         cls.put('/tmp/vgpud.json', json.dumps(config))
         cls.vm.check(f'{COMMAND} >> /r/tmp/vgpud.log 2>&1 &')

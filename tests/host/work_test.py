@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What suites with work on the engine stand on, while the module in the machine schedules it.
+"""Base of the suites with work on the engine, which the module in the machine schedules.
 
-The guests are processes outside the machine (vf_guest.py), each with a VF's socket; what is asked of the
-PF goes through sysfs and the uapi.
+The guests are processes outside the machine (vf_guest.py), each with a VF's socket. Requests to the
+PF go through sysfs and the uapi.
 """
 import base64
 import json
@@ -15,7 +15,7 @@ from vf_guest import VfGuest
 
 MIB = 1 << 20
 WINDOW_SECONDS = 15
-RESET_SECONDS = 120  # a guest that does not answer is waited for first
+RESET_SECONDS = 120  # the PF first waits for a guest that does not answer
 COUNTERS = ('service_ns', 'state', 'flrs', 'guest_flrs', 'hangs', 'faults', 'switches', 'attached', 'has_work',
             'doorbells_latched', 'vram_bytes', 'doorbell_pages', 'guard_level')
 
@@ -25,11 +25,11 @@ class Work:
     expected_warnings = (
         (r'world switch \d+ -> \d+ failed, command [45], status 0x2',
          'a guest that ends or is reset by its VMM takes its state with it, also out of a switch'),
-        (r'guard limit [01] exceeded, level \d', 'VFs are reset, and their drivers loaded, more often than a guest may'))
+        (r"guard limit '(flr|exclusive)' exceeded, level \d", 'VFs are reset, and their drivers loaded, more often than a guest may'))
 
     @classmethod
     def start_shell(cls):
-        """Python with the uapi open, in the machine."""
+        """Starts a Python in the machine, with the uapi open."""
         cls.vm.check('mkfifo /r/tmp/ask /r/tmp/reply; in_root env PYTHONPATH=/tests python3 -B '
                      '/tests/uapi_shell.py /tmp/ask /tmp/reply > /dev/null 2>&1 &')
 
@@ -43,7 +43,7 @@ class Work:
         return answer
 
     def counters(self):
-        """What GET_VF says, by VF."""
+        """COUNTERS of GET_VF, by VF."""
         script = (f'all = [pf.vf(n) for n in range(1, {self.vfs + 1})]\n'
                   f'print(json.dumps([{{k: getattr(vf, k) for k in {COUNTERS}}} for vf in all]))')
         return dict(enumerate(json.loads(self.python(script)), start=1))
@@ -56,14 +56,14 @@ class Work:
         return dict(enumerate(json.loads(self.python(script)), start=1))
 
     def reset(self, *vfs):
-        """FLR of VFs, asked for at the same time; they are through it when this returns."""
+        """Requests the FLR of VFs at the same time; returns when all are done."""
         before = self.counters()
         self.python('with futures.ThreadPoolExecutor() as pool:\n'
                     f'    list(pool.map(lambda n: uapi.Pf().control(n, uapi.RESET), {vfs!r}))')
         self.await_reset(before, *vfs)
 
     def await_reset(self, before, *vfs):
-        """Until VFs have been reset since the counters `before`."""
+        """Waits until VFs have been reset since the counters `before`."""
         deadline = time.monotonic() + RESET_SECONDS
         while True:
             after = self.counters()
@@ -72,11 +72,11 @@ class Work:
             self.assertLess(time.monotonic(), deadline, f'not reset: {after}')
 
     def watch_runs(self):
-        """From now on, for runs()."""
+        """Begins the observation of runs, for runs()."""
         self.python('uapi.ring = uapi.Ring(pf)')
 
     def runs(self):
-        """Turns that have ended since watch_runs(), or since the last look: (first ns, last ns, VF)."""
+        """Runs that have ended since watch_runs() or the last call: [(first ns, last ns, VF)]"""
         return json.loads(self.python(
             'events = uapi.ring.take()\n'
             'assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))\n'
@@ -84,7 +84,7 @@ class Work:
             'if event.type == uapi.EVENT_RUN]))'))
 
     def control(self, order):
-        """One order to softgpu's control socket; the answer."""
+        """Sends one order to softgpu's control socket; returns the answer."""
         with socket.socket(socket.AF_UNIX) as control:
             control.settimeout(60)
             control.connect(self.card.path('control.sock'))
@@ -98,7 +98,7 @@ class Work:
     # ---- guests ----
 
     def attach(self, vf):
-        """Who has the function, without a driver as yet."""
+        """Attaches a guest to the VF; its driver is not booted yet."""
         guest = VfGuest(self.card.path(f'vf{vf}.sock'))
         self.addCleanup(guest.kill)
         return guest
@@ -113,11 +113,12 @@ class Work:
         return guest
 
     def statistics(self):
-        """What the device has counted, by VF."""
+        """softgpu's counters, by VF."""
         return {vf['vf']: vf for vf in self.control({'stats': {}})['vfs']}
 
     def assert_right(self, guest):
-        """Ends `compute` of a guest: something was computed, and all of it was right."""
+        """Ends `compute` of a guest; checks that something was computed, and that all of it is
+        right."""
         rounds, wrong = guest.end_compute()
         self.assertGreater(rounds, 0)
         self.assertEqual(wrong, 0)
@@ -129,7 +130,7 @@ class Work:
             time.sleep(0.1)
 
     def assert_works_again(self, guest):
-        """After a reset of its VF."""
+        """Boots a guest again after a reset of its VF, and checks that it computes."""
         guest.ask('forget')
         guest.boot()
         guest.order('compute')
@@ -151,5 +152,5 @@ class WorkTest(Work, CardTest):
 
     @classmethod
     def write(cls, name, value):
-        """To a file of sriov_admin."""
+        """Writes to a file of sriov_admin."""
         cls.vm.check(f'echo {value} > {cls.path("sriov_admin/" + name)}', 240)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An API server as small as vgpu-dra needs it: ResourceSlices, ResourceClaims and Nodes over TLS, with resource
-versions, refusals as Kubernetes words them, and faults.
+"""A minimal API server for vgpu-dra: ResourceSlices, ResourceClaims and Nodes over TLS, with
+resource versions, the error texts of Kubernetes, and faults.
 
     with ApiServer(directory) as server:
         server.add_claim('train', devices=['gpu0-vf1'])
@@ -26,7 +26,7 @@ NODE = 'worker-1'
 
 
 class faults:
-    """Each is a function of (handler, body) that answers in its own way."""
+    """Faults of the server: each is a function of (handler, body) that answers in a wrong way."""
 
     @staticmethod
     def status(code, text='{"kind":"Status","message":"etcd is away"}'):
@@ -55,7 +55,7 @@ class faults:
 
     @staticmethod
     def half_a_document(handler, body):
-        """A whole answer, whose document ends in the middle."""
+        """A complete HTTP answer with half of the document."""
         code, text = handler.answer(body)
         handler.send(code, text[:len(text) // 2])
 
@@ -98,7 +98,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """Clients that went away are part of the tests."""
+        """Prints nothing: clients that disconnect are part of the tests."""
 
 
 class ApiServer:
@@ -153,7 +153,7 @@ class ApiServer:
         return namespace, uid, name
 
     def devices(self):
-        """{name: device} of the pool, if all slices of its newest generation are there."""
+        """{name: device} of the pool; {} unless all slices of its newest generation exist."""
         with self.lock:
             slices = copy.deepcopy(list(self.slices.values()))
         if not slices:

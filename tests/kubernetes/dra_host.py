@@ -28,11 +28,11 @@ SECONDS = 30
 
 
 class HostError(Exception):
-    """A program did not do what was asked; the message holds what it said."""
+    """A program failed; the message has its output."""
 
 
 def wait_for(what, condition, seconds=SECONDS):
-    """The first true value of `condition`."""
+    """Returns the first true value of `condition`; HostError after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -60,7 +60,7 @@ class Kubelet:
             registration_pb2.RegistrationStatus(plugin_registered=not error, error=error), timeout=SECONDS)
 
     def prepare(self, *claims, messages=dra_v1_pb2, stubs=dra_v1_pb2_grpc):
-        """{uid: answer} for claims as (namespace, uid, name)."""
+        """Prepares claims (namespace, uid, name); returns {uid: answer}."""
         stub = stubs.DRAPluginStub(grpc.insecure_channel('unix:' + self.info().endpoint))
         request = messages.NodePrepareResourcesRequest(claims=[self.claim(messages, one) for one in claims])
         return stub.NodePrepareResources(request, timeout=SECONDS).claims
@@ -113,7 +113,7 @@ class Host:
         for name in ('dra', 'vgpud', 'bus'):
             if name in self.programs:
                 self.stop(name)
-        # they outlive vgpud
+        # softgpu and vgpu-pf outlive vgpud
         for pid in (gpu['pf_pid'], gpu['softgpu_pid']):
             os.kill(pid, signal.SIGKILL)
             wait_for('its end', lambda pid=pid: not os.path.exists(f'/proc/{pid}') or self.is_zombie(pid))
@@ -135,7 +135,7 @@ class Host:
                 **os.environ, 'DBUS_SESSION_BUS_ADDRESS': self.bus, 'NODE_NAME': NODE})
 
     def stop(self, name):
-        """Its exit status after SIGTERM."""
+        """Ends a program by SIGTERM; returns its exit status."""
         self.programs[name].terminate()
         return self.programs.pop(name).wait(SECONDS)
 
@@ -163,7 +163,7 @@ class Host:
             return None
 
     def release_all(self):
-        """No VF has an owner afterwards."""
+        """Ends the claims of all VFs."""
         for vf in self.ctl('list', '--vfs')['vfs']:
             if vf['owner']:
                 self.ctl('release', vf['target'], '--owner', vf['owner'], '--generation', str(vf['owner_generation']))

@@ -212,7 +212,8 @@ class Prepare(DraTest):
                 self.assertIsNone(self.host.spec(claim[1]))
 
     def use(self, spec):
-        """The socket of the specification leads to a VF whose memory is empty."""
+        """Checks that the socket of the specification leads to a VF with zeroed memory; writes to
+        it."""
         edits = spec['devices'][0]['containerEdits']
         self.assertEqual(edits['env'], ['VGPU_SOCKET_GPU0_VF2=' + edits['mounts'][0]['containerPath']])
         with VfUserClient(edits['mounts'][0]['hostPath']) as vf:
@@ -306,7 +307,7 @@ class Reconcile(DraTest):
         self.assertEqual(self.prepare(self.claim).error, '')
 
     def reconcile(self):
-        """One whole pass, at the end of which the claim was looked up."""
+        """Starts a reconcile pass and waits until it has looked up the claim."""
         count = len(self.server.requests)
         self.kubelet.notify()
         wait_for('the claim to be looked up', lambda: any(

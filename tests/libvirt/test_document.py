@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/libvirt.md as its readers use it, and what libvirt's events tell vgpud."""
+"""docs/libvirt.md as its readers use it, and what vgpud learns from libvirt's events."""
 import os
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from test_domains import DomainTest
 
 class Document(DomainTest):
     profiles = {}
-    # as the packages' own configuration
+    # as in the configuration of the packages
     machine_options = {'vram_mb': 2048, 'aperture_mb': 256}
 
     def test_every_command_of_the_document_does_what_it_says(self):
@@ -18,7 +18,7 @@ class Document(DomainTest):
         self.machine.write(os.path.join(shims, 'sudo'), '#!/bin/sh\nexec "$@"\n', 0o755)
         document = self.machine.path('libvirt.md')
         with open(os.path.join(ROOT, 'docs', 'libvirt.md')) as text:
-            # the QEMU of this machine is too old; the reader names his, too
+            # the QEMU of this machine is too old; a reader also puts in the path of a QEMU
             self.machine.write(document, text.read().replace('/usr/bin/qemu-system-x86_64', self.machine.emulator))
         done = subprocess.run([sys.executable, os.path.join(ROOT, 'tests', 'support', 'doc_commands.py'), document,
                                'libvirt'], capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ class Events(DomainTest):
         self.machine.vgpud.wait(timeout=10)
         vm.destroy()
         self.machine.start_vgpud()
-        # a claim of less than a minute may be on its way
+        # a claim younger than a minute is no orphan yet
         wait_for('the orphan', 90, lambda: "domain 'vm1' is shut off" in self.machine.vf('small-1')['orphan'], 0.5)
         vf = self.machine.vf('small-1')
         self.machine.ctl('release', 'small-1', '--owner', vm.owner, '--generation', str(vf['owner_generation']), '--scrub')
@@ -62,7 +62,7 @@ class Events(DomainTest):
                          str(self.machine.vf('small-2')['owner_generation']))
         self.machine.start_libvirtd()
         vm = self.domain('vm1', '--vf', 'small-1').start()
-        # what the hook has told is gone with this vgpud; libvirt's events tell it again
+        # the next vgpud does not know what the hook reported; libvirt's events report it again
         self.machine.vgpud.kill()
         self.machine.vgpud.wait(timeout=10)
         self.machine.start_vgpud()

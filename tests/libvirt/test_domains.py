@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Domains of libvirt with VFs: their life, two that want one VF, and everything that dies in between.
+"""Domains of libvirt with VFs: their life, two that request one VF, and programs that die
+meanwhile.
 
 No domain here has an operating system: QEMU with a VF and a firmware that finds no disk is enough.
 """
@@ -85,7 +86,7 @@ class Life(DomainTest):
         self.assertEqual(vm.destroy().returncode, 0)
         self.assertEqual(self.machine.owned(), {})
         wait_for('the VF scrubbed', 20, self.machine.is_at_rest, 0.05)
-        self.assertGreater(self.machine.vf(vf['name'])['generation'], generation, 'it was provisioned anew')
+        self.assertGreater(self.machine.vf(vf['name'])['generation'], generation, 'the VF was not provisioned again')
         self.assertFalse(os.path.exists(os.path.dirname(vm.socket())))
 
     def test_qemu_runs_as_another_user_and_nobody_else_is_let_to_the_socket(self):
@@ -144,7 +145,7 @@ class Life(DomainTest):
         plain = self.machine.domain('plain')
         plain.xml = lambda: plain.plain
         self.domains.append(plain.define())
-        # whoever asks it now gets no answer: the hook would say so, and refuse the start
+        # a stopped vgpud does not answer: a hook that asks it would refuse the start
         os.kill(self.machine.vgpud.pid, signal.SIGSTOP)
         try:
             for operation in ('prepare', 'start', 'release', 'reconnect'):
@@ -165,7 +166,8 @@ class Life(DomainTest):
         self.assertTrue(self.machine.vf_of(vm)['attached'])
 
     def test_qemu_alone_would_save_a_vf(self):
-        """Why attach-xml keeps it from that: QEMU knows nothing of what the device holds."""
+        """Without attach-xml's blocker QEMU saves a VF, although it does not have the device's
+        state."""
         vm = self.domain('vm1', '--profile', 'small').start()
         ask = lambda **command: vm.virsh('qemu-monitor-command', json.dumps(command)).stdout
         saved = os.path.join('/var/lib/libvirt/qemu', 'memory')
@@ -204,7 +206,7 @@ class Races(DomainTest):
             self.assertEqual([one.stderr for one in done if one.returncode], [])
             print(f'8 domains started in {time.monotonic() - began:.1f} s')
             self.assertEqual(set(self.machine.owned().values()), {vm.owner for vm in domains})
-            # at the second start every VF is still being scrubbed when it is asked for
+            # at the second start every VF is still being scrubbed when a domain requests it
             at_once(*(vm.destroy for vm in domains))
 
     def test_a_late_release_does_not_touch_the_next_owner(self):
@@ -223,8 +225,8 @@ class Races(DomainTest):
 
 class Scrub(DomainTest):
     def test_vram_of_a_released_vf_is_zero_for_the_next_domain(self):
-        """The device itself zeroes; the test looks with a client of its own in place of QEMU. (What the PF writes for
-        each new guest is in the first MiB.)"""
+        """The device zeroes VRAM. The test reads it with its own client in place of QEMU, except
+        the first MiB, which the PF core writes."""
         vram, step, pattern = 32 << 20, 1 << 20, b'secret of vm a!!'
         a, b = (self.domain(name, '--vf', 'rare-1') for name in 'ab')
         self.assertEqual(a.hook('prepare').returncode, 0)
@@ -322,7 +324,7 @@ class Deaths(DomainTest):
 
 class Cost(DomainTest):
     def test_prepare_and_start_are_quick(self):
-        """Printed, not judged: how long the hook holds up a start."""
+        """Prints how long the hook delays a start, without a verdict."""
         vm = self.domain('vm1', '--profile', 'small')
         xml = vm.xml().replace('</domain>', "<seclabel model='dac'><label>+0:+0</label></seclabel></domain>")
         times = []

@@ -7,7 +7,7 @@ from domain_guest import DomainGuest
 from suite import PROGRAM_SECONDS
 from test_domains import DomainTest
 
-# the files of the image are root's
+# root owns the files of the image
 AS_ROOT = "<seclabel type='static' model='dac' relabel='no'><label>+0:+0</label></seclabel>"
 
 
@@ -39,7 +39,7 @@ class Compute(DomainTest):
         after = self.machine.vf_of(vm)
         self.assertEqual((after['name'], after['owner_generation']), (before['name'], before['owner_generation']))
 
-        # what the next one would find: a pattern in VRAM, through BAR0
+        # writes a pattern to VRAM through BAR0, which the next guest must not find
         word = guest.word_of_vram()
         self.assertEqual(guest.run(f'devmem {word} 32 0x5ec2e7 && devmem {word} 32').text.strip().lower(), '0x005ec2e7')
         guest.start('poweroff -f')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""libvirtd with vgpu's hook, vgpud with one softgpu, and domains; inside of tests/libvirt/box only.
+"""libvirtd with vgpu's hook, vgpud with one softgpu, and domains. It works only inside of
+tests/libvirt/box.
 
     with Machine(directory) as machine:
         machine.make_vfs(small=8)
@@ -7,8 +8,8 @@
         vm.define()
         vm.virsh('start')
 
-QEMU is the stock one of tests/guest/image, run by its own loader. It runs as libvirt's own user for it, so that a VF
-whose socket it was not given is one it cannot open.
+QEMU is the stock one of tests/guest/image, run by its own loader. It runs as libvirt's user for
+QEMU, so that it can open only VFs whose sockets this user was given.
 """
 import json
 import os
@@ -66,7 +67,7 @@ def run(*command, text='', seconds=60):
 
 
 class Machine(Host):
-    """vgpud and libvirtd at their usual places."""
+    """vgpud and libvirtd with their usual paths."""
 
     def __init__(self, directory, libvirt='', **options):
         options = {'vfs': 16, 'vram_mb': 1024, 'aperture_mb': 64, 'libvirt': libvirt, **options}
@@ -90,7 +91,8 @@ class Machine(Host):
         return self
 
     def write_emulator(self):
-        """Once: what libvirtd has found out about a QEMU, which takes it long, is for this very file."""
+        """Writes the emulator only once, because libvirtd probes a changed file again, which takes
+        long."""
         text = EMULATOR.format(root=os.path.join(GUEST, 'qemu', 'root'))
         if os.path.exists(self.emulator):
             with open(self.emulator) as file:
@@ -107,7 +109,7 @@ class Machine(Host):
 
     def start_libvirtd(self):
         log = open(self.path('libvirtd.out'), 'ab')
-        # the hook gets libvirtd's environment: nothing that leads it to a bus
+        # the hook gets libvirtd's environment, so nothing in it may name a bus
         self.libvirtd = subprocess.Popen(['/usr/sbin/libvirtd', '-f', '/etc/libvirt/libvirtd.conf', '-p',
                                           '/run/libvirt/libvirtd.pid'], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                          env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'})
@@ -121,7 +123,7 @@ class Machine(Host):
         self.start_libvirtd()
 
     def make_vfs(self, vram='32MiB', **profiles):
-        """VFs of profiles; those of `small` are small-1, small-2 …"""
+        """Makes VFs of profiles; those of `small` are small-1, small-2 …"""
         document = {'profiles': {name: {'resources': {'vram': vram}} for name in profiles},
                     'configs': {'test': [{'gpu': 'gpu0', 'vfs': [
                         {'profile': name, 'count': count, 'name': name + '-{n}'}
@@ -134,7 +136,7 @@ class Machine(Host):
         return Domain(self, name, attach, **options)
 
     def owned(self):
-        """{VF name: owner} of the VFs that belong to somebody."""
+        """{VF name: owner} of the VFs that have an owner."""
         return {vf['name']: vf['owner'] for vf in self.ctl('list', '--vfs')['vfs'] if vf['owner']}
 
     def vf_of(self, domain):
@@ -145,13 +147,13 @@ class Machine(Host):
         return mine[0]
 
     def is_at_rest(self):
-        """Nobody has a VF, and none is on its way."""
+        """True if no VF has an owner or a client, and all are provisioned."""
         vfs = self.ctl('list', '--vfs')['vfs']
         return all(not vf['owner'] and not vf['attached'] and vf['state'] == 'provisioned' for vf in vfs)
 
 
 class Domain:
-    """A domain; what is to be attached are the arguments of `vgpuctl attach-xml`."""
+    """A domain; `attach` are the arguments of `vgpuctl attach-xml` that name its VFs."""
 
     def __init__(self, machine, name, attach, memory=64, boot='', devices='', more=''):
         self.machine = machine
@@ -172,14 +174,14 @@ class Domain:
         path = self.machine.path(self.name + '.xml')
         with open(path, 'w') as file:
             file.write(self.xml())
-        # the first look at a QEMU takes libvirtd long on a busy machine
+        # on a busy machine, libvirtd needs long to probe a new QEMU
         done = run('virsh', '-c', 'qemu:///system', 'define', '--validate', path, seconds=240)
         if done.returncode != 0:
             raise HostError(done.stderr)
         return self
 
     def virsh(self, command, *arguments, seconds=90):
-        """`virsh COMMAND DOMAIN ARGUMENTS`, whatever it says."""
+        """Runs `virsh COMMAND DOMAIN ARGUMENTS`; returns the result, also of a failure."""
         return run('virsh', '-c', 'qemu:///system', command, self.name, *arguments, seconds=seconds)
 
     def start(self):
@@ -198,12 +200,12 @@ class Domain:
         return self.virsh('destroy')
 
     def qemu(self):
-        """Pid of its QEMU."""
+        """Pid of the domain's QEMU."""
         with open(f'/run/libvirt/qemu/{self.name}.pid') as file:
             return int(file.read())
 
     def hook(self, operation, xml=None):
-        """The hook as libvirt calls it, by hand."""
+        """Calls the hook as libvirt does."""
         return run('/etc/libvirt/hooks/qemu.d/50-vgpu', self.name, operation, 'begin', '-', text=xml or self.xml())
 
     def socket(self, n=0):

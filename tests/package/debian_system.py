@@ -7,8 +7,8 @@
         print(system.check('vgpuctl list'))
 
 It has processes, mounts and a (silent) network of its own; all of it ends with the `with`. After boot()
-systemd is process 1, in a control group (v2) of its own; before, nothing runs but what is asked for.
-`shares` are directories of this machine that it sees, read-only: {'/srv/images': path}.
+systemd is process 1, in a control group (v2) of its own; before, only the test's commands run.
+`shares` are directories of this machine that the system sees, read-only: {'/srv/images': path}.
 """
 import ctypes
 import glob
@@ -25,13 +25,13 @@ OUT = os.path.join(ROOT, 'build', 'package')
 ENVIRONMENT = {'DEBIAN_FRONTEND': 'noninteractive', 'LC_ALL': 'C.UTF-8', 'HOME': '/root',
                'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'}
 
-# pid 1 of the system: mounts, then nothing but taking in orphans
+# pid 1 of the system: mounts, and then only reaps orphans
 MOUNTS = r'''
 cd "$2"
 mount -t overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" overlay root
 cd root
 mount -t tmpfs -o mode=755 dev dev
-# nodes of its own: what changes their modes does not change this machine's
+# new nodes, so that a change of their modes does not change those of this machine
 mknod -m 666 dev/null c 1 3
 mknod -m 666 dev/zero c 1 5
 mknod -m 666 dev/full c 1 7
@@ -52,7 +52,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 '''
-# a root of its own, not a chroot: what /proc/PID/exe says is as on a machine
+# pivot_root, not chroot, so that /proc/PID/exe has the same paths as on a machine
 ENTER = r'''
 pivot_root . .
 umount -l .
@@ -62,7 +62,7 @@ INIT = MOUNTS + ENTER + r'''
 exec /bin/bash -c 'echo ready; while :; do sleep 1000 & wait $!; done'
 '''
 
-# the same with systemd, which is to see no other control groups than those below its own
+# the same with systemd, which must see only the control groups below its own
 SYSTEMD = MOUNTS + r'''
 # a null
 mknod -m 600 dev/console c 1 3
@@ -79,7 +79,7 @@ exec unshare --cgroup sh -euc '
 '''
 REMOVE_CONTROL_GROUPS = r'''
 mount -t cgroup2 cgroup2 /mnt
-# what was killed takes its time to end
+# killed processes take some time to end
 for try in $(seq 300); do
     [ -d /mnt/vgpu-package-test ] || exit 0
     find /mnt/vgpu-package-test -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.1
@@ -89,7 +89,7 @@ exit 1
 
 
 def packages(place='first'):
-    """{name: path of the .deb}"""
+    """The built packages: {name: path of the .deb}."""
     found = {}
     for path in glob.glob(os.path.join(OUT, place, '*.deb')):
         found[os.path.basename(path).split('_')[0]] = path
@@ -97,7 +97,7 @@ def packages(place='first'):
 
 
 def older():
-    """The same packages as a version before, in build/package/older: what an upgrade begins with."""
+    """Makes the same packages with an earlier version in build/package/older, for the start of an upgrade."""
     place = os.path.join(OUT, 'older')
     shutil.rmtree(place, ignore_errors=True)
     os.makedirs(place)
@@ -118,7 +118,7 @@ def older():
 
 
 def wait_for(what, seconds, is_so):
-    """Polls until is_so() is true; its value."""
+    """Polls until is_so() is true; returns its value."""
     deadline = time.monotonic() + seconds
     while True:
         value = is_so()
@@ -130,7 +130,7 @@ def wait_for(what, seconds, is_so):
 
 
 def die_with_the_test():
-    """In the child: a test that is killed must not leave a system behind."""
+    """Runs in the child, so that a killed test leaves no system behind."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
@@ -167,7 +167,7 @@ class DebianSystem:
         self.init.stdout.close()
 
     def boot(self):
-        """Goes on with systemd as process 1, until it has started what it starts by itself."""
+        """Restarts the system with systemd as process 1; returns when multi-user.target is active."""
         self.check('rm -f /usr/sbin/policy-rc.d')  # services may start now
         self.stop()
         self.start(SYSTEMD)
@@ -195,21 +195,21 @@ class DebianSystem:
         return [*inside, 'bash', '-c', script]
 
     def run(self, script, seconds=300):
-        """Runs a shell script as root; (exit status, both streams)."""
+        """Runs a shell script as root; returns (exit status, both streams)."""
         done = subprocess.run(self.command(script), env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds,
                               check=False)
         return done.returncode, done.stdout.decode('utf-8', 'replace')
 
     def check(self, script, seconds=300):
-        """The same; an error if it fails."""
+        """Like run(), but returns the text; AssertionError if the script fails."""
         status, text = self.run(script, seconds)
         if status != 0:
             raise AssertionError(f'{script}: exit status {status}:\n{text}')
         return text
 
     def need_real_time(self, test):
-        """Skips a test where the machine that runs it has no real time to give."""
+        """Skips a test if this machine does not allow real-time scheduling."""
         if self.run('chrt -f 1 true')[0] != 0:
             test.skipTest('no real-time scheduling in this control group')
 
@@ -223,14 +223,14 @@ class DebianSystem:
             shutil.copy(path, directory)
 
     def install_dependencies(self, *names):
-        """What packages of ours depend on, from the system's cache, without themselves."""
+        """Installs what these packages of vgpu depend on, from the system's cache, but not the packages."""
         wanted = ', '.join(subprocess.run(['dpkg-deb', '-f', packages()[name], 'Depends'], check=True,
                                           stdout=subprocess.PIPE, text=True).stdout.strip()
                            for name in names)
         self.check(f'apt-get satisfy -qy --no-install-recommends {shlex.quote(wanted)}', 900)
 
     def install(self, *names, place='first', more=''):
-        """Installs packages of ours with what they depend on, from the system's cache."""
+        """Installs packages of vgpu with their dependencies, from the system's cache."""
         paths = [packages(place)[name] for name in names]
         self.bring(*paths)
         files = ' '.join('/packages/' + os.path.basename(path) for path in paths)
@@ -250,7 +250,7 @@ class DebianSystem:
         wait_for('gpu0 to be in service', 120, self.has_gpu)
 
     def processes(self, program):
-        """Pids (in the system) of those that run /usr/sbin/PROGRAM."""
+        """Pids (in the system) of the processes that run /usr/sbin/PROGRAM."""
         text = self.run(f'for p in /proc/[0-9]*; do case $(readlink $p/exe) in /usr/sbin/{program}*) '
                         'echo ${p#/proc/} ;; esac; done')[1]
         return [int(pid) for pid in text.split()]

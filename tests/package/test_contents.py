@@ -135,7 +135,7 @@ class Contents(unittest.TestCase):
         hook = self.path('vgpu', 'etc/libvirt/hooks/qemu.d/50-vgpu')
         with open(hook, encoding='utf-8') as file:
             text = file.read()
-        # the same, of a machine without the package
+        # the hook on a machine without the package
         absent = text.replace('/usr/bin/vgpuctl', os.path.join(self.directory, 'nothing'))
         done = run('sh', '-c', absent, 'hook', 'guest', 'prepare', 'begin', '-')
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '', ''))

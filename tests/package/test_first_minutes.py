@@ -12,7 +12,7 @@ UNITS = ('vgpud.service',)
 
 class Document(unittest.TestCase):
     def agree(self, system, group, *names):
-        """The commands of `group` in these documents, one document after the other."""
+        """Runs the commands of `group` in these documents, one document after the other; all must agree."""
         system.bring(os.path.join(ROOT, 'tests/support/doc_commands.py'),
                      *(os.path.join(ROOT, 'docs', name) for name in names))
         for name in names:
@@ -22,7 +22,7 @@ class Document(unittest.TestCase):
 
     def test_its_commands_do_what_it_says(self):
         with DebianSystem('document') as system:
-            # what else its packages recommend is not in the cache
+            # the cache has no packages that these packages only recommend
             system.write('/etc/apt/apt.conf.d/tests', 'APT::Install-Recommends "false";\n')
             system.boot()
             system.bring(*packages().values())
@@ -45,7 +45,7 @@ class Document(unittest.TestCase):
             self.agree(system, 'by-hand', 'install.md', 'guests.md')
             system.wait_for_gpu()
             system.check('systemctl stop vgpud')
-            # by the bus
+            # the bus starts vgpud again
             system.wait_for_gpu()
             self.assertTrue(system.exists('/etc/systemd/system/multi-user.target.wants/vgpud.service'))
             self.assertTrue(system.exists('/etc/systemd/system/sysinit.target.wants/vgpu-modprobe.service'))

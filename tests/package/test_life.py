@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Packages come, are replaced and go: what stays, what does not, and that nothing asks a question."""
+"""Packages are installed, upgraded and removed: what stays, what does not, and that no script asks a
+question."""
 import unittest
 
 from debian_system import DebianSystem, older, wait_for
 
 HOST = ('vgpu', 'vgpu-softgpu')
 EDITED = '// edited\n'
-# what udev is asked when the agent's rule has come or gone
+# the calls of udevadm when the agent's rule was installed or removed
 ASKED = 'control --reload\ntrigger --action=add --subsystem-match=virtio-ports\n'
 APPARMOR_RULES = '/etc/apparmor.d/local/abstractions/libvirt-qemu'
 
-# where packages put things, and what dpkg, apt and systemd keep there for themselves, at any time
+# where packages put files, and where dpkg, apt and systemd keep files of their own
 PACKAGED = ('/etc/', '/usr/', '/var/lib/')
 KEPT_BY_OTHERS = ('/var/lib/dpkg', '/var/lib/apt', '/var/lib/systemd')
 # the group stays (docs/install.md)
@@ -33,7 +34,7 @@ class Life(unittest.TestCase):
 
     @staticmethod
     def use(system):
-        """As an administrator would have, before the packages go or are replaced."""
+        """Uses vgpu as an administrator does, before the packages are removed or replaced."""
         system.wait_for_gpu()
         system.check('vgpuctl create --name train --vram 64M')
 
@@ -75,10 +76,10 @@ class Life(unittest.TestCase):
         system.install_dependencies(*HOST)
         before = self.traces_in(system)
         system.install(*HOST)
-        # a file whose name says nothing of us: it would be seen if it stayed
+        # a file without vgpu in its name, which traces_in() must also find
         self.assertLessEqual({APPARMOR_RULES, 'words in ' + APPARMOR_RULES}, self.traces_in(system) - before)
         self.use(system)
-        # the daemon alone: its devices are ended, whose sockets go with /run/vgpu
+        # the daemon alone: the purge also ends its devices, whose sockets are in /run/vgpu
         system.check('apt-get purge -qy vgpu')
         wait_for('the devices to end', 20,
                  lambda: not system.processes('softgpu') + system.processes('vgpu-pf'))
@@ -91,7 +92,7 @@ class Life(unittest.TestCase):
         system.install_dependencies('vgpu-agent')
         before = self.traces_in(system)
         system.install('vgpu-agent')
-        # started by the rule of its port alone
+        # only the rule of its port starts it
         self.assertEqual(system.check('systemctl is-enabled vgpu-agent || true').strip(), 'static')
         self.assertTrue(system.exists('/etc/systemd/system/sysinit.target.wants/vgpu-modprobe.service'))
         self.assertIn('options amdgpu', system.check('vgpu-agent --modprobe-options 6.12.1'))
@@ -100,7 +101,7 @@ class Life(unittest.TestCase):
 
     def test_the_agent_of_a_running_guest_starts_restarts_and_ends_with_its_package(self):
         system = self.start('agent-runs')
-        # in udev's place: it writes down what it is asked, and fails, which no installation minds
+        # replaces udevadm: records its calls and fails, which must not fail an installation
         system.write('/usr/bin/udevadm', '#!/bin/sh\necho "$*" >>/asked\nexit 1\n')
         system.check('chmod 755 /usr/bin/udevadm && mkdir -p /run/udev && python3 -c '
                      '"import socket; socket.socket(socket.AF_UNIX).bind(\'/run/udev/control\')"')
@@ -116,13 +117,13 @@ class Life(unittest.TestCase):
         self.assertEqual(system.read('/asked'), 2 * ASKED)
         system.check('apt-get remove -qy vgpu-agent')
         self.assertEqual(system.processes('vgpu-agent'), [])
-        # the port wants it no more, and will want it anew
+        # udev must reload its rules, because the port no longer starts the agent
         self.assertEqual(system.read('/asked'), 3 * ASKED)
 
     @staticmethod
     def traces_in(system):
-        """All that a package of ours may have left: what is named after it, whatever stands where packages
-        put things, and files there that mention it."""
+        """All that a package of vgpu may have left: files named after vgpu, files where packages put files,
+        and files there that mention vgpu."""
         names = system.check('find / -xdev \\( -path /proc -o -path /packages -o -path /var/lib/dpkg -o '
                              '-path /var/cache -o -path /var/log \\) -prune -o -print; find /run').splitlines()
         # a file may go meanwhile, and there may be none

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The kernel home's package: the module is compiled for the system's kernel when both are installed."""
+"""The package of the kernel module: the module is compiled for the system's kernel when both are
+installed."""
 import unittest
 
 from debian_system import DebianSystem

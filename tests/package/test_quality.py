@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""lintian has nothing to say, the same source gives the same packages, programs are hardened, units are
-confined, and the bill of materials is complete."""
+"""lintian reports nothing, the same source gives the same packages, programs are hardened, units
+are confined, and the bill of materials is complete."""
 import glob
 import hashlib
 import json

@@ -37,7 +37,7 @@ class Guest(DomainGuest):
         return [('system', IMAGE + '/system'), ('tests', IMAGE + '/programs')]
 
     def bring_kernel(self):
-        """libvirt gives these files to the user QEMU runs as."""
+        """Copies the kernel, because libvirt gives these files to QEMU's user."""
         place = os.path.join(self.log_dir, self.kernel)
         os.makedirs(place)
         for name in ('vmlinuz', 'initrd.gz'):
@@ -57,7 +57,7 @@ class Whole(unittest.TestCase):
         return json.loads(self.system.check('vgpuctl list --vfs --json'))['vfs']
 
     def write_document_files(self, guest):
-        """What docs/libvirt.md has its reader write, its domain with the image's system in it."""
+        """Writes the files of docs/libvirt.md, with the guest image's system in the domain."""
         with open(os.path.join(ROOT, 'docs', 'libvirt.md'), encoding='utf-8') as document:
             files = dict(files_of(document.read()))
         domain = ElementTree.fromstring(files['vm1.xml'])
@@ -83,7 +83,7 @@ class Whole(unittest.TestCase):
             log.write(self.system.run('journalctl --no-pager')[1])
 
     def vram_of(self, vf, offset):
-        """A word of it, read by a client in place of a guest."""
+        """A word of the VF's VRAM, read by a client in place of a guest."""
         with VfUserClient(f'/proc/{self.system.pid}/root{vf["socket"]}') as client:
             return int.from_bytes(client.read(0, offset, 4), 'little')
 
@@ -121,7 +121,7 @@ class Whole(unittest.TestCase):
         wait_for('the slice scrubbed and free', 30, lambda: all(
             not vf['owner'] and not vf['attached'] and vf['state'] == 'provisioned' for vf in self.vfs()))
         [after] = [other for other in self.vfs() if other['name'] == vf['name']]
-        self.assertGreater(after['generation'], vf['generation'], 'it was provisioned anew')
+        self.assertGreater(after['generation'], vf['generation'], 'the VF was not provisioned again')
         self.assertEqual(self.vram_of(after, 64 * MIB), 0)
         system.check('virsh undefine vm1')
 

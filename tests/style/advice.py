@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Which commands the strings of the product recommend, and who tests each of them.
+"""Checks that a test runs each command that the product recommends.
 
-A command stands between single quotes in a string: 'vgpuctl list'. It has a row in
-tests/scenario/dbus/advice_test.cpp, or one here with the test that does what is recommended.
+A recommended command stands between single quotes in a string: 'vgpuctl list'. It has a row in
+tests/scenario/dbus/advice_test.cpp, or a row in ELSEWHERE with the test that runs it.
 """
 import re
 
@@ -37,8 +37,9 @@ ELSEWHERE = {
     ('cli/diagnosis.cpp', 'systemctl restart vgpud'):
         ('tests/package/test_boot.py', 'systemctl restart vgpud'),
 }
-# Of doctor's findings, which remedies_test.cpp follows where they cure something; and no advice.
-# No machine of the tests has the module in its kernel's directory: tests/host loads it by its file.
+# Commands that need no row. Most only show something. remedies_test.cpp runs those of doctor's
+# findings that repair something. No test machine has vgpu_pf in its kernel's directory: tests/host
+# loads the module by its file.
 NO_CURE = {
     'cli/diagnosis.cpp': {'vgpuctl list', 'vgpuctl events', 'vgpuctl report', 'vgpuctl doctor',
                           'vgpuctl show {}', 'systemctl status vgpud', 'journalctl -u vgpud',
@@ -51,7 +52,7 @@ NO_CURE = {
 
 
 def strings_of(text):
-    """The strings of a source; those that stand side by side are one."""
+    """The strings of a source; adjacent strings are joined."""
     text = re.sub(r'^\s*//.*$', '', text, flags=re.M)
     text = re.sub(r'"\s*\n\s*"', '', text)
     return [s.replace('\\n', '\n') for s in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)]
@@ -63,7 +64,7 @@ def commands_of(text):
 
 
 def rows(text):
-    """{(file, command)} of the table."""
+    """The rows of the table: {(file, command)}"""
     found = set()
     for row in re.findall(r'\{"((?:cli|daemon)/[\w./]+)",\s*\{([^;]*?)\},\s*&Advice::', text):
         commands = re.sub(r'"\s*\n\s*"', '', row[1])

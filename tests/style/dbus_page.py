@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""docs/dbus-api.md beside what it describes: tables of methods, signals and properties are made
-from the XML of schemas/dbus, options are held against the lists that vgpud checks requests with.
+"""Compares docs/dbus-api.md with the interfaces. Its tables of methods, signals and properties come
+from the XML of schemas/dbus; options are compared with the lists that vgpud checks requests with.
 
-usage: tests/style/dbus_page.py --write     puts the tables that the XML gives into the page
+usage: tests/style/dbus_page.py --write     writes the tables from the XML into the page
 """
 import glob
 import os
@@ -16,8 +16,8 @@ PAGE = 'docs/dbus-api.md'
 EMITS = 'org.freedesktop.DBus.Property.EmitsChangedSignal'
 CHANGES = {'true': 'signalled', 'false': 'read it', 'const': 'never'}
 
-# Where vgpud checks the options of a method: file, function or constant, and whether settings are
-# added.
+# Where vgpud checks the options of a method: file, function or constant, and SETTINGS if the method
+# also takes the settings of a VF.
 SETTINGS = 'settings'
 OPTION_LISTS = {
     'Manager.CreateVf': ('daemon/service/manager.cpp', 'create_request', SETTINGS),
@@ -46,8 +46,8 @@ OPTION_LISTS = {
 }
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/manager.cpp', names)
                      for name, names in (('Pause', 'kStopOptions'), ('Stop', 'kStopOptions'),
-                                         ('Reset', 'kResetOptions'), ('Resume', 'kResumeOptions'),
-                                         ('ClearQuarantine', 'kResumeOptions'))})
+                                         ('Reset', 'kResetOptions'), ('Resume', 'kNoOptions'),
+                                         ('ClearQuarantine', 'kNoOptions'))})
 OPTION_LISTS.update({f'Vf.{name}': ('daemon/service/agents/agents.cpp', 'Agents::ask')
                      for name in ('SelfTest', 'Quiesce', 'Thaw')})
 
@@ -97,7 +97,7 @@ def change_of(member):
 
 
 def cell(comment):
-    """A comment as a cell of a table: no '|', no full stop at the end of one sentence."""
+    """A comment as a cell of a table: without '|' and the full stop of a single sentence."""
     text = comment.replace(' | ', ' / ')
     return text[:-1] if text.endswith('.') and '. ' not in text else text
 
@@ -110,7 +110,7 @@ def table(head, rows):
 
 
 def section_of(interface):
-    """What stands in the page between the marks of this interface."""
+    """The text for the page between the marks of this interface."""
     lines = table(('method', 'arguments', 'returns'),
                   [(f'`{m.get("name")}`', arguments(m, ('in',)), arguments(m, ('out',)) or '–')
                    for m, _ in interface.methods])
@@ -164,7 +164,7 @@ def setting_names():
 
 
 def checked_options(method):
-    """Names that vgpud takes as options of `method`; None if its list is not found."""
+    """Names that vgpud accepts as options of `method`; None if the list is not found."""
     name, function, *takes_settings = OPTION_LISTS[method]
     constant = re.search(r'\b' + function + r'\{(.*?)\};', text_of(name), re.S)
     if constant is not None:
@@ -182,7 +182,7 @@ def checked_options(method):
 
 
 def documented_options(page):
-    """Options by method, from the tables whose first column is a method and whose last are options."""
+    """{method: options} of the tables with methods in the first, options in the last column."""
     found = {}
     for line in page.split('\n'):
         row = re.match(r'\| ((?:`(?:Manager|Gpu|Job|Vf)\.\w+[^`]*`(?:, )?)+) \|.*\| (.*) \|$', line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tools of Debian and of the kernel read what we write: codespell and kernel-doc."""
+"""Runs codespell over the tree, and the kernel's script kernel-doc over headers."""
 import glob
 import re
 import shutil

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Whether the names that comments and documents mention are names of something in the tree.
+"""Checks that the names in comments and documents are names of something in the tree.
 
-Looked at are forms that cannot be words of English: functions with their brackets, members behind
-`::`, constants (kName, VGPU_NAME), files with an extension of code, and, in documents, paths from the
-root. Documents have them between backticks. History (changelog, decisions) may name what was.
+It checks only forms that cannot be English words: functions with brackets, members behind `::`,
+constants (kName, VGPU_NAME), files with an extension of code, and, in documents, paths from the
+root. In documents, such a name stands between backticks. The changelog and decisions may use former
+names.
 """
 import fnmatch
 import itertools
@@ -19,18 +20,19 @@ FILE = re.compile(r'(?<![\w./*{-])[\w./*{},-]*\w\.(?:cpp|hpp|def|c|h)(?![\w-]|\.
 PATH = re.compile(r'(?:pf-driver|vf-agent|daemon|cli|schemas|tests|docs|cmake|debian|'
                   r'text)/[\w./*{},-]*')
 
-# Of other projects: Linux and its amdgpu, AMD's GIM, Mesa, ROCr, systemd, VirtualBox, QEMU, libvirt.
+# Names of other projects: Linux and its amdgpu, AMD's GIM, Mesa, ROCr, systemd, VirtualBox, QEMU,
+# libvirt.
 FOREIGN = re.compile(
     r'(.*/)?(amdgpu|amdkfd|drivers|linux|libgv|block)/.*|libvirt/libvirt\.h|include/v9_structs\.h|'
     r'(amdgpu|kfd|amdgv|mxgpu|vega10|soc15|psp|aco|hsa_ext|atom|mi300|gc)_?\w*\.\w+|\w+_v\d+_\d+\.[ch]|'
     r'(v9_structs|stdint|VDICore)\.h|amd_aql_queue\.cpp|bus-objects\.c|'
     r'io_submit\(\)|pcie_do_recovery\(\)|event_interrupt_wq_v9\(\)|nlohmann::.*')
-# Of no project: examples, units.
+# Names of no project: examples, units.
 EXAMPLES = {'verb_NAME.cpp', 'verb_noun()', 'kConstants', 'kField', 'kHz', 'text/plain'}
 
 
 class Tree:
-    """What there is: words of code outside of comments, and files by any end of their path."""
+    """The names of the tree: words of code outside of comments; beginnings and ends of paths."""
 
     def __init__(self, files, text_of):
         self.words, self.ends = set(), set()
@@ -66,7 +68,7 @@ class Tree:
 
 
 def comments_of(text):
-    """(line number, line of a comment)"""
+    """The lines of all comments: (line number, line)"""
     for match in STRING_OR_COMMENT.finditer(text):
         if match.group(0).startswith('"'):
             continue
@@ -75,7 +77,7 @@ def comments_of(text):
 
 
 def quotes_of(text):
-    """(line number, what stands between backticks) of a document, outside of its blocks."""
+    """The texts between backticks, outside of blocks of a document: (line number, text)"""
     is_block = False
     for number, line in enumerate(text.split('\n'), 1):
         is_block ^= line.startswith('```')
@@ -84,7 +86,7 @@ def quotes_of(text):
 
 
 def missing(tree, text, is_document):
-    """Names in a comment or between backticks that are of nothing in the tree."""
+    """Names in a comment, or between backticks, that the tree does not have."""
     if is_document and PATH.fullmatch(text):
         return [] if tree.has_path(text) else [text]
     names = [name for name in IDENTIFIER.findall(text)

@@ -60,7 +60,7 @@ BLOCKS = {
 # Inside the PF core, from the bottom up: a folder includes itself and those before it.
 CORE_FOLDERS = ['base', 'resource', 'run', 'vf', 'top']
 
-# Inside vgpud's service, the same; `words` and `manager` are files beside the folders.
+# The same order inside vgpud's service; `words` and `manager` are files beside the folders.
 SERVICE_ROOMS = ['words', 'scheduler', 'input', 'vf', 'slicing', 'config', 'state', 'views', 'trace',
                  'gpu', 'manager', 'owners', 'agents', 'jobs']
 
@@ -323,7 +323,7 @@ def check_hardware_contract(files):
 def against_order(files, area, order):
     """Includes of what comes later in `order`: folders of `area`, and files beside them by their stems.
 
-    A file beside the folders that is not in `order` is everybody's.
+    A file beside the folders that is not in `order` may be included by all.
     """
     pattern = re.compile(re.escape(area) + r'/(?:(\w+)/|(\w+)\.)')
 
@@ -344,7 +344,7 @@ def against_order(files, area, order):
 
 
 def check_core_direction(files):
-    """Folders of the PF core include only those below them; state.h and pf.h are everybody's."""
+    """Folders of the PF core include only those below them; all may include state.h and pf.h."""
     yield from against_order(files, 'pf-driver/core', CORE_FOLDERS)
 
 
@@ -354,7 +354,7 @@ def check_service_direction(files):
 
 
 def check_core_scheduler_is_private(files):
-    """Only core/run looks into the scheduler's state; everybody else asks core/run/parts.h."""
+    """Only core/run uses the scheduler's state; all other code uses core/run/parts.h."""
     for name in files:
         if not name.endswith(CODE) or not name.startswith(('pf-driver/', 'daemon/simulator/')):
             continue
@@ -365,7 +365,7 @@ def check_core_scheduler_is_private(files):
 
 
 def check_folder_pages(files):
-    """The README.md of a source folder names every source file beside it, the core's those of its folders, too."""
+    """The README.md of a source folder names each source file beside it; the core's, below it, too."""
     for page in files:
         folder = os.path.dirname(page)
         if os.path.basename(page) != 'README.md' or not folder or folder.startswith('tests/'):
@@ -381,7 +381,7 @@ def check_folder_pages(files):
 
 
 def check_data_walks(files):
-    """docs/architecture.md walks through the code four times, and every file that a step names exists."""
+    """docs/architecture.md has four walks through the code; the files that it names exist."""
     page = 'docs/architecture.md'
     walks = text_of(page).split('## Four walks through the code\n')[-1].split('\n## ')[0]
     sections = re.split(r'^### ', walks, flags=re.M)[1:]
@@ -406,12 +406,12 @@ def check_sizes(files):
 
 
 def check_advice(files):
-    """Every command that a string recommends is done by a test in the state that it is for."""
+    """A test runs every command that a string recommends, in the state that it is for."""
     yield from advice.complaints(files, text_of)
 
 
 def check_dbus_page(files):
-    """docs/dbus-api.md tells every method, signal, property and option that there is, and no other."""
+    """docs/dbus-api.md has every method, signal, property and option of vgpud, and no other."""
     yield from dbus_page.complaints()
 
 
@@ -434,7 +434,7 @@ def check_events(files):
         yield f'{events}: kinds are not unique and sorted'
 
 
-# What other drivers and the kernel itself warn of.
+# Texts that match warnings of other drivers and of the kernel itself.
 KERNELS_WORDS = re.compile(r'pci_pm|FLR|config space|pending transaction|failed to|probe|already enabled|'
                            r'released by user')
 
@@ -465,7 +465,7 @@ def check_kernel_doc(files):
 
 
 def check_vgpud_configuration(files):
-    """Documents name every key of vgpud's configuration; the one that install.md writes keeps libvirt's names."""
+    """Documents name every key of vgpud's configuration; install.md keeps the shipped `libvirt`."""
     schema, install = 'schemas/vgpud-config.schema.json', 'docs/install.md'
     text = '\n'.join(text_of(f) for f in files
                      if f.startswith('docs/') and f.endswith('.md') and f != 'docs/changelog.md')

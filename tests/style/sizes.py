@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""How long files and functions of C and C++ are.
+"""Checks how long files and functions of C and C++ are.
 
-Functions are found by their shape, which clang-format keeps: a head that begins in the column in
-which the closing brace stands alone. What is inside of a function (lambdas, blocks) is part of it.
+It finds functions by their shape, which clang-format keeps: the head begins in the column in which
+the closing brace stands alone. Lambdas and blocks inside of a function count as part of it.
 """
 import re
 
 MOST_LINES_OF_FILE = 600
 MOST_LINES_OF_FUNCTION = 40
 
-# Longer ones from before this check; they may not grow. An entry goes when its file is split.
+# Files and functions that are longer and may not grow. Remove an entry when its file is split.
 LONGER = {
     # These are being restructured as a family: one machine in core/run, one VF in softgpu's root,
     # folders instead of one GpuModel.
@@ -21,7 +21,7 @@ LONGER = {
     'tests/scenario/gpu/boot_order.cpp:boot_milestones': 46,
     'tests/unit/cli/fake_service.h:vf_properties': 66,
     'tests/unit/isa/reference_vector.cpp': 647,
-    # One noun or one job that has a few lines too many.
+    # One noun or one job with a few lines too many.
     'tests/bench/operator_figures.cpp:run': 56,
     'tests/guest/programs/enqueue.c:main': 47,
     'tests/guest/programs/opencl.c:main': 82,
@@ -79,7 +79,7 @@ def functions(text):
 
 
 def complaints(name, text):
-    """What is too long in the file `name`, and entries of LONGER that are not needed any more."""
+    """Files and functions of `name` that are too long, and its unused entries of LONGER."""
     unused = {key for key in LONGER if key.split(':')[0] == name}
 
     def is_too_long(key, lines, most):

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Whether names use the glossary's terms.
+"""Checks that names use the glossary's terms.
 
-A public name stands in the uapi, on D-Bus, in a JSON schema, in vgpuctl's options, in a metric or
-in sysfs. Each of its words is a term of docs/glossary.md or a word of ordinary English (PLAIN). A
-term of the glossary occurs in a name or a document. A name that the glossary replaced (its section
-Earlier names) does not come back, in any name of the product.
+A public name stands in the uapi, on D-Bus, in a JSON schema, in vgpuctl's options or in a metric.
+Each of its words is a term of docs/glossary.md or a word of ordinary English (PLAIN). A term of the
+glossary occurs in a name or a document. A name that the glossary replaced (its section Earlier
+names) does not come back, in any name of the product.
 """
 import re
 
 CODE = ('.c', '.h', '.cpp', '.def')
 PRODUCT = ('pf-driver/', 'daemon/', 'cli/', 'vf-agent/', 'text/')
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
-# Names of others that contain an earlier name of ours.
+# Names of other projects that contain an earlier name of this project.
 FOREIGN = {'kHome', 'kHomeAndClear', 'SCMP_ACT_ALLOW', 'SCMP_ACT_KILL_PROCESS', 'SCMP_ACT_TRAP',
            'SCMP_FLTATR_ACT_BADARCH'}
 
@@ -56,7 +56,7 @@ def words_of(name):
 
 
 def public_names(files, text_of):
-    """(file, public name)"""
+    """The public names of the product: (file, name)"""
     for name in files:
         if name == 'pf-driver/uapi/vgpu_pf.h':
             text = COMMENT_OR_STRING.sub('', text_of(name))

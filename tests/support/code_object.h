@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A loader for AMDGPU code objects (ELF64): the segments to be placed in GPU memory and the kernel
-// descriptors found by name. Enough for tests that dispatch kernels without a ROCm runtime;
-// relocations are not needed by the test kernels and are refused.
+// CodeObject: loads an AMDGPU code object (ELF64), builds its image for GPU memory and finds kernel
+// descriptors by name. Tests dispatch kernels with it, without a ROCm runtime. It refuses
+// relocations, which the test kernels do not need.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace vgpu::test {
 
-/// The 64-byte descriptor of a kernel, as far as a dispatch needs it.
+/// The members of a kernel's 64-byte descriptor that a dispatch needs.
 struct KernelDescriptor {
     std::uint64_t offset = 0;  ///< of the descriptor, from the start of the image
     std::uint32_t group_bytes = 0;
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] static Result<CodeObject> parse(std::span<const std::byte> elf);
     [[nodiscard]] static Result<CodeObject> open(const std::string& path);
 
-    /// What memory holds from the load address on; the load address must be 4 KiB aligned.
+    /// The bytes to copy to the load address, which must be 4 KiB aligned.
     [[nodiscard]] std::span<const std::byte> image() const { return image_; }
     [[nodiscard]] Result<KernelDescriptor> kernel(std::string_view name) const;
 

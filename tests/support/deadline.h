@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Bounded waiting for another process. Every wait of the tests names what it waits for and how long
-// a healthy system may take; VGPU_TEST_TIME_SCALE (a factor, e.g. 10 under a sanitizer) stretches
-// all limits alike. A limit that passes is an error with that name, never a silent "went on".
+// a healthy system may take; VGPU_TEST_TIME_SCALE (a factor, e.g. 10 under a sanitizer) multiplies
+// all limits. If a limit passes, the wait throws an error with that name.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ namespace vgpu::test {
 
 using std::chrono::milliseconds;
 
-/// What the test client found wrong; says which step of which sequence failed. Test code lets it
-/// fly: the test framework reports it as a failure with this text.
+/// An error that the test client found; its text names the step and the sequence that failed. Most
+/// tests do not catch it, and the test framework reports a failure with this text.
 class VfError : public std::runtime_error {
 public:
     explicit VfError(const std::string& what, int code = 0)
         : std::runtime_error(what), code_(code) {}
-    /// errno value of the device's error reply, 0 if there was none.
+    /// The errno value of the device's error reply; 0: there was none.
     [[nodiscard]] int code() const { return code_; }
 
 private:
@@ -35,14 +35,14 @@ class Deadline {
 public:
     explicit Deadline(milliseconds limit);
     [[nodiscard]] bool passed() const { return std::chrono::steady_clock::now() >= end_; }
-    /// Rounded up, never negative: fits poll(2).
+    /// Time left, rounded up and never negative, as poll(2) takes it.
     [[nodiscard]] int left_ms() const;
 
 private:
     std::chrono::steady_clock::time_point end_;
 };
 
-/// The pause of a polling driver between two looks at a value (50 us).
+/// Sleeps 50 us, the pause of a polling driver between two reads of a value.
 void polling_pause();
 
 /// Polls `done` until it is true; throws VfError("<what>: ...") when `limit` (scaled) has passed.

@@ -20,12 +20,12 @@ constexpr std::string_view kFileEnd = " -->";
 
 struct Block {
     std::string language;
-    std::string file;  ///< name that the line before gave it
+    std::string file;  ///< name from the line "<!-- file: NAME -->" before the block
     int line = 0;
     std::vector<std::string> lines;
 };
 
-/// The name in "<!-- file: NAME -->"; empty if it is no such line.
+/// The name in "<!-- file: NAME -->"; empty if `line` is not such a line.
 std::string file_name(const std::string& line) {
     if (!line.starts_with(kFileBegin) || !line.ends_with(kFileEnd)) return "";
     return line.substr(kFileBegin.size(), line.size() - kFileBegin.size() - kFileEnd.size());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// DocCommands: what a document of docs/ tells its reader to type, so that a test can type it. Taken
-// from fenced blocks:
+// doc_steps(): the commands and files that a document of docs/ shows, so that a test can run the
+// commands. They come from fenced blocks:
 //
-//   ```console            lines with "$ " in front are commands ("\" at their end: they go on), the
-//   $ vgpuctl list        lines below them are what is printed; "..." stands for anything
+//   ```console            a line with "$ " in front is a command ("\" at its end continues it), the
+//   $ vgpuctl list        lines below it are its output; "..." stands for any text
 //   No VF is in service...
 //   ```
 //   <!-- file: vgpu.json -->   the block that follows is a file of that name (any language)
 //
-// Blocks of other languages without such a line are not for running.
+// Blocks of other languages without such a line are ignored.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@ namespace vgpu::test {
 struct DocStep {
     enum class Kind { File, Command };
     Kind kind = Kind::Command;
-    int line = 0;          ///< of the document
+    int line = 0;          ///< line of the document
     std::string text;      ///< the command, or the file's name
-    std::string expected;  ///< what it prints, or the file's content
+    std::string expected;  ///< output of the command, or the file's content
 };
 
-/// In the document's order; throws VfError for a block that does not end.
+/// The steps in the document's order; throws VfError for a block that does not end.
 [[nodiscard]] std::vector<DocStep> doc_steps(std::string_view document);
 [[nodiscard]] std::vector<DocStep> doc_steps_of(const std::string& path);
 

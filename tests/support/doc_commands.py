@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the commands that a document shows and compares what they print with what it shows.
+"""Runs the commands that a document shows and compares their output with the output shown.
 
 usage: tests/support/doc_commands.py DOCUMENT GROUP
 
@@ -16,12 +16,12 @@ between):
     3
     ```
 
-A line that begins with "$ " is given to bash, lines that end with a backslash go on; what follows,
-up to the next one, is what it must print (both streams). "…" in a line stands for anything, a line
-"…" alone for any lines. A command that fails without `; echo $?` is a failure of the test. All
-blocks of a group run one after the other in one directory of their own. A block of any language behind
-`<!-- file: NAME -->` is a file of that name in it. Exit status 0 only if there was a command and
-all agree.
+bash runs each line that begins with "$ ". A line that ends with a backslash continues on the next
+one. The lines after a command, up to the next command, are the output that it must print (stdout
+and stderr). "…" in a line stands for any text, a line "…" alone for any number of lines. A command
+that fails without `; echo $?` fails the test. All blocks of a group run one after the other in one
+temporary directory. A block of any language behind `<!-- file: NAME -->` is a file of that name in
+this directory. The exit status is 0 only if there was a command and all outputs agree.
 """
 import os
 import re
@@ -38,12 +38,12 @@ def blocks_of(text, group):
 
 
 def files_of(text):
-    """[(name, content)]"""
+    """The files of the document: [(name, content)]"""
     return re.findall(r'^<!-- file: (\S+) -->\n```\w*\n(.*?)^```$', text, re.M | re.S)
 
 
 def commands_of(block):
-    """[(command, expected output)]"""
+    """The commands of a block: [[command, expected output]]"""
     commands, is_going_on = [], False
     for line in block.split('\n')[:-1]:
         if is_going_on:

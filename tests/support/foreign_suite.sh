@@ -4,7 +4,7 @@
 #
 #   foreign_suite_fetch DIR SUITE[,SUITE…] PACKAGE…   downloads and unpacks the packages with all their
 #                                                     dependencies into DIR/root (once per recipe)
-#   foreign_run ROOT PROGRAM ARG…                     runs a program of such a tree by its own loader
+#   foreign_run ROOT PROGRAM ARG…                     runs a program of DIR/root by that tree's loader
 
 # base address of the Debian mirror in this machine's apt configuration
 apt_mirror() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Recordings (daemon/simulator/recording.h) as somebody could send them who means harm, made of
-// good ones, and what a terminal may be shown of them. Items of a good one are encoded as its
-// writer encodes them, so their lengths are known.
+// Recordings (daemon/simulator/recording.h) that an attacker could send, made from valid ones, and
+// the text that a terminal may show of them. In a valid recording, to_cbor() encodes an item as the
+// recorder did, which gives the length of the item.
 #pragma once
 
 #include "daemon/simulator/recording.h"
@@ -17,20 +17,22 @@
 
 namespace vgpu::test {
 
-/// Sets a terminal's title, erases, and is no UTF-8: an escape sequence, DEL, CSI as one character.
+/// Text that sets a terminal's title, erases, and is not UTF-8. It has an escape sequence, DEL, and
+/// CSI as one character.
 inline constexpr const char* kHostileWords =
     "\x1b]0;owned\x07\x7f\xc2\x9b"
     "2J\xff";
 inline constexpr const char* kHostileWordsShown = "?]0;owned???2J?";
 
-/// Printable letters and ends of lines: no terminal takes it for a command, and it is UTF-8.
+/// True if `text` is UTF-8 with only printable characters and line ends, so that no terminal takes
+/// it for a command.
 inline bool is_harmless(std::string_view text) {
     std::string letters(text);
     std::erase(letters, '\n');
     return vgpu::text::printable(letters) == letters;
 }
 
-/// `recording` with the first item that `change` returns true for as `change` leaves it.
+/// A copy of `recording` with one changed item, the first for which `change` returns true.
 inline std::string with_changed_item(const std::string& recording,
                                      const std::function<bool(nlohmann::json&)>& change) {
     using Json = nlohmann::json;
@@ -48,7 +50,7 @@ inline std::string with_changed_item(const std::string& recording,
     return recording;
 }
 
-/// With another `unix_time` in its first head.
+/// A copy of `recording` with `time` as the `unix_time` of its first item, the head.
 inline std::string with_unix_time(const std::string& recording, std::int64_t time) {
     return with_changed_item(recording, [time](nlohmann::json& head) {
         head["unix_time"] = time;
@@ -56,7 +58,7 @@ inline std::string with_unix_time(const std::string& recording, std::int64_t tim
     });
 }
 
-/// With kHostileWords at the end of each text, also of an annotation, which comes last.
+/// A copy of `recording` with a further annotation, and with kHostileWords at the end of each text.
 inline std::string with_hostile_texts(const std::string& recording) {
     constexpr int kAnnotated = 10;
     std::string bytes = recording;

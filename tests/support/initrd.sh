@@ -2,11 +2,11 @@
 # Sourced by tests/guest/image and tests/host/image: kernels and initial ramdisks from unpacked Debian
 # packages (foreign_suite.sh).
 #
-#   kernel_release ROOT                       the kernel's release in the tree; its module index is made
-#   unpack_modules MODULES TREE LIST NAME…    modules with what they depend on into TREE/modules; the
-#                                             file LIST there gets their order for insmod
-#   pack_initrd TREE FILE                     TREE as compressed ramdisk
-#   copy_kernel ROOT FILE                     the tree's vmlinuz
+#   kernel_release ROOT                       prints the release of the tree's kernel; indexes its modules
+#   unpack_modules MODULES TREE LIST NAME…    unpacks modules and their dependencies into TREE/modules;
+#                                             appends them to TREE/modules/LIST in the order for insmod
+#   pack_initrd TREE FILE                     packs TREE as a compressed ramdisk
+#   copy_kernel ROOT FILE                     copies the tree's vmlinuz to FILE
 
 kernel_release() {
     local root=$1 release
@@ -37,6 +37,6 @@ pack_initrd() {
 }
 
 copy_kernel() {
-    # beside the modules in 7.x
+    # packages of Linux 7.x have vmlinuz beside the modules
     cp "$(find "$1/boot" "$1"/usr/lib/modules/* -maxdepth 1 -name 'vmlinuz*' 2>/dev/null | head -n 1)" "$2"
 }

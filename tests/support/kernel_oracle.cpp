@@ -54,7 +54,7 @@ std::array<uint32_t, 64> primes() {
     return out;
 }
 
-/// First 32 bits behind the point of `root`, which is exact enough in 64-bit mantissas.
+/// First 32 bits of the fraction of `root`, for which a 64-bit mantissa is exact enough.
 uint32_t fraction_bits(long double root) {
     const long double fraction = root - std::floor(root);
     return static_cast<uint32_t>(fraction * 4294967296.0L);

@@ -2,8 +2,8 @@
 # Sourced by tests/check, tests/demo and tests/try.
 #
 #   missing_packages FILE   names the Debian packages of FILE that are not installed
-#   say_missing PACKAGE…    says so, with the one command that installs them
-#   need_packages FILE      installs what is missing (as root), or says what is
+#   say_missing PACKAGE…    reports them, with the one command that installs them
+#   need_packages FILE      installs the missing ones as root, or reports them
 
 missing_packages() {
     local wanted

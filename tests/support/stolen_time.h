@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// CPU time that a hypervisor kept from this machine. What is judged in real time cannot be judged
-// while the machine stands still now and then: such a test tries again, and is skipped with
-// describe() if there was no quiet time. On bare metal nothing is ever stolen.
+// StolenTime: CPU time that a hypervisor took from this machine. A test of shares in real time
+// proves nothing while the machine often stands still. Such a test tries again, and is skipped with
+// the text of describe() if no quiet time comes. On bare metal nothing is stolen.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ public:
     /// Begins to count.
     StolenTime();
 
-    /// Stolen so far from all CPUs together, in parts of the time that has passed: 0.02 is 20 ms
-    /// of every second. 0 where the kernel does not tell (proc(5), /proc/stat).
+    /// Time stolen from all CPUs together, divided by the time since the constructor: 0.02 is 20 ms
+    /// of every second. 0 if the kernel does not report it (proc(5), /proc/stat).
     [[nodiscard]] double part() const;
     [[nodiscard]] std::string describe() const;
 
@@ -25,7 +25,7 @@ private:
     std::chrono::milliseconds before_;
 };
 
-/// More than this is no quiet time: a quantum of 2 ms in every 100 ms.
+/// Largest part() of a quiet time: a quantum of 2 ms in every 100 ms.
 inline constexpr double kMostStolen = 0.02;
 
 }  // namespace vgpu::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Cost of a run that the PF core reports, and of recording it.
+// Measures what vgpud spends on a run that the PF core reports, without and with recording.
 #include "daemon/service/trace/recorder.h"
 
 #include <benchmark/benchmark.h>
@@ -18,7 +18,7 @@ std::vector<vgpu::daemon::GpuSchedule::Member> sixteen_members() {
     return members;
 }
 
-/// What `schedule` makes of a run that is reported to it.
+/// Reports runs of 16 VFs to `schedule`, one after the other.
 template <typename Schedule, typename Report>
 void report_runs(Schedule& schedule, const Report& report, benchmark::State& state) {
     schedule.set_members(sixteen_members(), 1000, Nanoseconds{0});
@@ -38,7 +38,7 @@ void run_reported(benchmark::State& state) {
 }
 BENCHMARK(run_reported);
 
-/// The same, recorded: what is more than run_reported is the price of recording.
+/// Like run_reported, with a Recorder; the difference is the cost of recording.
 void run_recorded(benchmark::State& state) {
     vgpu::daemon::trace::Recorder recorder(
         {.gpu = "gpu0",

@@ -3,8 +3,9 @@
 
 usage: compare.py BINARIES OUTPUT [WORKLOAD...]
 
-BINARIES is the bin/ of a release build; into OUTPUT go peers.txt, peers.json and peers.svg, and the
-workers' own words. Without names: all workloads. Exit status 1 if softgpu was not measured.
+BINARIES is the bin/ of a release build. compare.py writes peers.txt, peers.json, peers.svg and the
+workers' logs into OUTPUT. Without names, it runs all workloads. The exit status is 1 if softgpu was
+not measured.
 """
 import datetime
 import json
@@ -20,7 +21,7 @@ from worker import Failed, Worker
 
 
 def start_all(binaries, output):
-    """Workers, and the reasons why some are missing."""
+    """Starts the workers; returns them, and {name: reason} of those that are missing."""
     workers, skipped = [], {}
     for each in COMPARED + ENGINES:
         reason = each.why_not(binaries)
@@ -36,7 +37,7 @@ def start_all(binaries, output):
 
 
 def conditions():
-    """What a reader has to know about the machine."""
+    """Date, CPU and load of the machine, for the reader of the figures."""
     model = platform.machine()
     with open('/proc/cpuinfo', encoding='utf-8') as info:
         for line in info:
@@ -79,7 +80,7 @@ def main(binaries, output, *names):
         for workload in wanted_workloads(workers, names):
             print(f'  {workload["name"]} …', flush=True)
             results.append((workload, compare(workers, workload)))
-            # what is there is kept, whatever comes after
+            # keep the results so far, in case a later workload fails
             write(output, 'peers.txt', report.text(results, skipped, where))
             write(output, 'peers.json', json.dumps(as_json(results, skipped, where), indent=1))
             write(output, 'peers.svg', picture.svg(results, f'OpenCL kernels, {where}'))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpu-peer-engine, vgpu-peer-engine-flat: workers that run workloads on the execution engine
-// alone, on this thread: no packets, no process. The first translates addresses as a VF does
-// (GPUVM, VF page table); the second is built with flat/, where an address is only added to. The
-// difference is what translation costs.
+// alone, on one thread, without packets or a softgpu process. The first translates addresses as a
+// VF does (GPUVM, VF page table). The second is built with flat/, where a translation is one
+// addition. The difference is what translation costs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -24,11 +24,11 @@ namespace mem = softgpu::mem;
 
 constexpr softgpu::Bytes kVram = 96_MiB;
 constexpr std::uint64_t kMemory = (32_MiB).count;  ///< in VRAM, behind the page tables
-constexpr std::size_t kBytes = (64_MiB).count;     ///< of it
+constexpr std::size_t kBytes = (64_MiB).count;     ///< size of the memory at kMemory
 constexpr std::uint64_t kHugePage = (2_MiB).count;
 constexpr unsigned kVmid = 8;
 
-/// Tells the port of the flat build where memory is.
+/// Sets the address of memory in the port of the flat build.
 template <class Port> void without_translation(std::byte* memory) {
     if constexpr (requires { Port::flat_memory; }) {
         static_assert(Port::kFlatBase == FlatPort::kBase);
@@ -50,7 +50,7 @@ public:
 
     [[nodiscard]] std::string description() const override { return "the engine alone, 1 thread"; }
 
-    /// The program is put together in flat memory and then moved to VRAM, at the same addresses.
+    /// Puts the program together in flat memory and then copies it to VRAM, at the same addresses.
     void place(const Workload& workload) override {
         loader_.emplace(kBytes);
         loader_->load_kernel(workload.kernel, 3);

@@ -23,11 +23,11 @@ class Implementation:
     environment: dict = field(default_factory=dict)
     vendor: str = ''  # its file in VENDORS
     package: str = ''  # Debian package it comes from
-    is_slow: bool = False  # so that one run of the smallest size takes long
-    like: str = ''  # works at the sizes that were fitted to this one
+    is_slow: bool = False  # one run of the smallest size takes long
+    like: str = ''  # name of the implementation whose sizes it uses
 
     def why_not(self, binaries):
-        """What is missing here; empty: nothing."""
+        """Names what this machine lacks for it; '' if nothing."""
         program = self.command[0]
         if not os.access(os.path.join(binaries, program), os.X_OK):
             return f'{program} is not built' + (
@@ -41,7 +41,7 @@ class Implementation:
         return [*self.wrapper, os.path.join(binaries, self.command[0]), *self.command[1:]]
 
     def variables(self, cache):
-        """Environment of the worker; what it compiles is kept below `cache`."""
+        """Environment of the worker, which keeps compiled kernels below `cache`."""
         own = {'POCL_CACHE_DIR': os.path.join(cache, 'pocl'),
                'MESA_SHADER_CACHE_DIR': os.path.join(cache, 'mesa'), **self.environment}
         if self.vendor:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How long each worker needs for a workload: sizes fitted to its speed, rounds in turn.
+"""Measures how long each worker needs for a workload, with sizes that fit its speed.
 
-A worker's size is the largest that takes it no longer than it may; if that is still short, several
-dispatches follow each other before the wait. All workers then run once a round, so that a stall of
-the machine meets all; a worker's speed is that of its best round, as a stall only ever adds time.
+A worker's size is the first that takes more than a quarter of SECONDS (or SLOW_SECONDS), or else
+the largest. A run has as many dispatches of this size, one after the other, as fill the time. All
+workers run once a round, so that a stall of the machine affects all. A worker's speed is that of
+its best round, because a stall only adds time.
 """
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ class Figure:
     """What one worker did with one workload."""
     size: int = 0
     runs: int = 0
-    rounds: list = field(default_factory=list)  # answers
+    rounds: list = field(default_factory=list)  # the worker's answers
     failure: str = ''
 
     @property
@@ -46,7 +47,8 @@ class Figure:
 
 
 def fit(worker, workload):
-    """Size and number of runs that take about as long as they may."""
+    """Returns (size, number of runs) that together take about SECONDS, or SLOW_SECONDS for a slow
+    worker."""
     sizes, may = workload['sizes'], SLOW_SECONDS if worker.is_slow else SECONDS
 
     def seconds(size):
@@ -65,7 +67,7 @@ def fit(worker, workload):
 
 
 def run_both(workers, workload, figures):
-    """Two engines that share nothing, at once: what this machine's second CPU gives at most."""
+    """Runs two engines that share nothing at once; no program gains more from a second CPU."""
     pair = [worker for worker in workers if worker.name in (GPUVM, SECOND)]
     model = figures.get(GPUVM)
     if len(pair) < 2 or any(figures[worker.name].failure for worker in pair):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-peer-opencl PLATFORM: the worker that runs workloads on another implementation of OpenCL:
-// the first device of the platform whose name begins with PLATFORM. The kernels are the text that
-// softgpu's code objects are compiled from. Time is from the first clEnqueueNDRangeKernel to the
-// end of clFinish.
+// vgpu-peer-opencl PLATFORM: the worker that runs workloads on another implementation of OpenCL. It
+// uses the first device of the platform whose name begins with PLATFORM. The kernels are the
+// sources of softgpu's code objects. Time is from the first clEnqueueNDRangeKernel to the end of
+// clFinish.
 #define CL_HPP_ENABLE_EXCEPTIONS
 #define CL_HPP_TARGET_OPENCL_VERSION 120
 #define CL_HPP_MINIMUM_OPENCL_VERSION 110
@@ -27,7 +27,8 @@ std::string text_of(const std::string& name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The kernel with the one header it includes in its place: not every compiler looks for files.
+/// The kernel's source with its header in place of the #include, because not every compiler finds
+/// files.
 std::string source_of(const std::string& kernel) {
     static const std::string include = "#include \"kernel.h\"";
     std::string text = text_of(kernel + ".cl");

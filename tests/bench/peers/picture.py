@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The comparison as an SVG: for each workload a bar an implementation, as long as it is fast."""
+"""Draws the comparison as SVG: one bar for each workload and implementation, with the logarithm of
+the speed."""
 import math
 from xml.sax.saxutils import escape
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The report of a comparison as text: a table of speeds and ratios, then the figures that have an
-aim (docs/performance.md). Says what was measured; judges nothing.
+"""Writes the report of a comparison as text: a table of speeds and ratios, then the figures that
+have an aim (docs/performance.md). It gives no verdict.
 """
 import math
 
@@ -79,7 +79,8 @@ def engine(results):
 
 
 def share(figures):
-    """Part of the engine's time that goes when addresses need no translation."""
+    """The part of the engine's time that translation of addresses takes; None without both
+    figures."""
     faster = ratio(figures, FLAT, GPUVM)
     return None if faster is None else 1 - 1 / faster
 
@@ -92,7 +93,7 @@ MEMORY_BOUND = ('saxpy', 'matmul', 'matmul-lds', 'reduce', 'stencil')
 
 
 def aims(results):
-    """What docs/performance.md aims at, beside what was seen."""
+    """The aims of docs/performance.md beside the measured figures."""
     by_name = dict((workload['name'], figures) for workload, figures in results)
 
     def each(name, other):

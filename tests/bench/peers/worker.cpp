@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-/// What was asked for.
+/// A request of compare.py.
 struct Request {
     std::string workload;
     std::uint32_t size = 0;
@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    /// A kernel that is new here runs once before it is measured: some compile then.
+    /// A new kernel runs once before it is measured, because some implementations compile it then.
     void prepare(const Request& request) {
         if (request == placed_) return;
         workload_ = kind_of(request.workload).make(request.size, request.runs);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One worker process (worker.h says what it is asked and answers)."""
+"""One worker process; worker.h describes requests and answers."""
 import json
 import os
 import select
@@ -9,11 +9,11 @@ import time
 
 START_SECONDS = 60
 RUN_SECONDS = 180
-NICE = -10  # softgpu's own, where the host allows it: nobody is to be scheduled before the others
+NICE = -10  # as softgpu's own if the host allows it, so that no worker has priority over another
 
 
 class Failed(Exception):
-    """The worker cannot do what it was asked; the text is for the report."""
+    """The worker failed; the text is for the report."""
 
 
 def raise_priority():
@@ -38,7 +38,7 @@ class Worker:
         self.description, self.workloads = greeting['ready'], greeting['workloads']
 
     def read(self, seconds):
-        """The next object it says; other lines are an implementation's own talk."""
+        """The worker's next JSON object; other lines are messages of the implementation."""
         end = time.monotonic() + seconds
         while True:
             line, found, rest = self.pending.partition(b'\n')
@@ -63,7 +63,8 @@ class Worker:
         return lines[-1] if lines else f'ended with status {status}'
 
     def measure(self, workload, size, runs):
-        """Seconds, units of work, wave instructions if they are counted; wrong bits are a failure."""
+        """Seconds, units of work, and wave instructions if they are counted. Failed if words are
+        wrong."""
         self.ask(workload, size, runs)
         return self.answer()
 
@@ -88,7 +89,7 @@ class Worker:
         return self.process.poll() is None
 
     def stop(self):
-        """Ends it with what it started (softgpu, vgpu-pf): first politely."""
+        """Closes the worker's input; kills the worker and its programs if that does not end it."""
         self.process.stdin.close()
         try:
             self.process.wait(10)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A guest that misbehaves with its VF by hand, without any driver. usage: abuse BDF
 // hold|flood|storm SECONDS
-//   hold    asks for exclusive access and never gives it back
+//   hold    requests full access and never gives it back
 //   flood   sends mailbox messages as fast as it can
 //   storm   rings doorbells all over its page
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What every HIP program of the guest level shares: a call that must succeed, a random sequence,
-// and the verdict. A program prints "ok NAME" and ends with 0, or says which element is wrong and
+// and the verdict. A program prints "ok NAME" and ends with 0, or prints which element is wrong and
 // ends with 1.
 #pragma once
 

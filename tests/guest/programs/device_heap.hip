@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that a kernel takes and gives back itself, and a virtual call in it.
+// Memory that a kernel allocates and frees itself, and virtual calls in a kernel.
 #include "check.h"
 
 struct Node {

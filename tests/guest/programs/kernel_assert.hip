@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An assertion that fails in a kernel ends the program, with words.
+// An assertion that fails in a kernel ends the program with its text.
 #include "check.h"
 
 #include <cassert>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What lanes of a wave tell each other, half and packed arithmetic, clocks, and a launch with all
-// of the LDS.
+// Exchange between lanes of a wave, half and packed arithmetic, clocks, and a launch with all of
+// the LDS.
 #include "check.h"
 
 #include <hip/hip_fp16.h>

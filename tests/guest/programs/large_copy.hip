@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Copies of many megabytes between the device and memory of the process that nobody pinned, whole and
-// in pieces of 4 MiB, at offsets that are not those of a page: the driver maps the process's pages as
-// they lie, in runs as large as they happen to be contiguous.
+// Copies of many megabytes between the device and unpinned memory of the process, whole and in
+// pieces of 4 MiB, at offsets that are not multiples of a page. The driver maps contiguous pages of
+// the process as one run.
 #include "check.h"
 
 constexpr std::uint32_t kFactor = 2654435761u;

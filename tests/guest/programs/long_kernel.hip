@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A kernel that runs as long as wanted, whose result is known without running it: registers, LDS
-// and loop counters of every lane must survive each world switch and each queue preemption in
-// between.
+// A kernel that runs as long as requested; the CPU computes its result without running it.
+// Registers, LDS and loop counters of every lane must survive each world switch and each queue
+// preemption.
 //
 //   long_kernel [ROUNDS [REPEATS]]     ROUNDS in units of 64 steps
 #include <array>

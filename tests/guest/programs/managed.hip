@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that CPU and GPU share: managed, registered, coherent with a kernel that runs, and atomics
-// of the system's scope.
+// Memory that CPU and GPU share: managed, registered, coherent with a kernel that runs, and
+// system-scope atomics.
 #include "check.h"
 
 #include <atomic>
@@ -63,7 +63,7 @@ int main() {
     std::memset(mail, 0, 256);
     const std::uint32_t groups = 64, repeats = 16;
     count<<<groups, 256>>>(mail, reinterpret_cast<unsigned long long*>(mail + 2), repeats);
-    std::uint32_t adds = 0;  // of the CPU, for as long as the kernel runs
+    std::uint32_t adds = 0;  // of the CPU, while the kernel runs
     do {
         for (int i = 0; i < 1000; ++i, ++adds)
             reinterpret_cast<std::atomic<std::uint32_t>*>(mail)->fetch_add(1);

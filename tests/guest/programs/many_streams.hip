@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// More HSA queues than the hardware has slots for: each gets a slot in time, and has work in it.
+// More HSA queues than the hardware has slots. Each gets a slot after some time, and its work runs.
 //
 //   many_streams [QUEUES]
 #include <hsa/hsa.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A PM4 compute queue of KFD, which ROCr never makes, taken off the hardware and put back while a
-// kernel from an IB is in flight: by KFD's evictions (a page of user memory changes under the GPU)
-// and by run lists (another queue comes and goes). The kernel adds to its cell once, at its end.
+// A PM4 compute queue of KFD, which ROCr never makes. KFD takes the queue off the hardware and maps
+// it again while a kernel from an IB is in flight: by evictions (a page of user memory changes
+// under the GPU) and by run lists (another queue is created and destroyed). The kernel adds to its
+// cell once, at its end.
 //
 //   pm4_queue [ROUNDS]     steps of the kernel, each of four instructions
 //
@@ -48,7 +49,7 @@ static FILE* open_node(int node, const char* file) {
     return fopen(path, "r");
 }
 
-// of a node; 0 if it has none of that name
+// a property of a node; 0 if the node has none of that name
 static uint64_t property(int node, const char* name) {
     char key[64];
     uint64_t value, found = 0;
@@ -66,7 +67,7 @@ static void find_gpu(void) {
     fclose(file);
 }
 
-// the same address for CPU and GPU
+// memory with the same address for CPU and GPU
 static void* make_memory(size_t bytes, uint32_t kind) {
     const int is_user = kind == KFD_IOC_ALLOC_MEM_FLAGS_USERPTR;
     void* address = mmap(NULL, bytes, is_user ? PROT_READ | PROT_WRITE : PROT_NONE,
@@ -104,7 +105,7 @@ struct queue {
     struct kfd_ioctl_create_queue_args args;
 };
 
-// what KFD wants behind the save area: 32 bytes for each wave that there can be (kfd_queue.c)
+// bytes that KFD requires behind the save area: 32 for each possible wave (kfd_queue.c)
 static uint64_t debugger_bytes(void) {
     const uint64_t cus = property(gpu_node, "simd_count") / property(gpu_node, "simd_per_cu");
     const uint64_t engines =
@@ -204,13 +205,13 @@ static void write_kernel(uint32_t* code, uint32_t rounds) {
     memcpy(code, words, sizeof(words));
 }
 
-// the packets of the dispatch; their number of dwords
+// writes the packets of the dispatch; returns their number of dwords
 static unsigned write_ib(uint32_t* ib, const uint32_t* code, const uint64_t* argument) {
     enum { SET_SH_REG = 0x76, DISPATCH_DIRECT = 0x15 };
     const uint64_t entry = (uintptr_t)code >> 8, user = (uintptr_t)argument;
     const uint32_t program[] = {0x20c, (uint32_t)entry, (uint32_t)(entry >> 32)};
     const uint32_t resources[] = {0x212, 3 | 0xf0 << 12, 2 << 1};  // 16 VGPRs; 2 user SGPRs
-    const uint32_t start[] = {0x204, 0, 0, 0, 64, 1, 1};           // and threads of a group
+    const uint32_t start[] = {0x204, 0, 0, 0, 64, 1, 1};           // origin, threads of a group
     const uint32_t data[] = {0x240, (uint32_t)user, (uint32_t)(user >> 32)};
     const uint32_t grid[] = {1, 1, 1, 1 | 1 << 2};  // enabled, from 0, 0, 0
     unsigned n = put(ib, SET_SH_REG, program, 3);
@@ -224,7 +225,7 @@ static void launch(struct queue* q, const uint32_t* ib, unsigned dwords, const u
     enum { INDIRECT_BUFFER = 0x3f, RELEASE_MEM = 0x49, NOP = 0x10 };
     uint32_t filler[64] = {0};
     filler[0] = header(NOP, 63);
-    // once around the ring and a little: its pointers are far from where the queue was mapped
+    // once around the ring and a little more, so that its pointers differ from those at the mapping
     for (unsigned i = 0; i < RING_DWORDS / 64 + 3; ++i) {
         submit(q, filler, 64);
         if (i % 16 == 15) await_ring(q);
@@ -275,7 +276,7 @@ int main(int argc, char** argv) {
     for (const time_t end = seconds() + TIMEOUT_S; cells[1] == 0 && seconds() < end; ++remaps) {
         if (remaps % 2 == 0) {
             if (madvise(user, PAGE, MADV_DONTNEED) != 0) abandon("madvise");
-            user[0] = 1;  // a page is there again for the GPU
+            user[0] = 1;  // makes a new page for the GPU
         } else {
             create(&other);
             destroy(&other);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A job of the graphics interface that waits for a value in memory which never comes, until the
-// driver loses patience and resets its GPU. usage: stuck_job sdma|compute
-// Prints how the job ended; exit status 0 if it was given up. Packets: POLL_REGMEM of SDMA 4
-// (vega10_sdma_pkt_open.h of Linux), WAIT_REG_MEM of PM4 (soc15d.h).
+// A job of the graphics interface that waits for a value in memory which no program writes, until
+// the driver's timeout is over and the driver resets its GPU.
+// usage: stuck_job sdma|compute
+// Prints how the job ended; exit status 0 if the driver cancelled it. Packets: POLL_REGMEM of SDMA
+// 4 (vega10_sdma_pkt_open.h of Linux), WAIT_REG_MEM of PM4 (soc15d.h).
 #include <drm/amdgpu_drm.h>
 #include <drm/drm.h>
 #include <errno.h>
@@ -88,7 +89,7 @@ static uint64_t seconds_from_now(time_t seconds) {
     return (uint64_t)(now.tv_sec + seconds) * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// 0: given up
+// returns 0 if the driver cancelled the job
 static int await_end(uint32_t context, uint32_t ip, uint64_t job) {
     union drm_amdgpu_wait_cs wait = {.in = {.handle = job,
                                             .timeout = seconds_from_now(TIMEOUT_S),

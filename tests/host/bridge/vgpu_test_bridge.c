@@ -19,7 +19,7 @@ MODULE_PARM_DESC(domain, "PCI domain number of the hierarchy behind the endpoint
 
 /**
  * struct test_bridge - the domain behind one endpoint; lives in its host bridge
- * @sysdata: what x86 finds behind every bus of the domain; the way back from a bus to here
+ * @sysdata: x86's data of every bus of the domain, from which bridge_of() gets here
  * @host: the host bridge, which owns this
  * @config: the configuration window
  * @config_bytes: its size
@@ -48,7 +48,7 @@ static void __iomem* map_config(struct pci_bus* bus, unsigned int devfn, int whe
     return at < bridge->config_bytes ? bridge->config + at : NULL;
 }
 
-/* A configuration write is over before the CPU goes on; a write to a BAR is only posted. */
+/* A configuration write must be over before the CPU goes on: the read waits for it. */
 static int write_config(struct pci_bus* bus, unsigned int devfn, int where, int size, u32 value) {
     int err = pci_generic_config_write(bus, devfn, where, size, value);
 
@@ -141,7 +141,7 @@ static void test_bridge_remove(struct pci_dev* endpoint) {
     struct test_bridge* bridge = pci_get_drvdata(endpoint);
     struct pci_host_bridge* host = bridge->host;
 
-    /* the windows lie in the host bridge: it has to outlive the buses */
+    /* the windows are in the memory of the host bridge, which has to outlive the buses */
     get_device(&host->dev);
     pci_lock_rescan_remove();
     pci_stop_root_bus(host->bus);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A driver for VFs that resets its function and then fails to probe, as one does that does not get
- * along with its device. Test-only; tests/host/test_module.py counts its attempts, and
- * tests/host/test_kernel_log.py lets it warn.
+ * A driver for VFs that resets its function and then fails to probe, like a driver whose device
+ * does not work. Test-only; tests/host/test_module.py counts its attempts, and
+ * tests/host/test_kernel_log.py makes it warn.
  */
 #include <linux/module.h>
 #include <linux/pci.h>

@@ -5,7 +5,7 @@
  * to VMs inside the test VM. Functions whose driver uses the kernel's DMA API stay in the identity
  * domain.
  *
- * Load it after the bridge and before drivers of the card; there is no unloading. For Linux 6.12:
+ * Load it after the bridge and before drivers of the card; it cannot be unloaded. For Linux 6.12:
  * iommu_ops changes with most releases.
  */
 #include <linux/io.h>
@@ -22,8 +22,8 @@
 
 /**
  * struct test_domain - an address space of functions
- * @domain: what the kernel knows it by
- * @id: what the device knows it by
+ * @domain: the kernel's object
+ * @id: its number in the device
  * @pages: page number behind each page number of an address
  */
 struct test_domain {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the kernel does to a driver when its device reports an error that is not to be corrected
- * (Documentation/PCI/pci-error-recovery.rst): error_detected, a reset of the bus, slot_reset,
- * resume. Test-only: the device has no Advanced Error Reporting to inject errors into.
+ * Calls the error handlers of a driver as the kernel does after an uncorrectable error of its
+ * device (Documentation/PCI/pci-error-recovery.rst): error_detected, a reset of the bus,
+ * slot_reset, resume. Test-only: the device has no Advanced Error Reporting to inject errors into.
  *
  *   echo 0000:01:00.0 >/sys/module/vgpu_test_recovery/parameters/frozen   recovers
  *   echo 0000:01:00.0 >/sys/module/vgpu_test_recovery/parameters/failed   ends at error_detected
@@ -49,7 +49,7 @@ static int abandon(struct pci_dev* device, const struct pci_error_handlers* hand
                : -EPROTO;
 }
 
-/* a reset is wanted, and the bus cannot be reset */
+/* the driver requests a reset, but the bus cannot be reset */
 static int get_stuck(struct pci_dev* device, const struct pci_error_handlers* handlers) {
     device->error_state = pci_channel_io_frozen;
     if (handlers->error_detected(device, pci_channel_io_frozen) != PCI_ERS_RESULT_NEED_RESET)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A PF driver named "xe" for any SR-IOV device, which has no engines: it keeps the files below
- * sriov_admin of Linux' xe, with their names, modes, limits and errnos, and loses their values when
- * xe does (drivers/gpu/drm/xe/xe_sriov_pf_sysfs.c, drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c).
+ * A PF driver named "xe" for any SR-IOV device, without engines. It has the files of Linux' xe
+ * below sriov_admin, with their names, modes, limits and errnos, and loses their values when xe
+ * does (drivers/gpu/drm/xe/xe_sriov_pf_sysfs.c, drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c).
  * Test-only; tests/host/test_xe.py binds it by driver_override:
  *
  *   echo xe >DEVICE/driver_override; echo BDF >/sys/bus/pci/drivers_probe
@@ -92,13 +92,13 @@ MODULE_PARM_DESC(
     "fail|delay|kill|off FIRST COUNT VALUE: stores from the FIRST on fail with errno VALUE, "
     "take VALUE ms, or kill their writer when they are done");
 
-/* true if the store under way is to suffer `act` */
+/* true if `act` applies to the store under way */
 static bool is_hit(const char* act) {
     return !strcmp(inject.act, act) && inject.stores >= inject.from &&
            inject.stores - inject.from < inject.count;
 }
 
-/* before a store; `lock` is held, but not during a delay, which ends when another act is set */
+/* called before a store, with `lock` held; drops it during a delay, which another act ends */
 static int begin_store(void) {
     unsigned int waited;
 
@@ -173,7 +173,7 @@ static ssize_t store(struct function* function, setter set, u64 value, size_t si
     return error ? error : (ssize_t)size;
 }
 
-/* Of every function; it ends at the first that refuses. */
+/* Sets a value of every function from `first` on; ends at the first error. */
 static ssize_t store_all(struct gpu* gpu, setter set, u64 value, unsigned int first, size_t size) {
     unsigned int i;
     int error;
@@ -314,7 +314,7 @@ static const struct kobj_type function_type = {
 static const struct kobj_type gpu_type = {
     .release = free_gpu, .sysfs_ops = &kobj_sysfs_ops, .default_groups = gpu_groups};
 
-/* a function that the driver has given nothing */
+/* true if the function has neither quantum nor timeout */
 static bool is_default(const struct function* function) {
     return !function->quantum_ms && !function->timeout_us;
 }
@@ -325,14 +325,14 @@ static void reset_function(struct function* function) {
     function->vram = 0;
 }
 
-/* what disabling takes back: everything of VFs 1 to `count` and of the PF, not of the others */
+/* resets all values of the PF and of VFs 1 to `count`, as disabling does; other VFs keep theirs */
 static void take_back(struct gpu* gpu, unsigned int count) {
     unsigned int i;
 
     for (i = 0; i <= count; i++) reset_function(gpu->functions[i]);
 }
 
-/* the largest power of two that leaves as much for the PF as for a VF, below whole GiB */
+/* if no VF has VRAM, each gets the largest power of two in 1 of `count` + 1 parts of whole GiB */
 static void share_vram(struct gpu* gpu, unsigned int count) {
     u64 usable, share;
     unsigned int i;
@@ -395,7 +395,7 @@ static void unlink_vfs(struct gpu* gpu) {
     }
 }
 
-/* without `lock`, because a VF that is open delays this until it is closed */
+/* called without `lock`, because an open VF delays this until it is closed */
 static void disable(struct gpu* gpu) {
     unsigned int count = (unsigned int)pci_num_vf(gpu->pf);
 
@@ -443,7 +443,7 @@ static int configure(struct pci_dev* pf, int count) {
     return done;
 }
 
-/* without files the directories are not there either */
+/* a kernel without the files has no directories either */
 static int show(struct gpu* gpu, struct function* function) {
     int error;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-pf-figures: what vgpu_pf.ko takes, measured in the machine that has it loaded. It is
-// started, and judged, by tests/host/bench.py.
+// vgpu-pf-figures: measures the time that vgpu_pf.ko takes, in the machine that has it loaded.
+// tests/host/bench.py starts it and compares its figures with the aims.
 //
 //   functions PF COUNT       writes COUNT and 0 to sriov_numvfs; PF: its directory in sysfs
 //                            -> functions NS
@@ -9,7 +9,8 @@
 //                            resource file of a register BAR that no driver has
 //                            -> round NAME NS NAME NS ...
 //
-// All in one program and in turns: every figure meets the same machine as its floor. Medians:
+// One program measures all figures in turns, so that a figure and its floor see the same load. They
+// are medians:
 //
 //   timer     how late an absolute sleep of 2 ms ends, in the executor's scheduling class
 //   access    a read of a register
@@ -17,9 +18,9 @@
 //   info      GET_INFO, which also asks the device for its time
 //   table     SET_RUN_TABLE
 //   quantum   how far a run of the event ring is from its quantum
-//   switch    from the planned end of a VF's slice to the moment when the next one runs: how far
-//             the run was from its quantum, and the time in which nobody ran
-//   runs      how many there were
+//   switch    from the planned end of a VF's slice until the next VF runs: how far
+//             the run was from its quantum, plus the time in which no VF ran
+//   runs      the number of runs
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -93,7 +94,7 @@ static void write_number(const char* path, unsigned long number) {
     close(fd);
 }
 
-// What was taken back before is being scrubbed: that is not part of it.
+// Waits until the VRAM of earlier VFs is scrubbed, which is not part of the figure.
 static void await_free_vram(int pf) {
     struct vgpu_pf_info info = {.size = sizeof(info)};
     const struct timespec pause = {0, POLL_NS};
@@ -113,7 +114,7 @@ static void measure_functions(const char* pf, unsigned long count) {
     char path[512];
     int64_t start;
 
-    // another driver has no node
+    // the stub driver has no node
     if (node >= 0) {
         await_free_vram(node);
         close(node);
@@ -223,7 +224,6 @@ static void measure_runs(const struct ring* ring) {
         if (runs[i].vf != runs[i + 1].vf)
             switched[switches++] = quantum[i] + starts - (int64_t)runs[i].time_ns;
     }
-    // the former before the latter: median() sorts
     printf(" switch %lld", (long long)median(switched, switches));
     printf(" quantum %lld runs %zu\n", (long long)median(quantum, count), count);
 }
@@ -248,7 +248,7 @@ static const volatile uint32_t* map_registers(const char* path) {
     return memory;
 }
 
-// Turns for VF1 and VF2, equally long.
+// A run table with equal slices for VF1 and VF2.
 static struct vgpu_pf_run_table two_slices(int pf) {
     struct vgpu_pf_run_table table = {.size = sizeof(table)};
 
@@ -262,7 +262,7 @@ static struct vgpu_pf_run_table two_slices(int pf) {
 
 static void measure_rounds(const char* registers_path, unsigned long count) {
     const int pf = open("/dev/vgpu-pf0", O_RDWR);
-    const struct sched_param lowest = {.sched_priority = 1};  // of sched_set_fifo_low()
+    const struct sched_param lowest = {.sched_priority = 1};  // priority of sched_set_fifo_low()
     const volatile uint32_t* registers = map_registers(registers_path);
     struct vgpu_pf_run_table table;
     struct ring ring;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of who received what, as both demos print it.
+// Prints the table of weights and received service; both demos use it.
 #pragma once
 
 #include "tests/scenario/demo/measurement.h"

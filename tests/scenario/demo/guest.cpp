@@ -18,7 +18,7 @@ namespace {
 
 using namespace test;
 
-constexpr std::size_t kRoundsInFlight = 24;  // longer than the VF is ever off the engine
+constexpr std::size_t kRoundsInFlight = 24;  // enough that the VF always has work
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr milliseconds kRoundLimit{60000};
 
@@ -88,7 +88,7 @@ bool sdma_is_stopped(VfClient& vf, std::uint64_t pte) {
     return stopped;
 }
 
-/// The same by a kernel (vector_add reads the page).
+/// True if a kernel that reads such a page (vector_add) ended in a memory fault and not in data.
 bool kernel_is_stopped(VfClient& vf, std::uint64_t pte) {
     auto& process = vf.create_process();
     auto& queue = process.create_queue();

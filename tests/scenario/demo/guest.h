@@ -2,7 +2,7 @@
 //
 // The guest of the demo: a process of its own that drives one VF with the user-space driver. It
 // keeps several rounds of the five programs queued, checks every result bit for bit and counts;
-// ordered to, it attacks its neighbours or starts a kernel that never ends.
+// on an order, it attacks its neighbours or starts a kernel that never ends.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestReport: one shared page between the demo and a guest process: what the guest has achieved,
-// written by the guest; what it shall do next, written by the demo.
+// GuestReport: a page that the demo and a guest process share. The guest writes its results, the
+// demo writes orders.
 #pragma once
 
 #include <sys/mman.h>

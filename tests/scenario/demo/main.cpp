@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpu-demo: one software GPU shared between four VFs by vgpud, each VF driven by a guest process
-// that runs real gfx900 programs. Shows shares, isolation, recovery; says whether all of it held.
-// Started by tests/demo. With --guest it is one of the guests.
+// that runs real gfx900 programs. Shows shares, isolation and recovery, and reports whether all
+// checks passed. tests/demo starts it. With --guest, the program is one of the guests.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -23,18 +23,18 @@ int main(int argc, char** argv) {
     ObserveOptions observed;
     std::vector<std::uint64_t> weights;
     CLI::App app{"shares one software GPU between four VFs and shows what they got"};
-    app.add_option("--quanta", options.quanta, "of the smallest VF before shares are judged");
+    app.add_option("--quanta", options.quanta, "quanta of the smallest VF before a verdict");
     app.add_option("--quantum-us", options.host.quantum_us, "time slice");
     app.add_option("--threads", options.host.threads, "worker threads of the GPU");
     app.add_option("--away-ms", options.away_ms,
-                   "without vgpud at least, and judge shares meanwhile");
+                   "least time without vgpud, in which shares are judged");
     app.add_option("--timeline", options.timeline, "SVG file to write");
     app.add_option("--runs", options.runs, "CSV file to write: every run of the measured time");
     app.add_option("--guest", guest_socket)->group("");
     app.add_option("--report", report)->group("");
     app.add_option("--observe", observed.uapi_socket,
                    "only show who receives what: uapi socket of a running vgpu-pf");
-    app.add_option("--weights", weights, "with --observe: of VF1, VF2, and so on");
+    app.add_option("--weights", weights, "with --observe: weights of VF1, VF2 and so on");
     CLI11_PARSE(app, argc, argv);
     if (!guest_socket.empty()) return run_guest(guest_socket, SharedReport(report));
     try {

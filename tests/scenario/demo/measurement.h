@@ -3,7 +3,7 @@
 // Measurement: follows the PF's event ring. Feeds every RUN since the first guest started to the
 // GPS oracle; between begin() and finish(), while all guests compute, it keeps the runs for the
 // picture and takes counters of the PF and of the guests at both ends, so that shares by time, by
-// retired instructions and by the guests' own progress can be held against each other.
+// retired instructions and by the guests' own progress can be compared.
 #pragma once
 
 #include <cstdint>
@@ -48,18 +48,19 @@ struct Figures {
 
 class Measurement {
 public:
-    /// Follows from now on: before any guest has started. A guest without a report has no rounds.
+    /// Follows the ring from now on; make it before any guest starts. A guest without a report has
+    /// no rounds.
     Measurement(test::PfClient& pf, std::map<std::uint32_t, std::uint64_t> weights,
                 std::map<std::uint32_t, const SharedReport*> guests, std::uint32_t quantum_us);
 
-    /// All guests compute: what is judged starts here.
+    /// Begins the measurement, when all guests compute.
     void begin();
     /// Follows the ring until `enough` (asked after each batch) or `limit` (scaled) passes; throws
     /// then.
     void follow(const std::string& what, const std::function<bool()>& enough,
                 test::milliseconds limit);
     [[nodiscard]] std::uint64_t quanta(std::uint32_t vf) const { return oracle_.account(vf).runs; }
-    /// Since begin(), of all VFs.
+    /// Service of all VFs since begin().
     [[nodiscard]] std::map<std::uint32_t, std::int64_t> received_ns() const;
     void mark(const std::string& text);
     [[nodiscard]] Figures finish();

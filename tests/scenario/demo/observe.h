@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// observe(): the table and the picture of the demo for VFs that somebody else drives, such as the
+// observe(): the table and the picture of the demo for VFs that other programs drive, such as the
 // guests of `tests/demo --vm`. They must all be busy from before the call until it returns.
 #pragma once
 
@@ -14,7 +14,7 @@ struct ObserveOptions {
     std::string uapi_socket;
     std::map<std::uint32_t, std::uint64_t> weights;  ///< by VF
     std::uint32_t quantum_us = 0;
-    std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
+    std::uint64_t quanta = 200;  ///< quanta of the smallest VF before shares are judged
     std::string timeline;        ///< SVG file to write
 };
 

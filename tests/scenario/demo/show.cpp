@@ -112,8 +112,8 @@ void Show::share_the_gpu() {
     measurement_.reset();
 }
 
-/// The PF core repeats the last table: each cycle may move a share by one quantum. Judged over as
-/// many cycles as were asked for: in a few, a host that stands still would be judged.
+/// The PF core repeats the last table, so each cycle may move a share by one quantum. Shares are
+/// judged over away_ms, because few cycles would mostly show stalls of the host.
 void Show::stay_without_vgpud() {
     auto& measurement = *measurement_;
     const auto count = rounds();

@@ -19,10 +19,10 @@ namespace vgpu::demo {
 
 struct ShowOptions {
     test::HostOptions host;
-    std::uint64_t quanta = 200;  ///< of the smallest VF, before shares are judged
-    std::uint64_t away_ms = 0;   ///< at least, from vgpud's death to its successor
+    std::uint64_t quanta = 200;  ///< quanta of the smallest VF before shares are judged
+    std::uint64_t away_ms = 0;   ///< least time from vgpud's death to its successor
     std::string timeline = "timeline.svg";
-    std::string runs;  ///< CSV file with every run, if wanted
+    std::string runs;  ///< CSV file with every run; empty: none
     std::string self;  ///< this program, to be started as guests
 };
 

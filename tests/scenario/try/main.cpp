@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpu-try [COMMAND…]: vgpud with one small software GPU on a bus of its own, for as long as a
-// shell or COMMAND runs. Started by tests/try, which says more. Whatever ends it, every process
-// that it started has ended and its directory is gone; if a part does not start, one file with all
-// logs stays.
+// shell or COMMAND runs. tests/try, which starts vgpu-try, says more. However vgpu-try ends, it
+// ends its processes and removes its directory. If a part does not start, one file with all logs
+// stays.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -49,7 +49,7 @@ std::string parent_of_private_dir() {
     return fits ? wanted : "/tmp";
 }
 
-/// All logs in one file beside the private directory, which will be removed; its name.
+/// Copies all logs into one file beside the private directory; returns its name.
 std::string keep_logs(const test::TempDir& dir) {
     std::string name = dir.path().parent_path() / "vgpu-try-XXXXXX.log";
     const int fd = ::mkstemps(name.data(), static_cast<int>(std::strlen(".log")));

@@ -26,7 +26,7 @@ constexpr const char* kBash = "/bin/bash";
 constexpr int kNotExecutable = 126, kNotFound = 127, kBySignal = 128;
 constexpr timespec kEndLimit{.tv_sec = 2, .tv_nsec = 0};
 
-/// After the user's own file, which may set PATH and the prompt anew.
+/// Sources the user's own file first, which may set PATH and the prompt.
 constexpr std::string_view kBashFile = R"([ -r ~/.bashrc ] && . ~/.bashrc
 PATH="{0}:$PATH"
 PS1="(vgpu) $PS1"
@@ -124,7 +124,7 @@ void Session::end(pid_t pid, int number) const {
 }
 
 int Session::run(const sigset_t& signals) {
-    // no thread but this one: the child may do what it likes
+    // there is no other thread, so the child may call any function
     const pid_t pid = ::fork();
     if (pid < 0) throw test::VfError("cannot start " + command_.front(), errno);
     if (pid == 0) become();

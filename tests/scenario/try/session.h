@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Session: the shell or command of tests/try as one process: what it runs, where, with which
-// environment, and how it ends. vgpuctl works in it, because it has the private bus by VGPUCTL_BUS
-// and the programs of this build by PATH.
+// Session: the shell or command of tests/try, as one process. It has a command, a directory and an
+// environment. vgpuctl works in it, because it has the private bus by VGPUCTL_BUS and the programs
+// of this build by PATH.
 #pragma once
 
 #include <csignal>
@@ -17,9 +17,9 @@ struct Surroundings {
     std::string outer_tmpdir;  ///< TMPDIR as the user has it; empty: not set
 };
 
-/// Blocks the signals that end a session, and SIGCHLD, from now on; they are waited for.
+/// Blocks the signals that end a session, and SIGCHLD, so that run() can wait for them.
 sigset_t block_ending_signals();
-/// One of them that came since then, or 0.
+/// One of the ending signals that has come since then, or 0.
 int pending_end(const sigset_t& signals);
 
 class Session {

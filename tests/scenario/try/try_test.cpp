@@ -49,7 +49,7 @@ protected:
     std::string build = fs::path(program("vgpu-try")).parent_path().parent_path();
 };
 
-/// Of this user; a zombie counts as ended.
+/// True if the process runs; a zombie counts as ended.
 bool is_running(const std::string& pid) {
     std::ifstream file("/proc/" + pid + "/stat");
     std::string line;

@@ -7,7 +7,7 @@
 namespace vgpu::test {
 namespace {
 
-constexpr std::int64_t kUnit = 1024;  // of lag, per ns
+constexpr std::int64_t kUnit = 1024;  // units of lag per ns
 
 std::int64_t part_of(std::int64_t amount, std::uint64_t weight, std::uint64_t weights) {
     return static_cast<std::int64_t>(static_cast<__int128>(amount) * static_cast<__int128>(weight) /
@@ -35,7 +35,7 @@ void GpsOracle::spread(std::int64_t lag) {
 
 void GpsOracle::enter(Account& account) {
     if (account.is_backlogged) return;
-    if (backlogged_weights() == 0) account.lag = 0;  // nobody to owe it to
+    if (backlogged_weights() == 0) account.lag = 0;  // no VF has work that it could owe time to
     spread(-account.lag);
     account.is_backlogged = true;
 }

@@ -14,9 +14,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kNap(1);
-/// Less is how late any timer is, and not counted.
+/// Any timer may be late by less than this, so less is not counted.
 constexpr std::chrono::nanoseconds kCounts = std::chrono::milliseconds(1);
-constexpr int kPriority = 3;  // above the device's own
+constexpr int kPriority = 3;  // above the priority of the device's threads
 
 bool become_real_time_on(unsigned cpu) {
     cpu_set_t cpus;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// HostStalls: how long the machine under the test stood still. On each CPU a real-time thread
-// sleeps for a millisecond at a time; what it oversleeps is time in which that CPU ran nobody (a
-// hypervisor took it away), so no schedule can be kept in it. Without the right to real-time
-// threads nothing is measured: the worst stall is then 0, and nothing is excused.
+// HostStalls: measures how long the test's machine stood still. On each CPU a real-time thread
+// sleeps for a millisecond at a time. While it oversleeps, a hypervisor has taken the CPU away, and
+// no schedule can be kept. Without the right to real-time threads, nothing is measured and
+// worst_ns() is 0, so that a test excuses nothing.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ public:
     HostStalls(const HostStalls&) = delete;
     HostStalls& operator=(const HostStalls&) = delete;
 
-    /// The most that one CPU stood still within kWindow, since the start.
-    /// A stall is repaid over the next run tables; one that comes before adds to it.
+    /// Longest time that one CPU stood still within kWindow, since the start. Stalls within kWindow
+    /// are added up, because the scheduler makes up for a stall over the next run tables.
     [[nodiscard]] std::int64_t worst_ns() const { return worst_ns_; }
 
     static constexpr std::chrono::milliseconds kWindow{250};

@@ -10,9 +10,9 @@
 namespace vgpu::test {
 namespace {
 
-/// kRight holds half of the axis' last label.
+/// kRight leaves room for half of the axis' last label.
 constexpr double kWidth = 1200, kLeft = 170, kRight = 50, kTop = 60, kLane = 46, kBox = 30;
-// a palette that keeps its order for colour-blind readers (Okabe and Ito)
+// colours that colour-blind readers can tell apart (Okabe and Ito)
 constexpr std::array<const char*, 6> kColours{"#0072b2", "#e69f00", "#009e73",
                                               "#cc79a7", "#56b4e9", "#d55e00"};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Timeline: a picture (SVG) of who ran when: one lane per VF, one box per run, marks for events.
+// Timeline: an SVG picture that shows which VF ran when. It has one lane per VF, one box per run,
+// and marks for events.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,12 @@ struct TimelineMark {
 
 struct Timeline {
     std::string title;
-    std::map<std::uint32_t, std::string> lanes;  ///< VF -> label, in order
+    std::map<std::uint32_t, std::string> lanes;  ///< VF -> label, in order of VFs
     std::vector<TimelineRun> runs;
     std::vector<TimelineMark> marks;
 };
 
-/// The whole file; times count from the first run.
+/// The text of the SVG file; times on its axis count from the first run.
 [[nodiscard]] std::string to_svg(const Timeline& timeline);
 
 }  // namespace vgpu::test

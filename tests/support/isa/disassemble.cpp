@@ -19,7 +19,7 @@ using std::uint32_t;
 
 // ---- registers
 
-/// Scalar places that have names.
+/// Pairs of scalar registers with names.
 struct NamedScalar {
     uint32_t first;
     std::string_view pair;
@@ -92,7 +92,7 @@ template <class Matches> std::string float_name(Matches matches, std::string_vie
     return matches(enc::kFloatConstants[kInverseTwoPi]) ? std::string(inverse) : std::string();
 }
 
-/// Only the low half counts: constants of 16-bit operations are halves.
+/// A constant of a 16-bit operation is the low half of `value`.
 std::string number16(uint32_t value, bool is_float) {
     const auto low = static_cast<std::int16_t>(value);
     if (is_small(low)) return fmt::format("{}", low);
@@ -113,7 +113,7 @@ std::string number32(uint32_t value) {
 std::string number64(const Operand& operand) {
     const auto low = static_cast<std::int32_t>(operand.value);
     if (operand.kind == OperandKind::InverseTwoPi) return "0.15915494309189532";
-    // LLVM extends a literal by zeros before it looks
+    // LLVM extends a literal by zeros before it looks for an inline constant
     const bool is_integer =
         operand.kind == OperandKind::ConstantSigned || (operand.is_literal && low >= 0);
     if (is_integer && is_small(low)) return fmt::format("{}", low);
@@ -277,7 +277,7 @@ void Printer::list(std::string_view name, uint32_t value, uint32_t count) {
     out_ += "]";
 }
 
-/// The form of a mnemonic that has several.
+/// Appends the suffix of the encoding to a mnemonic that has several encodings.
 void Printer::suffix() {
     const bool has_forms = row_.encoding == Encoding::Vop2 || row_.encoding == Encoding::Vop1 ||
                            row_.encoding == Encoding::Vopc;
@@ -294,7 +294,7 @@ void Printer::suffix() {
         out_ += row_.dst == Type::none ? "" : "_e32";
 }
 
-/// Sources in the order of the text: a trailing constant stands where it is used.
+/// Prints sources in the order of LLVM's text; the constant of v_madmk is second.
 void Printer::vector_sources() {
     const bool multiplies_constant = i_.op == Op::v_madmk_f32 || i_.op == Op::v_madmk_f16;
     constexpr std::array<std::size_t, 3> kPlain{0, 1, 2};
@@ -308,17 +308,18 @@ void Printer::vector_sources() {
             continue;
         }
         const bool extends = is_sdwa() && k < 2 && i_.sign_extend[k];
-        // LLVM prints the literal of v_madak_f16 as a half, but not the literal here
+        // LLVM prints the literal of v_madak_f16 as a half, but not this literal
         if (multiplies_constant && source.is_literal) {
             add(number32(source.value));
             continue;
         }
         const bool has_signs = is_float(row_.src[k]);
-        // LLVM takes this exponent for a half
+        // LLVM prints this exponent as a half
         const bool is_exponent = is_sdwa() && k == 1 && i_.op == Op::v_ldexp_f16;
         const std::string text = has_signs ? with_signs(source, row_.src[k], source.absolute)
                                            : plain(source, is_exponent ? Type::f16 : row_.src[k]);
-        // the only bit operation with operands that can have float signs in other encodings
+        // v_cndmask_b32 is the only bit operation whose operands have float signs in other
+        // encodings
         const bool is_of_bits = !has_signs || i_.op == Op::v_cndmask_b32;
         add(extends && is_of_bits ? fmt::format("sext({})", text) : text);
     }

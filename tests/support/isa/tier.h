@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The tier in which the tests of a run execute waves: VGPU_ISA_TIER, interpreter (default) or
-// translator, which then translates every block at its first run. unit_isa, unit_cp and unit_gpu
-// ask here; scenario tests hand the variable to softgpu (stack/gpu_stack.cpp).
+// The ISA tier of a test run: VGPU_ISA_TIER is interpreter (default) or translator. With
+// translator, every block is translated at its first run. unit_isa, unit_cp and unit_gpu use this
+// header; scenario tests pass the variable to softgpu (stack/gpu_stack.cpp).
 #pragma once
 
 #include <cstdlib>

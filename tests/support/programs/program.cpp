@@ -208,11 +208,11 @@ bool Program::is_exact() const {
 }
 
 std::string Program::difference() const {
-    const auto [ours, theirs] =
+    const auto [expected, result] =
         std::mismatch(expected_.begin(), expected_.end(), output_.cpu.begin());
-    if (ours == expected_.end()) return {};
-    return fmt::format("{}: byte {} is {:#x}, not {:#x}", name_, ours - expected_.begin(),
-                       std::to_integer<unsigned>(*theirs), std::to_integer<unsigned>(*ours));
+    if (expected == expected_.end()) return {};
+    return fmt::format("{}: byte {} is {:#x}, not {:#x}", name_, expected - expected_.begin(),
+                       std::to_integer<unsigned>(*result), std::to_integer<unsigned>(*expected));
 }
 
 std::string run_programs(Process& process, AqlQueue& queue, const std::vector<std::string>& names,

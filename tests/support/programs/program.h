@@ -13,7 +13,7 @@
 
 namespace vgpu::test {
 
-/// How much work one start is: a unit test's, or a few milliseconds of a CU for load.
+/// Work of one start: Small for a unit test, Heavy for a few milliseconds of a CU.
 enum class Load { Small, Heavy };
 /// How the kernel was compiled: O0 uses scratch and flat addresses.
 enum class Optimised { O0, O3 };
@@ -34,17 +34,17 @@ public:
     [[nodiscard]] const std::string& name() const { return name_; }
     [[nodiscard]] const Buffer& output() const { return output_; }
 
-    /// Programs with a result that can be compared, those of the demo first.
+    /// The names of all programs; those of the demo come first.
     [[nodiscard]] static const std::vector<std::string>& names();
     [[nodiscard]] static const std::vector<std::string>& demo_names();
 
-    /// What a program is made of; filled in by its row in the table.
+    /// The parts of a program, which a function of the table in program.cpp makes.
     struct Parts {
         Grid grid;
         KernelArgs arguments;
         Buffer output;
-        std::vector<std::byte> first;     ///< content of output before a start
-        std::vector<std::byte> expected;  ///< and after it
+        std::vector<std::byte> first;     ///< content of the output before a start
+        std::vector<std::byte> expected;  ///< content of the output after it
     };
 
 private:
@@ -59,7 +59,8 @@ private:
 /// Path of a compiled test kernel.
 [[nodiscard]] std::string kernel_file(const std::string& name, Optimised level = Optimised::O3);
 
-/// Runs each of `names` once, one after the other, and returns what went wrong; empty: nothing.
+/// Runs each of `names` once, one after the other, and returns the first failure; empty: all were
+/// exact.
 [[nodiscard]] std::string run_programs(Process& process, AqlQueue& queue,
                                        const std::vector<std::string>& names,
                                        Optimised level = Optimised::O3);

@@ -45,13 +45,13 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
     return out;
 }
 
-/// In the child, which has the parent's memory: nothing but system calls.
+/// Runs in the child of vfork(), which shares the parent's memory and may only make system calls.
 [[noreturn]] void become(const ChildProcess::Spec& spec, char* const* argv, char* const* env) {
     const int log =
         ::open(spec.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, S_IRUSR | S_IWUSR);
     ::dup2(log, STDOUT_FILENO);
     ::dup2(log, STDERR_FILENO);
-    ::setpgid(0, 0);  // keys of the terminal are the parent's business
+    ::setpgid(0, 0);  // Ctrl-C in the terminal reaches only the parent
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -67,7 +67,7 @@ pid_t spawn(const ChildProcess::Spec& spec) {
     environment.insert(environment.end(), spec.environment.begin(), spec.environment.end());
     const auto argv = pointers(arguments);
     const auto env = pointers(environment);
-    // A copy of a process with sanitizers, or with many threads, takes longer than some programs.
+    // fork() of a process with sanitizers or many threads takes longer than some programs run.
     const auto pid = ::vfork();
     if (pid < 0) throw VfError("vfork: " + std::string(std::strerror(errno)), errno);
     if (pid == 0) become(spec, argv.data(), env.data());
@@ -84,7 +84,7 @@ std::vector<pid_t> children() {
     return out;
 }
 
-/// The end of a process we may wait for, by pidfd; false after `limit`.
+/// Waits for the end of a child by pidfd; false after `limit`.
 bool wait_end(pid_t pid, milliseconds limit) {
     const UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!fd) return true;
@@ -180,7 +180,7 @@ Orphans::Orphans() {
 }
 
 Orphans::~Orphans() {
-    // the children of a killed one become children of this process
+    // the children of a killed process become children of this process
     for (auto left = children(); !left.empty(); left = children()) {
         for (const auto pid : left) ::kill(pid, SIGKILL);
         for (const auto pid : left)

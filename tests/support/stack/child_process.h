@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildProcess: one program of the project under test. Starts it from the directory of the running
-// test binary, keeps its output in a log file, waits for a line of it, signals it by its pid, waits
-// for its end. The destructor ends it (TERM, then KILL after a bound) and so leaves nothing behind.
+// ChildProcess: one program under test. It starts the program with its output in a log file, waits
+// for text in the log, sends signals and waits for the end. The destructor ends the program (TERM,
+// then KILL after 3 s, scaled).
 //
-// Programs that outlive their parent on purpose (what vgpud starts) are adopted: the test process
-// is their subreaper, and Orphans ends those that are left.
+// Programs that vgpud starts outlive vgpud on purpose. Orphans makes the test process their
+// subreaper and ends those that are left.
 #pragma once
 
 #include <sys/types.h>
@@ -67,8 +67,8 @@ struct Completed {
                             const std::vector<std::string>& environment = {},
                             milliseconds limit = milliseconds(20000));
 
-/// While it lives, orphans of this process' children become its own children; the destructor ends
-/// all that are left.
+/// From the constructor on, orphans of this process' children become its own children. The
+/// destructor kills all children that are left.
 class Orphans {
 public:
     Orphans();

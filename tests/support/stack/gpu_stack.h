@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuStack: one softgpu and one vgpu-pf in a private directory, without vgpud: what most scenario
-// tests stand on. Programs are separate processes; either may be killed and started again.
+// GpuStack: one softgpu and one vgpu-pf in a private directory, without vgpud. Most scenario tests
+// use it. Both programs are separate processes; either may be killed and started again.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -54,13 +54,14 @@ public:
     [[nodiscard]] PfClient connect_pf() const { return PfClient(dir_.file("uapi.sock")); }
     [[nodiscard]] PfClient& pf() { return *pf_; }
 
-    /// VRAM, then a place in the run table of equal quanta with all VFs provisioned so far.
+    /// Gives the VF VRAM, then installs a run table with equal quanta for all VFs provisioned so
+    /// far.
     void provision(std::uint32_t vf, std::uint64_t vram_mb = 32);
     [[nodiscard]] std::string vf_socket(std::uint32_t vf) const;
     [[nodiscard]] std::string pf_socket() const { return dir_.file("pf.sock"); }
 
     nlohmann::json control(const nlohmann::json& request) const;
-    /// Arms the fault plan of softgpu.
+    /// Adds one fault to the fault plan of softgpu.
     void inject(std::uint32_t vf, const std::string& point, const std::string& effect) const;
     void set_quantum(std::uint32_t quantum_us) { quantum_us_ = quantum_us; }
     [[nodiscard]] const TempDir& dir() const { return dir_; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Host: what a host with one software GPU runs, without root: a private D-Bus daemon, vgpud,
-// vgpuctl. The demo and tests/try stand on it. vgpud may be killed and started again; softgpu and
-// vgpu-pf, which it started, outlive it and are ended with the Host, as is every process that was
-// left.
+// Host: the programs of a host with one software GPU, without root: a private D-Bus daemon, vgpud
+// and vgpuctl. The demo and tests/try use it. vgpud may be killed and started again. softgpu and
+// vgpu-pf, which vgpud starts, outlive vgpud. The destructor of Host ends them and every other
+// child process that is left.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ struct HostOptions {
 
 class Host {
 public:
-    /// All files are below `dir`, which outlives the Host. Throws with the log of the part that did
-    /// not start.
+    /// All files are below `dir`, which outlives the Host. Throws with the log of the program that
+    /// did not start.
     Host(const TempDir& dir, HostOptions options);
 
     void start_vgpud();
     void kill_vgpud() { vgpud_->kill_now(); }
-    /// Runs vgpuctl; throws with its output if it fails.
+    /// Runs vgpuctl and returns its output; throws with the output if vgpuctl fails.
     std::string ctl(const std::vector<std::string>& arguments) const;
     [[nodiscard]] nlohmann::json ctl_json(std::vector<std::string> arguments) const;
 

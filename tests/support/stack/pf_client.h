@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PfClient: the uapi of vgpu-pf spoken over its unix socket, for tests that want the PF core
-// without vgpud. call() sends any operation and returns the error; the named calls throw VfError
-// with the PF's own message. EventReader follows the shared event ring.
+// PfClient: the uapi of vgpu-pf spoken over its unix socket, for tests that use the PF core without
+// vgpud. call() sends any operation and returns the error; the named calls throw VfError with the
+// PF's own message. EventReader follows the shared event ring.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ class EventReader {
 public:
     EventReader(Mapping memory, vgpu_pf_event_ring_info info, UniqueFd wake);
 
-    /// Events since the last call, in order; skips what was overwritten and counts it.
+    /// Events since the last call, in order; skips overwritten events and counts them in lost().
     [[nodiscard]] std::vector<vgpu_pf_event> take();
-    /// Waits on the eventfd until an event with `wanted` comes; events before it are dropped.
+    /// Waits on the eventfd for an event for which `wanted` is true; drops the events before it.
     vgpu_pf_event wait(const std::function<bool(const vgpu_pf_event&)>& wanted, milliseconds limit);
-    /// Blocks until the ring moves or `deadline`.
+    /// Blocks until the PF core writes an event or `deadline` passes.
     void wait_any(const Deadline& deadline);
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
@@ -58,11 +58,11 @@ public:
     vgpu_pf_provision provision(std::uint32_t vf, std::uint64_t vram_bytes,
                                 std::function<void(vgpu_pf_provision&)> adjust = {});
     void release(std::uint32_t vf);
-    /// Waits for the scrub to be finished (bounded), then says that it is recorded.
+    /// Repeats SCRUB_DURABLE until the scrub is finished (at most 10 s, scaled).
     void scrub_durable(std::uint32_t vf);
     [[nodiscard]] bool is_zero(std::uint32_t vf);
     void control(std::uint32_t vf, vgpu_pf_control_action action);
-    /// Takes effect as the generation after the one in force.
+    /// Installs the table as the generation after the one in force.
     void set_run_table(const std::vector<vgpu_pf_run_entry>& entries, std::uint32_t flags = 0,
                        const std::map<std::uint32_t, vgpu_pf_contract>& contracts = {});
     [[nodiscard]] EventReader events();

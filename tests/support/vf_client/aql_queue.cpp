@@ -130,7 +130,7 @@ void AqlQueue::dispatch(const Kernel& kernel, const Grid& grid, const KernelArgs
     packet.kernel_object = kernel.descriptor;
     packet.kernarg_address = slot.address;
     packet.completion_signal = completion ? completion->address() : 0;
-    // The slot's last user must be through before its arguments change.
+    // The packet that used this slot before must be finished before the arguments change.
     wait_for("AQL: room in the queue", milliseconds(20000),
              [&] { return write_index_ - read_index() < packets_; });
     std::ranges::fill(slot.cpu, std::byte{0});

@@ -64,12 +64,12 @@ public:
     void barrier_and(std::span<const Signal> dependencies, const std::optional<Signal>& completion);
     void invalidate_instruction_cache();
 
-    /// Any 64 bytes; the first two are the header and are written last.
+    /// Writes any 64 bytes and rings; the first two bytes are the header and are written last.
     void submit(const AqlPacket& packet);
-    /// Writes without ringing; ring() rings for all of them.
+    /// Writes a packet without ringing; ring() then rings for all written packets.
     void write(const AqlPacket& packet);
     void ring();
-    /// Rings with any value.
+    /// Writes any value to the doorbell.
     void ring_with(std::uint64_t value);
 
     [[nodiscard]] std::uint64_t write_index() const { return write_index_; }

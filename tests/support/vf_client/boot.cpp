@@ -29,7 +29,7 @@ using softgpu::low32;
 
 // values of the stock driver
 constexpr std::uint32_t kVmContextCntl = 0x00555407;     // depth 3, default pages, no interrupt
-constexpr std::uint32_t kVmContextCntlIrq = 0x007ffe07;  // and interrupts
+constexpr std::uint32_t kVmContextCntlIrq = 0x007ffe07;  // the same with interrupts
 constexpr std::uint32_t kVmContext0CntlIrq = 0x002aaa01;
 constexpr std::uint32_t kMxL1TlbCntl = 0x3859;
 constexpr std::uint32_t kFaultCntl2 = 0x40000;
@@ -72,8 +72,7 @@ constexpr Hub kGfxHub = VGPU_TEST_HUB(GC);
 constexpr Hub kMmHub = VGPU_TEST_HUB(MMHUB);
 #undef VGPU_TEST_HUB
 
-/// How the registers of a hub are written: GC registers of this group go by RLCG in a VF, MMHUB's
-/// directly.
+/// How a VF writes the aperture registers of a hub: those of GC by RLCG, those of MMHUB directly.
 enum class WritePath { Rlcg, Direct };
 
 void init_apertures(VfDevice& device, const Hub& hub, WritePath path) {
@@ -171,7 +170,7 @@ void VfClient::read_identity() {
 }
 
 void VfClient::read_vbios() {
-    // What the PF core promises to put there; docs/hardware-contract.md
+    // The PF core puts these there; docs/hardware-contract.md
     constexpr std::size_t kSignature = 0, kMagic = 0x30, kHeaderPointer = 0x48, kAtom = 4;
     if (device_.vram().empty())
         throw VfError("VBIOS: BAR0 cannot be mapped; is the VF provisioned?");

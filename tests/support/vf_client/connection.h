@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Connection: the client end of one vfio-user socket. transact() sends any message, good or bad,
-// and hands back the reply as it came; the named calls build on it and throw VfError on an error
-// reply. Memory without a usable fd is served by message DMA: serve_dma() answers the device's
-// DMA_READ and DMA_WRITE from a thread of its own, also while a call waits for its reply.
+// and returns the reply unchanged; the named calls build on it and throw VfError on an error reply.
+// Memory without a usable fd is served by message DMA: serve_dma() answers the device's DMA_READ
+// and DMA_WRITE from a thread of its own, also while a call waits for its reply.
 //
-// Any thread may call; messages are serialised by one lock.
+// Any thread may call; one lock serialises the messages.
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ class Connection {
 public:
     /// Connects and negotiates the version; throws if the socket refuses or hangs up.
     explicit Connection(const std::string& socket_path);
-    /// Connects only: for tests that speak first and wrongly.
+    /// Connects without negotiation, for tests that send a wrong first message.
     struct Unnegotiated {};
     Connection(const std::string& socket_path, Unnegotiated);
     ~Connection();
@@ -61,10 +61,11 @@ public:
     void set_irq(unsigned index, int event_fd);
     void read(unsigned region, std::uint64_t offset, std::span<std::byte> out);
     void write(unsigned region, std::uint64_t offset, std::span<const std::byte> data);
-    /// Without a reply, as a posted PCIe write: order with later calls is kept.
+    /// Does not wait for a reply, like a posted PCIe write; the device keeps the order with later
+    /// calls.
     void write_posted(unsigned region, std::uint64_t offset, std::span<const std::byte> data);
     void dma_map(std::uint64_t iova, std::uint64_t size, int fd, std::uint64_t fd_offset);
-    /// Without an fd: the device reaches it by messages only.
+    /// Maps memory without an fd, which the device reaches by messages only.
     void dma_map_by_message(std::uint64_t iova, std::uint64_t size);
     void dma_unmap(std::uint64_t iova, std::uint64_t size);
     void reset();
@@ -73,7 +74,7 @@ public:
 
     Reply transact(wire::Command command, std::span<const std::byte> body,
                    std::span<const int> fds = {});
-    /// Bytes as they are, without any framing of ours.
+    /// Sends `bytes` without adding a message header.
     void send_raw(std::span<const std::byte> bytes, std::span<const int> fds = {});
     /// True once the server has closed the connection (waits up to `limit`).
     [[nodiscard]] bool closed_by_server(milliseconds limit);

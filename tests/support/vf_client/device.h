@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VfDevice: the function as a driver sees it. Registers (direct and through the RLCG scratch
+// VfDevice: the function as a driver sees it: registers (direct and through the RLCG scratch
 // interface), VRAM through BAR0, doorbells, the MSI vector as an eventfd, guest RAM mapped for DMA.
 // Every access is recorded in a Trace. One thread uses a VfDevice.
 #pragma once
@@ -38,22 +38,22 @@ public:
     /// Makes stores to VRAM visible to the engines, as the driver does before using them.
     void flush_hdp();
 
-    /// Doorbell `index` counts dwords. 64-bit and 32-bit forms.
+    /// Write 64 or 32 bits to a doorbell; `index` counts dwords.
     void doorbell(std::uint32_t index, std::uint64_t value);
     void doorbell32(std::uint32_t index, std::uint32_t value);
 
-    /// DEVICE_RESET, then what a VMM does after it: configuration space, interrupts, BAR0.
+    /// DEVICE_RESET, then what a VMM sets up after it: configuration space, interrupts, BAR0.
     void reset();
 
-    /// (Re-)maps BAR0: after the PF has given the VF its VRAM.
+    /// Maps BAR0 again; a test calls it after the PF has given the VF its VRAM.
     void map_vram();
     /// VRAM as mapped; empty before map_vram() or when the device offers no mapping.
     [[nodiscard]] std::span<std::byte> vram() const { return vram_.bytes(); }
     [[nodiscard]] std::span<std::byte> vram_at(std::uint64_t offset, std::uint64_t bytes) const;
-    /// BAR0 by REGION_READ / REGION_WRITE.
+    /// Access BAR0 by REGION_READ or REGION_WRITE.
     void vram_read_trapped(std::uint64_t offset, std::span<std::byte> out);
     void vram_write_trapped(std::uint64_t offset, std::span<const std::byte> data);
-    /// Gives the mapping away: an old client that keeps it after it let go of the device.
+    /// Moves the mapping out, for tests of a client that keeps it after closing the device.
     [[nodiscard]] Mapping take_vram() { return std::move(vram_); }
     [[nodiscard]] std::uint64_t aperture_bytes() const { return aperture_bytes_; }
 

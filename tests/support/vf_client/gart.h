@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// VramHeap and Gart: memory of the pretended kernel driver (VMID 0). VRAM lies at MC addresses from
+// VramHeap and Gart: memory of the test's kernel driver (VMID 0). VRAM lies at MC addresses from
 // the frame buffer base; guest RAM is reached through the flat GART table at VRAM 1 MiB, 512 MiB of
-// addresses from 0. A new GART mapping is flushed by the hook the driver sets: by MMIO during full
-// access, by KIQ packets afterwards.
+// addresses from 0. The hook of set_flush() flushes a new GART mapping: by MMIO during full access,
+// by KIQ packets afterwards.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace vgpu::test {
 
 class VramHeap {
 public:
-    /// Everything behind the GART table and the PSP's TMR.
+    /// Allocates from the VRAM behind the GART table and the PSP's TMR.
     explicit VramHeap(VfDevice& device);
 
-    /// Zeroed; `address` is the MC address.
+    /// Zeroed memory; its `address` is the MC address.
     [[nodiscard]] Buffer allocate(std::uint64_t bytes, std::uint64_t align = 4096);
     void free(const Buffer& buffer) { pages_.free(buffer.backing); }
     [[nodiscard]] Buffer at(std::uint64_t offset, std::uint64_t bytes) const;
@@ -44,7 +44,7 @@ public:
 
     /// Guest RAM at a GART address.
     [[nodiscard]] Buffer allocate(std::uint64_t bytes);
-    /// Clears the entries; the flush comes with the next allocate(), as in a driver that is lazy.
+    /// Clears the entries; the next allocate() flushes, as in a driver that delays flushes.
     void free(const Buffer& buffer);
     void set_flush(std::function<void()> flush) { flush_ = std::move(flush); }
 

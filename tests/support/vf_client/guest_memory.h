@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GuestMemory: the RAM of the pretended guest, one memfd. Sealed against shrinking by default, so
-// that the device may map it; without the seal the device must use message DMA.
+// GuestMemory: the RAM of the test's guest, one memfd. By default it is sealed against shrinking,
+// so that the device may map it; without the seal the device must use message DMA.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,15 @@ public:
     [[nodiscard]] std::uint64_t size() const { return map_.bytes().size(); }
     [[nodiscard]] std::span<std::byte> bytes() const { return map_.bytes(); }
 
-    /// Whole zeroed pages; returns their bus address.
+    /// Allocates whole zeroed pages; returns their bus address.
     [[nodiscard]] std::uint64_t allocate(std::uint64_t bytes, std::uint64_t align = 4096);
     void free(std::uint64_t iova) { pages_.free(iova); }
-    /// What lies at bus address `iova`; throws if that is no RAM.
+    /// The bytes at bus address `iova`; throws if that is not RAM.
     [[nodiscard]] std::span<std::byte> at(std::uint64_t iova, std::uint64_t bytes) const;
-    /// Through the file, not the mapping: false where the file has been shrunk away.
+    /// Access through the file, not the mapping; false beyond the end of a shrunk file.
     [[nodiscard]] bool read_file(std::uint64_t iova, std::span<std::byte> out) const;
     [[nodiscard]] bool write_file(std::uint64_t iova, std::span<const std::byte> data) const;
-    /// What a hostile or careless guest does to its device: only possible unsealed.
+    /// Shrinks the file, as a hostile or careless guest may; only possible unsealed.
     void shrink_to(std::uint64_t bytes);
 
 private:

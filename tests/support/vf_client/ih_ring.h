@@ -2,8 +2,8 @@
 //
 // IhRing: interrupt ring 0 in guest RAM (bus address), with write pointer write-back behind it;
 // rings 1 and 2 are set up and stay empty, as in the stock driver. drain() takes all entries, moves
-// the read pointer by doorbell and checks that it reads back. Entries go to a bounded list that
-// tests ask and to one listener.
+// the read pointer by doorbell and waits until the register has it. Entries go to a bounded list,
+// which tests read.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ class IhRing {
 public:
     explicit IhRing(VfDevice& device);
 
-    /// Bases, pointers, doorbells; enables through PSP.
+    /// Sets bases, pointers and doorbells of all rings and enables the rings through PSP.
     void start(PspRing& psp);
     void stop(PspRing& psp);
-    /// Takes what is in the ring now; returns how many entries that was.
+    /// Takes the entries that are in the ring now; returns their number.
     std::size_t drain();
-    /// Waits on MSI until an entry for which `wanted` is true has come (or already came and was not
-    /// taken); removes and returns it. Throws after `limit` (scaled).
+    /// Waits on MSI for an entry for which `wanted` is true; removes the entry from the list and
+    /// returns it. Throws after `limit` (scaled).
     IvEntry wait(const std::function<bool(const IvEntry&)>& wanted, milliseconds limit);
-    /// Blocks until MSI or `deadline`, then drains.
+    /// Waits for MSI until `deadline`, then drains.
     void wait_interrupt(const Deadline& deadline);
     [[nodiscard]] const std::deque<IvEntry>& entries() const { return entries_; }
     void clear() { entries_.clear(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Mailbox: the guest's side of the PF <-> VF mailbox, with the accesses and limits of the stock
-// driver (ack 500 ms, message 6 s; it looks at RCV_DW0 and ignores VALID).
+// driver (ack 500 ms, message 6 s). Like that driver, it reads RCV_DW0 and ignores VALID.
 #pragma once
 
 #include <array>
@@ -15,11 +15,12 @@ class Mailbox {
 public:
     explicit Mailbox(VfDevice& device) : device_(device) {}
 
-    /// Sends one message; false if the PF did not acknowledge in time (the driver goes on then).
+    /// Sends one message; false if the PF did not acknowledge in time (the stock driver then
+    /// continues).
     bool send(std::uint32_t event, std::array<std::uint32_t, 3> data = {});
     /// Waits for `event`, acknowledges it; false if it did not come within `limit`.
     bool receive(std::uint32_t event, milliseconds limit);
-    /// Waits for `event` without acknowledging: FLR_NOTIFICATION_CMPL.
+    /// Waits for `event`, such as FLR_NOTIFICATION_CMPL, without acknowledging it.
     bool peek(std::uint32_t event, milliseconds limit);
     /// send(), then receive(); throws if the answer does not come within the guest's own limit.
     void request(std::uint32_t event, std::uint32_t answer);

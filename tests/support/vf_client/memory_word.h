@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Words of memory that the device reads or writes at the same time: loads acquire, stores release,
-// as a driver's barriers would make them.
+// Words of memory that the device reads or writes at the same time. Loads acquire and stores
+// release, like a driver's barriers.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ template <typename T> void store_shared(std::byte* where, T value) {
 
 enum class Place { Vram, System };
 
-/// Memory that both sides see: its address in some GPU address space, what backs it (VRAM offset or
-/// bus address) and where the CPU finds it. Does not own.
+/// Memory that the CPU and the device see: its address in some GPU address space, its backing (VRAM
+/// offset or bus address) and its bytes for the CPU. A Buffer does not own the memory.
 struct Buffer {
     std::uint64_t address = 0;
     std::uint64_t backing = 0;

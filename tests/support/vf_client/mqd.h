@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // MQDs as the stock driver fills them: kernel compute queues (KIQ, KCQ, HIQ), AQL user queues, SDMA
-// user queues. Every function zeroes the MQD first.
+// user queues. Every write function zeroes the MQD first.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // PM4 and SDMA packets as the stock driver writes them: each function returns the dwords of one
-// packet, header first. Tests that want a broken packet take one of these and damage it.
+// packet, header first. Tests that need a broken packet damage one of these.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // PageTable: the 4-level GPUVM tables of one process, kept in VRAM and written by the CPU through
-// BAR0. Tests may write any entry at any level; map() and unmap() write sensible ones. Nothing here
-// flushes a TLB: that is the caller's act, and some tests leave it out.
+// BAR0. Tests may write any entry at any level; map() and unmap() write valid ones. Nothing here
+// flushes a TLB: the caller does that, and some tests leave it out.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ public:
     static constexpr std::uint64_t kSystemFlags = 0x77;  ///< V S C X R W
     static constexpr std::uint64_t kVramFlags = 0x71;    ///< V X R W
 
-    /// 4 KiB pages [va, va + bytes) to [backing, ...): VRAM offsets or bus addresses.
+    /// Maps 4 KiB pages [va, va + bytes) to `backing`, a VRAM offset or a bus address.
     void map(std::uint64_t va, std::uint64_t backing, std::uint64_t bytes, std::uint64_t flags);
-    /// One 2 MiB page of VRAM by an entry at PDB0.
+    /// Maps one 2 MiB page of VRAM by an entry at PDB0.
     void map_huge(std::uint64_t va, std::uint64_t vram_offset, std::uint64_t flags = kVramFlags);
     void unmap(std::uint64_t va, std::uint64_t bytes);
 
-    /// Level 0 is PTB, 3 the root; tables on the way are made as needed.
+    /// Level 0 is PTB, 3 the root; missing tables on the way are made.
     void set_entry(std::uint64_t va, unsigned level, std::uint64_t value);
     [[nodiscard]] std::uint64_t entry(std::uint64_t va, unsigned level);
 

@@ -66,7 +66,7 @@ Buffer Process::allocate(std::uint64_t bytes, Place place) {
                      place == Place::Vram ? PageTable::kVramFlags : PageTable::kSystemFlags);
     }
     buffers_.push_back(buffer);
-    // an address that was in use before may live on in a TLB
+    // a TLB may still hold the translation of an address that was in use before
     if (has_stale_translations_) flush_tlb();
     has_stale_translations_ = false;
     return buffer;

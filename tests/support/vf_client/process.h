@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Process: one GPU address space (PASID, page tables, doorbell page) with its queues, as KFD and
-// ROCr set it up: buffers in system memory or VRAM, AQL queues with EOP buffer and context save
-// area, SDMA queues, interrupt-backed signals, code objects in VRAM.
+// ROCr set it up. It has buffers in system memory or VRAM, AQL queues with EOP buffer and context
+// save area, SDMA queues, signals with interrupts, and code objects in VRAM.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +42,9 @@ public:
     /// Waits on the interrupt until signal <= 0. Throws on a memory fault of this process, on a
     /// queue error and after `limit` (scaled).
     void wait(const Signal& signal, milliseconds limit = milliseconds(20000));
-    /// Like wait(); false instead of a throw when only the time ran out.
+    /// Like wait(), but returns false after `limit`.
     [[nodiscard]] bool try_wait(const Signal& signal, milliseconds limit);
-    /// Waits for the memory fault of this process and takes it.
+    /// Waits for a memory fault of this process; removes its interrupt entry and returns it.
     IvEntry wait_fault(milliseconds limit = milliseconds(10000));
     /// Waits until `queue` reports an error; returns the error bits.
     std::uint64_t wait_queue_error(AqlQueue& queue, milliseconds limit = milliseconds(10000));
@@ -82,7 +82,7 @@ private:
     std::uint32_t next_event_ = 1;
     std::uint64_t code_generation_ = 0;
     bool has_stale_translations_ = false;
-    bool is_dying_ = false;  // its page tables go as a whole, whatever is left of them
+    bool is_dying_ = false;  // free() unmaps nothing: all page tables are freed together
     std::vector<std::unique_ptr<AqlQueue>> queues_;
     std::vector<std::unique_ptr<SdmaQueue>> sdma_queues_;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PspRing: commands to the security processor, as psp_v3_1 sends them in a VF: GBR_IH_SET by
-// registers; SETUP_VMR, LOAD_IP_FW and PROG_REG by frames in a ring in VRAM, each waited for by its
-// fence and checked by its response status.
+// PspRing: commands to the security processor, as psp_v3_1 sends them in a VF. GBR_IH_SET goes by
+// registers. SETUP_VMR, LOAD_IP_FW and PROG_REG go by frames in a ring in VRAM; PspRing waits for
+// the fence of each and checks its response status.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ class PspRing {
 public:
     PspRing(VfDevice& device, VramHeap& vram);
 
-    /// GBR_IH_SET of IH client configuration `id`.
+    /// Sends GBR_IH_SET for IH client configuration `id`.
     void set_ih_client(std::uint32_t id, std::uint32_t value);
     void create();
     void destroy();
     void setup_vmr(std::uint64_t address, std::uint32_t bytes);
     void load_firmware(std::uint64_t address, std::uint32_t bytes, std::uint32_t type);
-    /// IH_RB_CNTL of ring 0..2.
+    /// Sets IH_RB_CNTL of IH ring 0..2 by PROG_REG.
     void program_ih(std::uint32_t ring, std::uint32_t value);
-    /// Any command; returns the response status.
+    /// Sends any command; returns the response status.
     std::uint32_t submit(std::uint32_t id, std::array<std::uint32_t, 5> words);
 
 private:

@@ -26,7 +26,7 @@ struct RingSpec {
 
 class Ring {
 public:
-    /// Limit of sync(): generous; the VF shares the engine.
+    /// Limit of sync(), generous because the VF shares the engine.
     static constexpr milliseconds kLimit{8000};
 
     Ring(VfDevice& device, Gart& gart, RingSpec spec);
@@ -39,11 +39,11 @@ public:
     void push(const Dwords& packets);
     /// push(packets), then wait for a fence behind them. Throws after kLimit (scaled).
     void sync(const Dwords& packets = {});
-    /// The same; false if the fence did not arrive within `limit`.
+    /// Like sync(), but returns false if the fence did not arrive within `limit`.
     [[nodiscard]] bool try_sync(const Dwords& packets, milliseconds limit);
     /// A zeroed 8-byte word of the ring's own page for tests and register reads.
     [[nodiscard]] Buffer scratch() const { return words_.part(kScratch, 8); }
-    /// Forgets what was pushed: after a reset of the VF.
+    /// Forgets what was pushed; for use after a reset of the VF.
     void rewind();
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// SdmaQueue: an SDMA user queue as ROCr makes it: 64-bit monotonic byte pointers, mapped by the run
-// list. copy() ends with an atomic decrement of a signal, a mailbox fence and a trap.
+// SdmaQueue: an SDMA user queue as ROCr makes it, with 64-bit monotonic byte pointers. The run list
+// maps it. copy() ends with an atomic decrement of a signal, a mailbox fence and a trap.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
     ~SdmaQueue();
 
     void push(const Dwords& packets);
-    /// Packets, then what ROCr sends to complete `done`.
+    /// Pushes packets, then those that ROCr sends to complete `done`.
     void push(const Dwords& packets, const Signal& done);
     void copy(std::uint64_t destination, std::uint64_t source, std::uint64_t bytes,
               const Signal& done);

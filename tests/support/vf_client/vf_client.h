@@ -52,9 +52,9 @@ public:
     void boot();
     /// REQ_FINI, queues off, rings off, PSP ring destroyed, REL_FINI.
     void unload();
-    /// After a reset of the VF: drops everything that lived on it. boot() may follow.
+    /// Drops the rings and processes, for use after a reset of the VF. boot() may follow.
     void forget();
-    /// Steps of boot() up to the full-access grant: for tests of the mailbox alone.
+    /// Steps of boot(), for tests of the mailbox alone.
     void detect();
     void request_full_access();
     void release_full_access();

@@ -29,7 +29,7 @@ enum class Command : std::uint16_t {
 struct Header {
     std::uint16_t id;
     std::uint16_t command;
-    std::uint32_t size;  ///< with this header
+    std::uint32_t size;  ///< of the message with this header
     std::uint32_t flags;
     std::uint32_t error;  ///< errno value of a reply with kError
 };

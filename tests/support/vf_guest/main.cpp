@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vf-guest SOCKET: the user-space VF driver as a process that tests/host orders about: one order a
-// line in, one answer a line out. An order that fails answers "error TEXT" and leaves the driver
-// as after a reset of the VF: boot may follow.
+// vf-guest SOCKET: the user-space VF driver as a process that tests/host controls. It reads one
+// order a line and writes one answer a line. The answer of an order that fails is "error TEXT". The
+// driver then forgets its state, and boot may follow.
 //
 //   boot       the driver's init sequence                        -> booted MIB
 //   prepare N  makes N rounds of programs for compute, which takes a while; without this order
@@ -16,17 +16,17 @@
 //   unload     the driver's exit                                 -> unloaded
 //   forget     drops everything without touching the VF          -> forgotten
 //
-// Without or with a driver:
+// With or without a booted driver:
 //
 //   fill SEED WHERE    writes words that SEED decides through BAR0. WHERE: "all" but what the PF
 //                      writes, "rest" is the last quarter, which a driver does not use
 //                                                                -> filled MIB
 //   check SEED WHERE   reads them                                -> kept PAGES of PAGES
 //   blank WHERE        counts the pages that hold zeroes alone   -> blank PAGES of PAGES
-//   read NAME          a register, named as in hw/regs.def       -> read VALUE
+//   read NAME          reads a register, named BLOCK_NAME of hw/regs.def       -> read VALUE
 //   write NAME VALUE                                             -> written
 //   ring DOORBELL      writes 1 to a doorbell, by its dword      -> rung
-//   flr                has its function reset, as its VMM would; what the driver had is gone
+//   flr                resets the function, as a VMM would; the driver's state is lost
 //                                                                -> reset
 #include <fmt/format.h>
 #include <poll.h>
@@ -51,7 +51,7 @@
 namespace vgpu::test {
 namespace {
 
-constexpr std::size_t kRoundsInFlight = 8;  // longer than the VF is ever off the engine
+constexpr std::size_t kRoundsInFlight = 8;  // enough that the VF always has work
 constexpr std::uint64_t kMiB = 1u << 20;
 constexpr milliseconds kRoundLimit{60000};
 constexpr std::uint64_t kPageBytes = 4096;
@@ -78,7 +78,7 @@ std::uint32_t register_named(const std::string& name) {
     return found->offset;
 }
 
-/// No two seeds and no two offsets have the same one (splitmix64 is a bijection).
+/// A word that no other seed or offset has (splitmix64 is a bijection).
 std::uint64_t word_of(std::uint64_t seed, std::uint64_t offset) {
     std::uint64_t x = (seed << 40 | offset) + 0x9e3779b97f4a7c15;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -287,14 +287,14 @@ private:
         return std::ranges::all_of(bytes, [](auto byte) { return byte == std::byte{0xff}; });
     }
 
-    /// Where the write would go to, the neighbours look.
+    /// The tests check the VRAM of the other VFs, too, which the write could reach.
     bool bar_write_is_stopped(std::uint64_t beyond) {
         const std::array<std::byte, 64> zeroes{};
         vf_.device().vram_write_trapped(beyond, zeroes);
         return bar_read_is_stopped(beyond);
     }
 
-    /// What "all" or "rest" of VRAM means, as offset and the bytes there.
+    /// The region "all" or "rest" of VRAM: its offset and its bytes.
     std::pair<std::uint64_t, std::span<std::byte>> region(const std::string& where) {
         const auto bytes = vf_.device().vram().size();
         if (bytes <= kPfBytes) throw VfError("the VF has no VRAM");

@@ -13,8 +13,8 @@ namespace {
 
 using std::uint32_t;
 
-constexpr std::uint16_t kLine = 256;  ///< items of a group in one dimension
-constexpr std::uint16_t kTile = 16;   ///< side of a group in two
+constexpr std::uint16_t kLine = 256;  ///< items of a one-dimensional group
+constexpr std::uint16_t kTile = 16;   ///< side of a two-dimensional group
 
 WorkArgument buffer(uint32_t index) {
     return {WorkArgument::Kind::Buffer, index};
@@ -33,7 +33,7 @@ WorkWords words_of(std::span<const float> values) {
     return out;
 }
 
-/// Scattered over all 32 bits, the same everywhere.
+/// Pseudorandom 32-bit words, the same on every machine.
 WorkWords scattered(std::size_t count) {
     WorkWords out(count);
     uint32_t x = 2463534242u;
@@ -60,7 +60,7 @@ double sum_of(const WorkWords& words) {
     return std::accumulate(words.begin(), words.end(), 0.0);
 }
 
-/// `size` elements, four to a work-item; every run adds once more.
+/// `size` elements, four to a work-item; every run adds a * x to y again.
 Workload saxpy(uint32_t size, uint32_t runs) {
     constexpr uint32_t per_item = 4;
     constexpr float a = 2.0f;
@@ -98,7 +98,7 @@ Workload matmul_lds(uint32_t size, uint32_t) {
     return matrices("matmul", size);
 }
 
-/// `size` bodies out of at least kField, each pulled by the first kField.
+/// Accelerations of the first `size` bodies, which the first `field` bodies pull.
 Workload nbody(uint32_t size, uint32_t) {
     constexpr uint32_t field = 1024;
     constexpr double flops = 20;
@@ -115,7 +115,7 @@ Workload nbody(uint32_t size, uint32_t) {
             .work = flops * size * field};
 }
 
-/// `size` words in.
+/// Sums of `size` words.
 Workload reduce(uint32_t size, uint32_t) {
     constexpr uint32_t per_item = 4;
     auto in = scattered(size);
@@ -131,7 +131,7 @@ Workload reduce(uint32_t size, uint32_t) {
             .work = static_cast<double>(size)};
 }
 
-/// A kernel of one dimension that reads nothing: `size` items, `per_item` words out of each.
+/// A one-dimensional kernel that reads nothing; its `size` items write the words `expected`.
 Workload generator(const std::string& kernel, uint32_t size, WorkWords expected) {
     return {.kernel = kernel,
             .items = {size, 1},
@@ -198,7 +198,7 @@ std::vector<uint32_t> powers(uint32_t first, uint32_t last) {
     return out;
 }
 
-/// Sides of matrices, whole groups.
+/// Sides of matrices, multiples of kTile.
 std::vector<uint32_t> sides() {
     return {32, 48, 64, 96, 128, 192, 256, 384, 512};
 }

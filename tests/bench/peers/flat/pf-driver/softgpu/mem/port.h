@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The port of vgpu-peer-engine-flat, found before the device's own: at() is an addition, without a
-// TLB. The same workloads on both say what translation costs the waves. Only transfers that cross a
-// page still translate. port.cpp is compiled with Port=TranslatingPort and sees no change.
+// The port of vgpu-peer-engine-flat, which the compiler finds before the device's own header. Its
+// at() is an addition, without a TLB. The same workloads on both ports show what translation costs
+// the waves. Only transfers that cross a page still translate. port.cpp is compiled with
+// Port=TranslatingPort and stays the same.
 #pragma once
 
 #ifdef Port
@@ -20,7 +21,7 @@ class Port : public TranslatingPort {
 public:
     using TranslatingPort::TranslatingPort;
 
-    /// Where the flat memory begins for waves, and in this process.
+    /// Start of the flat memory, as waves address it and in this process.
     static constexpr std::uint64_t kFlatBase = 0x7f00'0000'0000;
     static inline std::byte* flat_memory = nullptr;
 
