@@ -83,7 +83,8 @@ std::string LibvirtClient::definition(const std::string& domain, Secrets secrets
     if (found == nullptr)
         throw LibvirtError(fmt::format(
             "there is no domain '{}'; 'virsh list --all' lists all domains", domain.substr(0, 64)));
-    const unsigned secure = secrets == Secrets::Yes ? VIR_DOMAIN_XML_SECURE : 0u;
+    const unsigned secure =
+        secrets == Secrets::Yes ? static_cast<unsigned>(VIR_DOMAIN_XML_SECURE) : 0u;
     char* xml = library_.xml_of(found, VIR_DOMAIN_XML_INACTIVE | secure);
     library_.free(found);
     if (xml == nullptr)
