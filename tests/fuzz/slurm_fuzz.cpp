@@ -45,7 +45,6 @@ void check_gres(const std::string& text) {
 void check_job(const std::string& text) {
     const auto job = read_job(text, kNode);
     if (!is_read(job, text.size())) return;
-    require(job->is_here || job->vfs.empty() || !job->vfs.empty());
     require(job->state.find_first_of(" \t\r\n") == std::string::npos);
     for (const auto& [profile, count] : job->vfs) require(!profile.empty());
 }
