@@ -84,7 +84,7 @@ int fail(const Streams& streams, bool is_json, const ServiceError& error,
     return number_of(error.exit_code());
 }
 
-ServiceError wrong_use(const std::string& what) {
+ServiceError usage_error(const std::string& what) {
     return {"vgpuctl.WrongUsage", what};
 }
 
@@ -119,6 +119,7 @@ struct CommandLine {
 };
 
 CommandLine::CommandLine() {
+    // in the order of Group; CLI11 hides verbs whose group is ""
     constexpr std::array kGroups{"State",    "VFs", "Configurations", "Guests", "libvirt",
                                  "Diagnose", ""};
     app.formatter_fn([](const CLI::App* page, const std::string&, CLI::AppFormatMode) {
@@ -199,7 +200,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
     if (what.empty())
         what =
             verb == nullptr && error.get_name() == "RequiredError" ? "name a verb" : error.what();
-    return fail(streams, has_json_flag(words), wrong_use(what),
+    return fail(streams, has_json_flag(words), usage_error(what),
                 "See 'vgpuctl help" + (verb != nullptr ? " " + *verb : "") + "'.\n");
 }
 
@@ -212,20 +213,20 @@ std::optional<Document> requested_document(const std::vector<std::string>& words
     return {};
 }
 
-/// Parses `words` into `line`. If it printed help or an error instead, returns the exit status, and
-/// otherwise none.
+/// Parses `words` into `line`. Returns the exit status if it printed help or an error, and none if
+/// the caller must run the verb.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
     const bool is_json = has_json_flag(words);
     if (const std::string complaint = word_error(words); !complaint.empty())
-        return fail(streams, is_json, wrong_use(complaint));
+        return fail(streams, is_json, usage_error(complaint));
     const std::vector<std::string> given = without_help_verb(std::move(words));
     const auto names = names_of(line.verbs);
     const std::string* word = verb_word(given);
     if (word != nullptr && std::find(names.begin(), names.end(), *word) == names.end())
         return fail(
             streams, is_json,
-            wrong_use(fmt::format("there is no verb '{}'{}", *word, suggestion(*word, names))),
+            usage_error(fmt::format("there is no verb '{}'{}", *word, suggestion(*word, names))),
             "See 'vgpuctl help'.\n");
     // CLI11 expects reverse order
     std::vector<std::string> reversed(given.rbegin(), given.rend());

@@ -20,9 +20,9 @@ enum class Document { BashCompletion, ZshCompletion, ManualPage };
 /// Connects to vgpud. `bus`: value of --bus. Throws ServiceError if there is no such bus.
 using Connect = std::function<std::unique_ptr<Service>(const std::string& bus)>;
 
-/// `out` gets results, on a terminal also progress, and with --json also errors as documents, so
-/// that the reader of a pipe gets results and errors. `err` gets warnings and errors as text. Both
-/// streams must outlive the call of run_cli().
+/// `out` gets results and, if it is a terminal, progress. `err` gets warnings and errors as text.
+/// With --json, `out` also gets errors, as JSON objects, so that one pipe carries results and
+/// errors. Both streams must outlive the call of run_cli().
 struct Streams {
     std::ostream& out;
     std::ostream& err;
@@ -39,11 +39,11 @@ std::string make_document(Document document);
 std::string wrong_usage(std::vector<std::string> words);
 
 /// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:
-///   - Usage, without a connection, for an unknown verb or option, an empty word before "--", or
-///     invalid UTF-8, and for words that CLI11 refuses;
+///   - Usage, before any connection is made, if CLI11 refuses the words, as for an unknown verb or
+///     option, or if they have invalid UTF-8 or an empty word before "--";
 ///   - else the verb's result, or the code of the ServiceError that the verb threw;
 ///   - Failed instead of 0 if `out` could not be written, unless the reader of `out` is gone.
-/// Writes errors as text to `err` and, with --json, as a document to `out`.
+/// Writes errors as text to `err` and, with --json, as a JSON object to `out`.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 
 }  // namespace vgpu::cli

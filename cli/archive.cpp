@@ -38,13 +38,15 @@ using Entry = std::unique_ptr<archive_entry, FreeEntry>;
     throw ServiceError("org.vgpu1.Error.System", fmt::format("cannot write {}: {}", path, why));
 }
 
-std::string words_of(archive* writer) {
+std::string libarchive_error(archive* writer) {
     const char* words = ::archive_error_string(writer);
     return words != nullptr ? words : "libarchive gives no reason";
 }
 
-void add(archive* writer, const std::string& path, const std::string& name,
-         const std::string& content) {
+/// Adds one file. `path`: path of the archive, for the error. `name`: the file's path in the
+/// archive.
+void add_file(archive* writer, const std::string& path, const std::string& name,
+              const std::string& content) {
     constexpr unsigned kMode = 0644;
     const Entry entry(::archive_entry_new());
     ::archive_entry_set_pathname(entry.get(), name.c_str());
@@ -56,7 +58,7 @@ void add(archive* writer, const std::string& path, const std::string& name,
     const bool is_written = ::archive_write_header(writer, entry.get()) == ARCHIVE_OK &&
                             ::archive_write_data(writer, content.data(), content.size()) ==
                                 static_cast<la_ssize_t>(content.size());
-    if (!is_written) fail(path, words_of(writer));
+    if (!is_written) fail(path, libarchive_error(writer));
 }
 
 /// The rest of the current entry, up to kMaxBytes or an error.
@@ -85,10 +87,11 @@ void write_archive(const std::string& path, const std::string& top,
     ::archive_write_set_format_ustar(writer.get());
     try {
         if (::archive_write_open_fd(writer.get(), fd) != ARCHIVE_OK)
-            fail(path, words_of(writer.get()));
+            fail(path, libarchive_error(writer.get()));
         for (const auto& [name, content] : entries)
-            add(writer.get(), path, top + "/" + name, content);
-        if (::archive_write_close(writer.get()) != ARCHIVE_OK) fail(path, words_of(writer.get()));
+            add_file(writer.get(), path, top + "/" + name, content);
+        if (::archive_write_close(writer.get()) != ARCHIVE_OK)
+            fail(path, libarchive_error(writer.get()));
     } catch (const ServiceError&) {
         ::close(fd);
         ::unlink(path.c_str());

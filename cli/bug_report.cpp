@@ -132,7 +132,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
     try {
         const auto service = sources_.connect();
         service->limit_calls(kServiceTimeout);
-        add_service(*service);
+        add_vgpud_pieces(*service);
     } catch (const ServiceError& error) {
         leave_out("vgpud's data", error);
     }
@@ -140,7 +140,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
 
 /// Adds the pieces that vgpud supplies. Throws ServiceError if list_gpus() fails; the report then
 /// has none of these pieces.
-void BugReport::add_service(Service& service) {
+void BugReport::add_vgpud_pieces(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add_without_names("list.json", [&] {
         return document_text(
@@ -148,7 +148,7 @@ void BugReport::add_service(Service& service) {
             {{"gpus", json_of(gpus)}, {"vfs", without_processes(json_of(service.list_vfs()))}});
     });
     add_without_names("events.json", [&] {
-        constexpr std::uint64_t kAll = 512;
+        constexpr std::uint64_t kAll = 512;  // vgpud keeps no more events
         return document_text("vgpuctl-report-events-1",
                              {{"events", json_of(service.recent_events(0, kAll))}});
     });

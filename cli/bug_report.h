@@ -50,7 +50,7 @@ private:
     void add_without_names(const std::string& name, const std::function<std::string()>& make);
     void add_unchanged(const std::string& name, const std::function<std::string()>& make);
     void leave_out(const std::string& name, const ServiceError& error);
-    void add_service(Service& service);
+    void add_vgpud_pieces(Service& service);
     void add_gpu(Service& service, const Properties& gpu);
 
     const ReportSources& sources_;

@@ -33,12 +33,13 @@ bool is_frozen(std::uint32_t process) {
 }  // namespace
 
 std::chrono::milliseconds BusCall::duration_of(Limit limit) {
-    constexpr std::array<int, 3> kSeconds{5, 30, 150};
+    constexpr std::array<int, 3> kSeconds{5, 30, 150};  // in the order of Limit
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// Pings vgpud, with the short limit of Limit::Read, because sd-bus answers in vgpud's main loop,
-/// which waits for GPUs for 20 ms at most. The limit is longer if the bus must first start vgpud.
+/// Pings vgpud. The short limit of Limit::Read is enough, because vgpud's main loop answers a ping,
+/// and never waits longer than 20 ms for GPUs. The limit is longer if the bus must first start
+/// vgpud.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

@@ -103,14 +103,13 @@ Dict dict_of(const Options& options) {
 }
 
 /// Runs `work`. If `work` throws an sdbus::Error, the bus is gone, and the error becomes
-/// Disconnected. `then`: the part of the error text that says what happens to the job; may be
-/// empty.
-template <typename Work> auto with_bus_errors(Work work, const std::string& then) {
+/// Disconnected. `job_fate`: text for the error, which says what happens to the job; may be empty.
+template <typename Work> auto with_bus_errors(Work work, const std::string& job_fate) {
     try {
         return work();
     } catch (const sdbus::Error& error) {
         throw ServiceError("org.freedesktop.DBus.Error.Disconnected",
-                           "the bus is gone" + then + ": " + error.getMessage());
+                           "the bus is gone" + job_fate + ": " + error.getMessage());
     }
 }
 
@@ -263,7 +262,7 @@ public:
     std::optional<Properties> await_job(const std::string& path,
                                         const std::function<bool(const Properties&)>& is_enough,
                                         const std::vector<pollfd>& stop_on) override {
-        // short, because a wait may begin after the signal that should end it
+        // short, because the D-Bus signal of the job's end may arrive before poll() begins
         constexpr int kRetryMs = 100;
         const auto begin = std::chrono::steady_clock::now();
         return with_bus_errors(

@@ -10,18 +10,18 @@ namespace vgpu::cli {
 
 namespace {
 
-bool is_any(const std::string& word, std::initializer_list<std::string_view> words) {
+bool is_one_of(const std::string& word, std::initializer_list<std::string_view> words) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The kind of an option's value. Follows from the value's label, because CLI11 has no such kinds.
+/// The kind of an option's value, by the value's label, because CLI11 has no such kinds.
 ValueKind kind_of(const CLI::Option& option, const std::string& label) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
-    if (is_any(label, {"TARGET", "GPU", "VF"})) return ValueKind::Target;
-    return is_any(label, {"FILE", "DIR"}) ? ValueKind::File : ValueKind::Word;
+    if (is_one_of(label, {"TARGET", "GPU", "VF"})) return ValueKind::Target;
+    return is_one_of(label, {"FILE", "DIR"}) ? ValueKind::File : ValueKind::Word;
 }
 
-/// The choices in a type of CLI11 such as "TEXT:{chrome,svg}".
+/// The choices in a type name of CLI11 such as "TEXT:{chrome,svg}".
 std::vector<std::string> choices_in(const std::string& type) {
     std::vector<std::string> choices;
     const std::size_t open = type.find('{'), close = type.rfind('}');
@@ -39,8 +39,8 @@ std::string label_of(const CLI::Option& option, const std::vector<std::string>& 
     if (option.get_positional()) return name;
     if (!choices.empty()) return fmt::format("{}", fmt::join(choices, "|"));
     const std::string type = option.get_type_name();
-    const std::string kind = type.substr(0, type.find_first_of(": "));
-    if (!is_any(kind, {"TEXT", "UINT"})) return kind;
+    const std::string type_name = type.substr(0, type.find_first_of(": "));
+    if (!is_one_of(type_name, {"TEXT", "UINT"})) return type_name;
     name.erase(0, name.rfind('-') + 1);
     for (char& letter : name)
         letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
@@ -83,8 +83,8 @@ TreeVerb verb_of(const CLI::App& app) {
                   .options = {},
                   .positionals = {}};
     for (const CLI::Option* option : app.get_options()) {
-        const bool is_common = app.get_parent() != nullptr && option == app.get_help_ptr();
-        if (is_common || option->get_group().empty()) continue;
+        const bool is_help_of_verb = app.get_parent() != nullptr && option == app.get_help_ptr();
+        if (is_help_of_verb || option->get_group().empty()) continue;
         TreeOption one = tree_option(*option);
         (one.names.empty() ? verb.positionals : verb.options).push_back(std::move(one));
     }

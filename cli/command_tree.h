@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// CommandTree: vgpuctl's verbs and options as values, taken from the CLI11 application, so that
-// completion and manual page agree with --help. Pure functions.
+// CommandTree: vgpuctl's verbs and options as plain structs, filled from the CLI11 application, so
+// that completion and manual page agree with --help. Pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,7 +17,7 @@ struct TreeOption {
     std::string label;               ///< label of the value: "TARGET", "chrome|svg"
     std::string description;         ///< with the range and the default value
     ValueKind value = ValueKind::None;
-    std::vector<std::string> choices;  ///< possible values of a Word; empty if any
+    std::vector<std::string> choices;  ///< possible values of a Word; empty if not limited
     bool is_required = false;
     bool is_repeatable = false;
 };
@@ -38,8 +38,8 @@ struct CommandTree {
     std::vector<TreeVerb> verbs;
 };
 
-/// The tree of `app`. An option has a default if it captured one
-/// (CLI::Option::capture_default_str()).
+/// The tree of `app`. A description shows the default of an option only if the verb called
+/// CLI::Option::capture_default_str().
 [[nodiscard]] CommandTree tree_of(const CLI::App& app);
 /// A verb, which may be hidden, or vgpuctl itself.
 [[nodiscard]] TreeVerb verb_of(const CLI::App& app);

@@ -15,10 +15,10 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr const char* kUsageError = "org.vgpu1.Error.BadConfiguration";
+constexpr const char* kBadConfiguration = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// Length in bytes. The table may cut a change with a longer text, so that change is also printed
+/// In bytes. The table may cut the text of a change that is longer, so plan_text() also prints it
 /// below the table.
 constexpr std::size_t kLongChange = 36;
 
@@ -52,7 +52,7 @@ std::string value_of(const std::string& key, const PlanJson& value) {
 }
 
 /// The VF of a create or destroy step: "small: 256 MiB, weight 100".
-std::string whole_text(const PlanJson& vf) {
+std::string vf_summary(const PlanJson& vf) {
     std::string text = size_text(vf.value("vram_bytes", std::uint64_t{0}));
     text += fmt::format(", weight {}", vf.value("weight", std::uint64_t{0}));
     const std::string profile = vf.value("profile", "");
@@ -66,8 +66,8 @@ std::string change_text(const PlanJson& step) {
     const PlanJson& from = step.at("from");
     const PlanJson& to = step.at("to");
     if (action == "keep") return "-";
-    if (action == "create") return whole_text(to);
-    if (action == "destroy") return whole_text(from);
+    if (action == "create") return vf_summary(to);
+    if (action == "destroy") return vf_summary(from);
     std::string text;
     for (const auto& [key, value] : to.items()) {
         if (key == "profile" && to.size() > 1) continue;
@@ -99,8 +99,8 @@ std::string remark_of(const PlanJson& step) {
     if (!condition.empty())
         return wrapped(fmt::format("{}: not in service: {}", subject_of(step), condition));
     const std::string blocked = step.value("blocked", "");
-    const bool is_for_all = step.value("needs", "") == "all-idle";
-    if (step.at("disruption") == "none" && in_use.empty() && !is_for_all) return "";
+    const bool needs_all_idle = step.value("needs", "") == "all-idle";
+    if (step.at("disruption") == "none" && in_use.empty() && !needs_all_idle) return "";
     return wrapped(
         fmt::format("{}: {}{}", subject_of(step), member(step, "why"),
                     !blocked.empty() ? fmt::format("; not done now, even with --force: {}", blocked)
@@ -132,7 +132,8 @@ std::string quanta_text(const PlanJson& gpu) {
     return wrapped(fmt::format("{}: quanta: {}", member(gpu, "gpu"), fmt::join(quanta, ", ")));
 }
 
-/// For each GPU, the quanta of its VFs and, if vgpud reports the GPU's VRAM, its use.
+/// For each GPU, the quanta of its VFs and the use of its VRAM. Omits the VRAM of a GPU if vgpud
+/// does not report it.
 std::string gpus_text(const PlanJson& plan) {
     std::string text;
     for (const PlanJson& gpu : plan.at("gpus")) {
@@ -153,9 +154,9 @@ std::string gpus_text(const PlanJson& plan) {
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())
-        throw ServiceError(kUsageError, fmt::format("{} is not UTF-8 text: {}", name, wrong));
+        throw ServiceError(kBadConfiguration, fmt::format("{} is not UTF-8 text: {}", name, wrong));
     if (const std::string wrong = text::too_deep(text, text::Comments::Allowed); !wrong.empty())
-        throw ServiceError(kUsageError, fmt::format("{}: {}", name, wrong));
+        throw ServiceError(kBadConfiguration, fmt::format("{}: {}", name, wrong));
 }
 
 /// The configuration in the output of export --json. Other text is returned unchanged, so that line
@@ -174,7 +175,7 @@ std::string content_of(const std::string& file) {
     if (file == kStandardInput) return {std::istreambuf_iterator<char>(std::cin), {}};
     auto content = text::whole_file(file);
     if (!content)
-        throw ServiceError(kUsageError,
+        throw ServiceError(kBadConfiguration,
                            fmt::format("cannot read {}: {}", file, std::strerror(content.error())));
     return *std::move(content);
 }
@@ -190,7 +191,7 @@ void DesiredDocument::describe(CLI::App& command) {
         command.add_option("--auto", auto_vfs_, "instead of FILE: this many equal VFs on each GPU")
             ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u}));
     automatic->excludes(positional)->excludes(file);
-    command.add_flag("--even", is_even_, "with --auto: multiples of 16 MiB, not powers of two")
+    command.add_flag("--even", is_even_, "with --auto: VRAM in units of 16 MiB, not powers of two")
         ->needs(automatic);
     command.add_option("--gpu", gpu_, "with --auto: only this GPU")->needs(automatic);
 }
@@ -207,7 +208,7 @@ std::string DesiredDocument::read(Service& service) const {
         check_text(text, file_);
         return without_envelope(text);
     }
-    throw ServiceError(kUsageError,
+    throw ServiceError(kBadConfiguration,
                        "name a FILE (or -f FILE), '-' for standard input, or --auto N");
 }
 

@@ -39,12 +39,12 @@ private:
 using PlanJson = nlohmann::ordered_json;
 
 /// Parses a plan. Throws VersionMismatch if `text` is not a plan of this schema. The functions
-/// below rely on the plan's members.
+/// below require a plan that parse_plan() returned.
 PlanJson parse_plan(const std::string& text);
 /// True if the plan changes nothing. VFs may still be out of service.
 bool is_empty_plan(const PlanJson& plan);
-/// True if all VFs of the plan are in service. A step for another VF has a condition with the
-/// reason.
+/// True if all VFs of the plan are in service. The step of a VF that is not in service has a
+/// "condition", which gives the reason.
 bool is_in_service(const PlanJson& plan);
 /// Number of steps that change something.
 std::size_t step_count(const PlanJson& plan);

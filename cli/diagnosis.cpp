@@ -99,11 +99,10 @@ void check_gpus(const HostFacts& facts, Findings& found) {
         if (state == "ok")
             found.push_back({"gpu", Level::Ok, id + " is in service"});
         else
-            found.push_back(
-                {"gpu", Level::Problem,
-                 fmt::format("{} is {}: {}", id, state, text_of(gpu, "StateMessage")),
-                 "requests for it and its VFs are refused",
-                 "vgpud attaches again by itself; 'journalctl -u vgpud' says why it does not"});
+            found.push_back({"gpu", Level::Problem,
+                             fmt::format("{} is {}: {}", id, state, text_of(gpu, "StateMessage")),
+                             "requests for it and its VFs are refused",
+                             "vgpud retries by itself; 'journalctl -u vgpud' shows why it fails"});
         if (const std::uint64_t resets = number_of(gpu, "DeviceResets"); resets > 0)
             found.push_back({"gpu-device-resets", Level::Warning,
                              fmt::format("{} was reset as a whole {} times", id, resets),
@@ -157,7 +156,7 @@ void check_vfs(const HostFacts& facts, Findings& found) {
 
 /// True if the host has a GPU that can have hardware VFs. On another host, a missing requirement of
 /// hardware VFs, such as an IOMMU, is not a fault.
-[[nodiscard]] bool has_real_vfs(const HostFacts& facts) {
+[[nodiscard]] bool can_have_hardware_vfs(const HostFacts& facts) {
     return has_sriov_gpu(facts) || !facts.vendor_pfs.empty();
 }
 
@@ -190,7 +189,8 @@ void check_kernel_config(const HostFacts& facts, Findings& found) {
         const auto at = facts.kernel_config->find(std::string(one.name));
         if (at != facts.kernel_config->end() && (at->second == "y" || at->second == "m")) continue;
         is_complete = false;
-        found.push_back({"kernel-config", has_real_vfs(facts) ? Level::Warning : Level::Note,
+        found.push_back({"kernel-config",
+                         can_have_hardware_vfs(facts) ? Level::Warning : Level::Note,
                          fmt::format("kernel {} has no {}", facts.kernel_release, one.name),
                          std::string(one.why), "use a kernel of the distribution that has it"});
     }
@@ -208,8 +208,8 @@ void check_module(const HostFacts& facts, Findings& found) {
         return;
     }
     const bool is_needed = has_sriov_gpu(facts);
-    const std::string why = is_needed ? "this machine has a GPU with SR-IOV that it would drive"
-                                      : "only GPUs of this machine need it; softgpu does not";
+    const std::string why = is_needed ? "vgpu_pf would drive the GPU with SR-IOV of this machine"
+                                      : "only hardware GPUs need vgpu_pf; softgpu does not";
     if (facts.module.is_available)
         found.push_back({"module", is_needed ? Level::Warning : Level::Note,
                          "vgpu_pf is installed, but not loaded", why,
@@ -232,7 +232,7 @@ void check_iommu(const HostFacts& facts, Findings& found) {
         if (word == "iommu=off" || word == "intel_iommu=off" || word == "amd_iommu=off") off = word;
     const std::string what = off.empty() ? "no IOMMU group" : "the kernel command line has " + off;
     found.push_back(
-        {"iommu", has_real_vfs(facts) ? Level::Problem : Level::Note, what,
+        {"iommu", can_have_hardware_vfs(facts) ? Level::Problem : Level::Note, what,
          "VFs of real silicon cannot be assigned to VMs without an IOMMU; softgpu needs none",
          off.empty() ? "enable VT-d or AMD-Vi in the firmware; on Intel boot with "
                        "intel_iommu=on"
@@ -279,7 +279,7 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
 /// GPU, and ARI forwarding in the port above.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
-    constexpr unsigned kFunctions = 8;
+    constexpr unsigned kFunctionsPerDevice = 8;
     const unsigned stride = std::max(1u, sriov.vf_stride);
     // routing id of the last VF, relative to the PF's bus and device (PCIe, SR-IOV, "First VF
     // Offset" and "VF Stride")
@@ -288,21 +288,22 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
     const PciFunction* port = port_above(facts.pci.functions, gpu);
     const bool is_enabled =
         sriov.is_ari_hierarchy || (port != nullptr && port->is_forwarding_ari.value_or(false));
-    if (is_enabled || last < kFunctions) {
+    if (is_enabled || last < kFunctionsPerDevice) {
         found.push_back({"pci-ari", Level::Ok, gpu.address + ": all its VFs can be addressed"});
         return;
     }
-    const bool can = gpu.has_ari && port != nullptr && port->is_forwarding_ari.has_value();
+    const bool can_enable = gpu.has_ari && port != nullptr && port->is_forwarding_ari.has_value();
     const unsigned usable =
-        gpu.function + sriov.first_vf_offset >= kFunctions
+        gpu.function + sriov.first_vf_offset >= kFunctionsPerDevice
             ? 0
-            : (kFunctions - 1 - gpu.function - sriov.first_vf_offset) / stride + 1;
+            : (kFunctionsPerDevice - 1 - gpu.function - sriov.first_vf_offset) / stride + 1;
     found.push_back({"pci-ari", Level::Warning,
                      fmt::format("{}: ARI is {}; {} of {} VFs can be addressed without another bus",
-                                 gpu.address, can ? "off" : "not possible in this slot", usable,
-                                 sriov.total_vfs),
+                                 gpu.address, can_enable ? "off" : "not possible in this slot",
+                                 usable, sriov.total_vfs),
                      "VFs beyond function 7 need another bus number, which the bridge may not have",
-                     can ? "enable ARI in the firmware, or boot with pci=realloc,assign-busses"
+                     can_enable
+                         ? "enable ARI in the firmware, or boot with pci=realloc,assign-busses"
                          : "use a slot whose root port forwards ARI"});
 }
 
@@ -391,7 +392,7 @@ struct Release {
     unsigned first = 0, second = 0;
 };
 
-/// The first "N.M" in `text`; none if there is none.
+/// The first "N.M" in `text`, if any.
 std::optional<Release> release_in(std::string_view text) {
     const char* const end = text.data() + text.size();
     for (const char* at = text.data(); at != end; ++at) {
@@ -428,11 +429,11 @@ void check_qemu(const HostFacts& facts, Findings& found) {
 
 /// Checks file permissions, which are the only protection of a VF's socket.
 void check_files(const HostFacts& facts, Findings& found) {
-    constexpr unsigned kOthersWrite = 0002, kOthers = 0006;
+    constexpr unsigned kOthersWrite = 0002, kOthersReadWrite = 0006;
     const FileFacts& dir = facts.run_dir;
     if (!dir.exists && facts.service.is_there)
         found.push_back({"run-dir", Level::Note, dir.path + " is missing",
-                         "vgpud of this bus has another run_dir, or this is another machine", ""});
+                         "vgpud has another run_dir, or runs on another machine", ""});
     if (dir.exists && !dir.has_expected_type)
         found.push_back({"run-dir", Level::Problem, dir.path + " is not a directory",
                          "vgpud cannot create its sockets there", "remove it and start vgpud"});
@@ -453,7 +454,7 @@ void check_files(const HostFacts& facts, Findings& found) {
                  fmt::format("{} is {}", socket.path, socket.exists ? "not a socket" : "missing"),
                  "QEMU cannot attach to that VF",
                  "softgpu creates it at start; see its log in the same directory"});
-        else if ((socket.mode & kOthers) != 0)
+        else if ((socket.mode & kOthersReadWrite) != 0)
             found.push_back(
                 {"vf-socket", Level::Warning,
                  fmt::format("any user may attach to {} ({:04o})", socket.path, socket.mode),

@@ -88,7 +88,7 @@ void write_metadata(xmlNode* domain, const std::vector<AttachedVf>& vfs) {
 
 // --- memory
 
-/// Makes guest memory a shared file, because softgpu accesses it from a process of its own.
+/// Makes guest memory a shared file, because softgpu, which is another process, accesses it.
 void share_memory(xmlNode* domain) {
     xmlNode* backing = child_or_new(domain, "memoryBacking");
     xmlNode* source = child_or_new(backing, "source");
@@ -179,20 +179,20 @@ std::uint32_t allocate_slot(std::set<std::uint32_t>& used, const xmlNode* domain
 /// The element <qemu:commandline>. The constructor removes options that attach-xml wrote earlier,
 /// and the destructor removes the element if it is empty. PCI devices get slots from kFirstSlot on,
 /// because libvirt does not know these devices and could assign their slots to its own devices.
-class CommandLine {
+class QemuCommandLine {
 public:
-    explicit CommandLine(xmlNode* domain)
+    explicit QemuCommandLine(xmlNode* domain)
         : domain_(domain), qemu_(namespace_at(domain, kQemuNamespace, "qemu")) {
         for (xmlNode* node : children_of(domain, "commandline"))
             if (namespace_of(node) == kQemuNamespace) node_ = node;
         if (node_ != nullptr) remove_vgpu_options(node_);
         slots_ = used_slots(domain);
     }
-    ~CommandLine() {
+    ~QemuCommandLine() {
         if (node_ != nullptr && children_of(node_).empty()) remove(node_);
     }
-    CommandLine(const CommandLine&) = delete;
-    CommandLine& operator=(const CommandLine&) = delete;
+    QemuCommandLine(const QemuCommandLine&) = delete;
+    QemuCommandLine& operator=(const QemuCommandLine&) = delete;
 
     void add(const std::string& option, const std::string& value) {
         if (node_ == nullptr) node_ = add_child(domain_, "commandline", qemu_);
@@ -215,8 +215,8 @@ private:
 
 /// Adds the VFs of softgpu. The number in the id and path of a VF is its position among all VFs of
 /// the domain, in the order of the metadata, from 0.
-void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std::string& run_dir,
-               const std::string& uuid) {
+void write_vfs(QemuCommandLine& line, const std::vector<AttachedVf>& vfs,
+               const std::string& run_dir, const std::string& uuid) {
     for (std::size_t n = 0; n < vfs.size(); ++n)
         if (!vfs[n].host_device)
             line.add_pci_device(
@@ -225,9 +225,9 @@ void write_vfs(CommandLine& line, const std::vector<AttachedVf>& vfs, const std:
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds a port for the guest's only agent, which uses the path of the first VF. The port is not a
-/// <channel>, because libvirt 9 would reconnect it by an option that QEMU 10 removed.
-void write_agent(CommandLine& line, const std::string& run_dir, const std::string& uuid) {
+/// Adds one port, because a guest has one agent. The port's path is that of the first VF. The port
+/// is not a <channel>, because libvirt 9 would reconnect it by an option that QEMU 10 removed.
+void write_agent(QemuCommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
     line.add_pci_device({{"driver", "virtio-serial-pci"}, {"id", kAgentSerial}});
@@ -240,7 +240,7 @@ void write_agent(CommandLine& line, const std::string& run_dir, const std::strin
 /// Makes QEMU refuse to save or migrate the domain, because the state of the VF would be lost. QEMU
 /// refuses both while a vdi image is open (block/vdi.c of QEMU). vgpud makes the image, and no
 /// guest device reads it.
-void write_migration_blocker(CommandLine& line, const std::string& run_dir,
+void write_migration_blocker(QemuCommandLine& line, const std::string& run_dir,
                              const std::string& uuid) {
     line.add(
         "-blockdev",
@@ -314,7 +314,7 @@ std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
     if (has_vfio_user) share_memory(domain);
     write_host_devices(devices, vfs);
     {
-        CommandLine line(domain);
+        QemuCommandLine line(domain);
         write_vfs(line, vfs, run_dir, uuid);
         if (has_vfio_user) write_migration_blocker(line, run_dir, uuid);
         if (has_vfio_user && !vfs.front().host_device) write_agent(line, run_dir, uuid);

@@ -36,8 +36,8 @@ struct AttachedVf {
 };
 
 /// Path of a file for VF `n` (from 0) of the domain with this UUID. `what` is the end of the file's
-/// name; "sock" is the VF's socket. vgpud creates the files when libvirt prepares the domain, so
-/// the path does not depend on which VF vgpud chooses.
+/// name; "sock" is the VF's socket. The path does not depend on the VF that vgpud chooses, because
+/// vgpud chooses a VF, and creates the files, only when libvirt prepares the domain.
 [[nodiscard]] std::string vm_path(const std::string& run_dir, const std::string& uuid,
                                   std::size_t n, const std::string& what = "sock");
 

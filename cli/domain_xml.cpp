@@ -16,7 +16,7 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kMaxValue = 63;  ///< of a selector, in bytes
+constexpr std::size_t kMaxSelector = 63;  ///< bytes in the value of a selector
 /// Every domain to which attach-xml added a VF contains at least one of these texts. The last text
 /// is the start of paths in vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
@@ -32,16 +32,16 @@ constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigration
 /// element.
 VfSelector vf_selector(const xmlNode* node) {
     const auto attributes = attributes_of(node);
-    const bool is_one =
+    const bool has_one_selector =
         attributes.size() == 1 && (attributes.front() == "name" || attributes.front() == "profile");
-    if (!is_one)
+    if (!has_one_selector)
         refuse(node,
                fmt::format("<vgpu:vf> has the attributes [{}]; it needs name='…' or profile='…'",
                            fmt::join(attributes, ", ")));
     const std::string value = attribute_of(node, attributes.front());
-    if (value.empty() || value.size() > kMaxValue)
+    if (value.empty() || value.size() > kMaxSelector)
         refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} are allowed",
-                                 attributes.front(), value.size(), kMaxValue));
+                                 attributes.front(), value.size(), kMaxSelector));
     return {attributes.front(), value};
 }
 
@@ -93,7 +93,7 @@ std::string dac_label_of(const xmlNode* domain) {
 }
 
 /// The number in attribute `name` of libvirt's <address>, such as "0x03"; 0 if it is absent.
-std::uint32_t part_of(const xmlNode* address, const char* name) {
+std::uint32_t address_part(const xmlNode* address, const char* name) {
     constexpr int kAnyBase = 0;
     return static_cast<std::uint32_t>(
         std::strtoul(attribute_of(address, name).c_str(), nullptr, kAnyBase));
@@ -106,9 +106,10 @@ std::vector<std::string> functions_of(const xmlNode* devices) {
         if (attribute_of(device, "type") != "pci") continue;
         const xmlNode* address = child_of(child_of(device, "source"), "address");
         if (address == nullptr) continue;
-        functions.push_back(fmt::format("{:04x}:{:02x}:{:02x}.{:x}", part_of(address, "domain"),
-                                        part_of(address, "bus"), part_of(address, "slot"),
-                                        part_of(address, "function")));
+        functions.push_back(fmt::format("{:04x}:{:02x}:{:02x}.{:x}",
+                                        address_part(address, "domain"),
+                                        address_part(address, "bus"), address_part(address, "slot"),
+                                        address_part(address, "function")));
     }
     return functions;
 }
@@ -125,7 +126,7 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 bool is_valid_selector(const VfSelector& selector) {
     const auto& [by, value] = selector;
     const bool is_name = by == "name";
-    const std::size_t max = is_name ? kMaxValue : kMaxValue - 1;
+    const std::size_t max = is_name ? kMaxSelector : kMaxSelector - 1;
     if (value.empty() || value.size() > max || (is_name && text::parse_uuid(value))) return false;
     const auto first = static_cast<unsigned char>(value.front());
     if (is_name ? std::isalpha(first) == 0 : std::isalnum(first) == 0) return false;

@@ -40,9 +40,9 @@ struct DomainFacts {
     std::vector<std::string> functions{};
 };
 
-/// False only if the domain certainly has no VFs of attach-xml. Fast, because the hook calls it for
-/// every VM. Searches the text for the namespace, and for other texts of attach-xml, because
-/// metadata can be removed from a running domain.
+/// True if `xml` contains a text that attach-xml writes. Such a domain may have VFs; another domain
+/// has none. Does not parse, because the hook checks every VM and must be fast. The namespace alone
+/// does not suffice, because metadata can be removed from a running domain.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
 /// True if the domain may have PCI functions of this host.

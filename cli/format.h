@@ -26,7 +26,8 @@ using text::wrong_in_utf8;
 inline constexpr std::size_t kColumns = 80;
 
 /// The property `name` as text; "-" if it is missing or empty. A boolean becomes "yes" or "no". A
-/// list has commas between its items. A real has three decimal places. Texts pass printable().
+/// list has commas between its items. A real has three decimal places. Texts and lists are cleaned
+/// by printable().
 std::string text_of(const Properties& properties, const std::string& name);
 /// The property `name` as a value. 0, 0.0 or false if it is missing or has another type, as from a
 /// vgpud of another release.
@@ -44,7 +45,7 @@ std::string size_of(const Properties& properties, const std::string& name);
 std::string percent_text(double share);
 /// A property that is a share, as percent_text(); "0.0 %" if it is missing.
 std::string percent_of(const Properties& properties, const std::string& name);
-/// A lag as "+0.31". Positive: the VF received less than its share (docs/scheduling.md).
+/// A lag in quanta, as "+0.31". Positive: the VF received less than its share (docs/scheduling.md).
 std::string lag_text(double quanta);
 /// A duration as "812.0 us", "1.25 ms" or "12.5 s".
 std::string duration_text(std::uint64_t ns);

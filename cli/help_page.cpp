@@ -13,6 +13,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// A word, such as a verb or an option, and the text that describes it.
 using Entry = std::pair<std::string, std::string>;
 
 /// The entries, one below the other, each with its text at the right. The text of a long word
@@ -22,13 +23,13 @@ std::string entries_text(const std::vector<Entry>& entries) {
     std::size_t width = 0;
     for (const auto& [word, text] : entries)
         if (word.size() <= kWidest) width = std::max(width, word.size());
-    const std::size_t at = kIndent + width + kGap;
+    const std::size_t text_column = kIndent + width + kGap;
     std::string lines;
     for (const auto& [word, text] : entries) {
         const bool is_long = word.size() > width;
         lines += "  " + word + (is_long ? "\n" : "") +
-                 std::string(is_long ? at : at - kIndent - word.size(), ' ') +
-                 wrapped_text(text, at, at);
+                 std::string(is_long ? text_column : text_column - kIndent - word.size(), ' ') +
+                 wrapped_text(text, text_column, text_column);
     }
     return lines;
 }

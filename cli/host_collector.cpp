@@ -169,14 +169,15 @@ std::optional<VendorPf> HostCollector::read_vendor_pf(const std::string& address
                 .total_vfs = number_in_file(node + "/sriov_totalvfs")};
     if (pf.driver == "vgpu_pf") return {};
     const std::string profile = node + "/sriov_admin/vf1/profile/";
-    pf.has_profiles = fs::exists(profile + "exec_quantum_ms", error);
+    pf.has_vf_quantum = fs::exists(profile + "exec_quantum_ms", error);
     pf.has_vram_quota = fs::exists(profile + "vram_quota", error);
-    pf.has_variant = fs::exists(drivers + "xe-vfio-pci", error);
-    pf.has_vfio_driver = pf.has_variant || fs::exists(drivers + "vfio-pci", error);
+    pf.has_xe_vfio = fs::exists(drivers + "xe-vfio-pci", error);
+    pf.has_vfio_driver = pf.has_xe_vfio || fs::exists(drivers + "vfio-pci", error);
     read_vfs(node, pf);
     return pf;
 }
 
+/// Reads the facts of a PF's VFs into `pf`. `node`: the PF's directory in sysfs.
 void HostCollector::read_vfs(const std::string& node, VendorPf& pf) const {
     std::error_code error;
     for (const std::string& name : names_in(node)) {

@@ -12,7 +12,7 @@
 namespace vgpu::cli {
 
 /// Sources of facts. PCI functions are read from `pci_dump` if it is set, otherwise from this host.
-/// QEMU and vgpud always run on this host.
+/// `root` and `pci_dump` have no effect on `qemu` and vgpud.
 struct HostSources {
     std::string root;                     ///< prefix of paths such as "/proc/…" and "/sys/…"
     std::optional<std::string> pci_dump;  ///< file with the output of lspci -xxxx

@@ -28,10 +28,10 @@ struct VendorPf {
     std::string address;
     std::string driver;  ///< empty if none is bound
     std::uint64_t total_vfs = 0;
-    bool has_profiles = false;     ///< xe: true if each VF can have its own quantum
+    bool has_vf_quantum = false;   ///< xe: true if each VF can have its own quantum
     bool has_vram_quota = false;   ///< xe: true if each VF can have its own amount of VRAM
     bool has_vfio_driver = false;  ///< true if vfio-pci or xe-vfio-pci is loaded
-    bool has_variant = false;      ///< xe: true if xe-vfio-pci, a variant of vfio-pci, is loaded
+    bool has_xe_vfio = false;      ///< xe: true if xe-vfio-pci, a variant of vfio-pci, is loaded
     /// One entry for each VF of this PF to which a host driver is bound: the driver's name.
     std::vector<std::string> host_drivers{};
     unsigned vfs_without_type = 0;  ///< nvidia: number of enabled VFs that have no vGPU type

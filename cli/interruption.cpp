@@ -19,7 +19,7 @@ Interruption::Interruption() {
     ::sigaddset(&signals, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &signals, &old_mask_);
     fd_ = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    old_pipe_ = std::signal(SIGPIPE, SIG_IGN);
+    old_sigpipe_action_ = std::signal(SIGPIPE, SIG_IGN);
 }
 
 Interruption::~Interruption() {
@@ -28,7 +28,7 @@ Interruption::~Interruption() {
     while (::read(fd_, &signal, sizeof signal) > 0) {
     }
     if (fd_ >= 0) ::close(fd_);
-    if (old_pipe_ != SIG_ERR) std::signal(SIGPIPE, old_pipe_);
+    if (old_sigpipe_action_ != SIG_ERR) std::signal(SIGPIPE, old_sigpipe_action_);
     ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr);
 }
 
@@ -38,7 +38,7 @@ bool Interruption::wait(std::chrono::milliseconds time) const {
 }
 
 std::vector<pollfd> Interruption::fds() const {
-    // polled only for errors, because a terminal is readable when a user types
+    // standard output only for errors, because a terminal is readable when a user types
     return {{.fd = fd_, .events = POLLIN, .revents = 0},
             {.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
 }

@@ -28,13 +28,14 @@ public:
     /// Waits for `time`. Returns true early if interrupted; every later wait then also returns
     /// true.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-    /// Descriptors to poll together with others. If one is ready, the verb is interrupted.
+    /// Descriptors to poll together with others. If one is ready, the verb is interrupted. The
+    /// first reports signals, the second that the reader of standard output is gone.
     [[nodiscard]] std::vector<pollfd> fds() const;
 
 private:
     int fd_ = -1;
     sigset_t old_mask_{};
-    void (*old_pipe_)(int) = SIG_DFL;
+    void (*old_sigpipe_action_)(int) = SIG_DFL;
 };
 
 }  // namespace vgpu::cli

@@ -51,11 +51,11 @@ Properties wait_for_job(Invocation& invocation, const std::string& path, Until u
 
 Properties carry_out(Invocation& invocation, const std::string& path, VfJob job,
                      const Options& options, Until until) {
-    const std::string begun = invocation.service.start_job(path, job, options);
-    Properties seen = wait_for_job(invocation, begun, until);
-    const std::string state = text_of(seen, "State");
-    if (state != "failed" && state != "cancelled") return seen;
-    throw ServiceError(text_of(seen, "ErrorName"), text_of(seen, "Error"));
+    const std::string job_path = invocation.service.start_job(path, job, options);
+    Properties last = wait_for_job(invocation, job_path, until);
+    const std::string state = text_of(last, "State");
+    if (state != "failed" && state != "cancelled") return last;
+    throw ServiceError(text_of(last, "ErrorName"), text_of(last, "Error"));
 }
 
 }  // namespace vgpu::cli

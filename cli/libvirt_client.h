@@ -23,8 +23,8 @@ public:
     LibvirtClient(const LibvirtClient&) = delete;
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
-    /// Whether the XML contains secrets, such as a VNC password. A define() without them deletes
-    /// them.
+    /// Whether the XML contains secrets, such as a VNC password. define() with an XML that lacks
+    /// the secrets deletes them from the domain.
     enum class Secrets { No, Yes };
     /// The XML of the definition for the next start. `domain`: name or UUID. Throws LibvirtError.
     [[nodiscard]] std::string definition(const std::string& domain, Secrets secrets);

@@ -10,7 +10,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Escapes a text for roff, with hyphens that can be searched.
+/// Escapes a text for roff. Escapes hyphens as well, because roff may print an unescaped hyphen as
+/// another character, which a search for "--json" would not find.
 std::string roff(std::string_view text) {
     std::string safe;
     for (const char letter : text) {

@@ -15,8 +15,8 @@ namespace vgpu::cli {
 /// The page vgpuctl(1) in roff, without a date, so that builds are reproducible.
 [[nodiscard]] std::string man_page(const CLI::App& app);
 /// Completion scripts. The script for bash has only names and choices, which need no escapes. The
-/// script for zsh also has descriptions, with escapes. Both complete targets by `vgpuctl list
-/// --targets`, which they end after 2 s and whose errors they drop.
+/// script for zsh also has descriptions, with escapes. To complete a target, both scripts run
+/// `vgpuctl list --targets`. They end this command after 2 s and drop its errors.
 [[nodiscard]] std::string bash_completion(const CLI::App& app);
 [[nodiscard]] std::string zsh_completion(const CLI::App& app);
 

@@ -17,8 +17,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// libpci's handler for fatal errors. Throws the message, because libpci expects that the handler
-/// does not return.
+/// libpci's handler for fatal errors. Throws the message, because such a handler must not return.
 __attribute__((noreturn, format(printf, 1, 2))) void throw_error(char* format, ...) {
     std::array<char, 256> text{};
     std::va_list arguments;
@@ -28,13 +27,13 @@ __attribute__((noreturn, format(printf, 1, 2))) void throw_error(char* format, .
     throw std::runtime_error(text.data());
 }
 
-__attribute__((format(printf, 1, 2))) void ignore(char*, ...) {}
+__attribute__((format(printf, 1, 2))) void ignore_warning(char*, ...) {}
 
-unsigned word(pci_dev* device, unsigned offset) {
+unsigned read_word(pci_dev* device, unsigned offset) {
     return pci_read_word(device, static_cast<int>(offset));
 }
 
-unsigned long_word(pci_dev* device, unsigned offset) {
+unsigned read_dword(pci_dev* device, unsigned offset) {
     return pci_read_long(device, static_cast<int>(offset));
 }
 
@@ -45,9 +44,9 @@ void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     bool is_all_assigned = true;
     for (unsigned bar = 0; bar < kBars; ++bar) {
         const unsigned at = capability + PCI_IOV_BAR_BASE + bar * kBarBytes;
-        const unsigned low = long_word(device, at);
+        const unsigned low = read_dword(device, at);
         const bool is_64 = (low & PCI_BASE_ADDRESS_MEM_TYPE_MASK) == PCI_BASE_ADDRESS_MEM_TYPE_64;
-        const unsigned high = is_64 ? long_word(device, at + kBarBytes) : 0;
+        const unsigned high = is_64 ? read_dword(device, at + kBarBytes) : 0;
         if (is_64) ++bar;
         if (low == 0 && high == 0) continue;
         facts.has_vf_bars = true;
@@ -63,11 +62,11 @@ std::optional<SriovFacts> read_sriov(pci_dev* device) {
     const pci_cap* found = pci_find_cap(device, PCI_EXT_CAP_ID_SRIOV, PCI_CAP_EXTENDED);
     if (found == nullptr) return {};
     const unsigned at = found->addr;
-    SriovFacts facts{.total_vfs = word(device, at + PCI_IOV_TOTALVF),
-                     .enabled_vfs = word(device, at + PCI_IOV_NUMVF),
-                     .first_vf_offset = word(device, at + PCI_IOV_OFFSET),
-                     .vf_stride = word(device, at + PCI_IOV_STRIDE)};
-    const unsigned control = word(device, at + PCI_IOV_CTRL);
+    SriovFacts facts{.total_vfs = read_word(device, at + PCI_IOV_TOTALVF),
+                     .enabled_vfs = read_word(device, at + PCI_IOV_NUMVF),
+                     .first_vf_offset = read_word(device, at + PCI_IOV_OFFSET),
+                     .vf_stride = read_word(device, at + PCI_IOV_STRIDE)};
+    const unsigned control = read_word(device, at + PCI_IOV_CTRL);
     facts.is_ari_hierarchy = (control & PCI_IOV_CTRL_ARI) != 0;
     read_vf_bars(device, at, facts);
     return facts;
@@ -80,36 +79,36 @@ std::optional<bool> read_ari_forwarding(pci_dev* device) {
     constexpr unsigned kAriSupported = 1u << 5, kAriEnabled = 1u << 5;
     const pci_cap* express = pci_find_cap(device, PCI_CAP_ID_EXP, PCI_CAP_NORMAL);
     if (express == nullptr) return {};
-    if ((long_word(device, express->addr + kDeviceCapabilities2) & kAriSupported) == 0) return {};
-    return (word(device, express->addr + kDeviceControl2) & kAriEnabled) != 0;
+    if ((read_dword(device, express->addr + kDeviceCapabilities2) & kAriSupported) == 0) return {};
+    return (read_word(device, express->addr + kDeviceControl2) & kAriEnabled) != 0;
 }
 
 /// Reads only the configuration space; maps no BAR.
 PciFunction read_function(pci_dev* device) {
     constexpr unsigned kExtendedStart = 0x100;
     pci_fill_info(device, PCI_FILL_IDENT | PCI_FILL_CLASS | PCI_FILL_CAPS | PCI_FILL_EXT_CAPS);
-    PciFunction one{.address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", device->domain, device->bus,
-                                           device->dev, device->func),
-                    .domain = static_cast<unsigned>(device->domain),
-                    .bus = device->bus,
-                    .device = device->dev,
-                    .function = device->func,
-                    .vendor_id = device->vendor_id,
-                    .device_id = device->device_id,
-                    .class_code = device->device_class};
-    constexpr unsigned kLayoutMask = 0x7f;
-    one.is_bridge =
+    PciFunction facts{.address = fmt::format("{:04x}:{:02x}:{:02x}.{:x}", device->domain,
+                                             device->bus, device->dev, device->func),
+                      .domain = static_cast<unsigned>(device->domain),
+                      .bus = device->bus,
+                      .device = device->dev,
+                      .function = device->func,
+                      .vendor_id = device->vendor_id,
+                      .device_id = device->device_id,
+                      .class_code = device->device_class};
+    constexpr unsigned kLayoutMask = 0x7f;  // without the bit for a multi-function device
+    facts.is_bridge =
         (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
-    if (one.is_bridge) one.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
+    if (facts.is_bridge) facts.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
     // without permission, the extended space reads as zeros or ones
-    const unsigned extended = long_word(device, kExtendedStart);
-    one.has_extended_config = extended != 0 && extended != UINT32_MAX;
-    one.sriov = read_sriov(device);
-    one.has_ari = pci_find_cap(device, PCI_EXT_CAP_ID_ARI, PCI_CAP_EXTENDED) != nullptr;
-    if (one.is_bridge) one.is_forwarding_ari = read_ari_forwarding(device);
+    const unsigned extended = read_dword(device, kExtendedStart);
+    facts.has_extended_config = extended != 0 && extended != UINT32_MAX;
+    facts.sriov = read_sriov(device);
+    facts.has_ari = pci_find_cap(device, PCI_EXT_CAP_ID_ARI, PCI_CAP_EXTENDED) != nullptr;
+    if (facts.is_bridge) facts.is_forwarding_ari = read_ari_forwarding(device);
     if (const pci_cap* acs = pci_find_cap(device, PCI_EXT_CAP_ID_ACS, PCI_CAP_EXTENDED))
-        one.acs_control = word(device, acs->addr + PCI_ACS_CTRL);
-    return one;
+        facts.acs_control = read_word(device, acs->addr + PCI_ACS_CTRL);
+    return facts;
 }
 
 }  // namespace
@@ -126,10 +125,10 @@ bool is_amd_gpu(const PciFunction& function) {
 }
 
 const PciFunction* port_above(const std::vector<PciFunction>& all, const PciFunction& function) {
-    for (const PciFunction& one : all)
-        if (one.is_bridge && one.domain == function.domain && one.secondary_bus == function.bus &&
-            one.secondary_bus != 0)
-            return &one;
+    for (const PciFunction& port : all)
+        if (port.is_bridge && port.domain == function.domain &&
+            port.secondary_bus == function.bus && port.secondary_bus != 0)
+            return &port;
     return nullptr;
 }
 
@@ -138,7 +137,7 @@ PciReading read_pci(const std::optional<std::string>& dump_file) {
     const std::unique_ptr<pci_access, decltype(&pci_cleanup)> access(pci_alloc(), pci_cleanup);
     std::string name = "dump.name", value = dump_file.value_or("");
     access->error = throw_error;
-    access->warning = ignore;
+    access->warning = ignore_warning;
     if (dump_file) {
         access->method = PCI_ACCESS_DUMP;
         pci_set_param(access.get(), name.data(), value.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts of PCI functions that matter for sharing a GPU. libpci reads them from the machine's sysfs,
-// or from a dump of `lspci -xxxx`.
+// The facts of PCI functions that decide whether a GPU can be shared. libpci reads them from the
+// machine's sysfs, or from a dump of `lspci -xxxx`.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct PciFunction {
     unsigned domain = 0, bus = 0, device = 0, function = 0;
     unsigned vendor_id = 0, device_id = 0;
     unsigned class_code = 0;  ///< class and subclass, 0x0380
-    bool is_vf = false;       ///< true if a PF of this host has this VF; only sysfs shows it
+    bool is_vf = false;       ///< true if the function is a VF of this host; HostCollector sets it
     bool is_bridge = false;
     unsigned secondary_bus = 0;        ///< the bus below a bridge
     bool has_extended_config = false;  ///< true if bytes from 0x100 on are readable, as for root
@@ -58,7 +58,7 @@ struct PciReading {
 };
 
 /// Reads all functions, sorted by address. `dump_file`: an lspci -xxxx dump to read instead of this
-/// machine. After an error, `functions` is empty. Does not fill in `is_vf`.
+/// machine. After an error, `functions` is empty. Leaves `is_vf` false.
 [[nodiscard]] PciReading read_pci(const std::optional<std::string>& dump_file = {});
 
 }  // namespace vgpu::cli

@@ -8,7 +8,8 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::string_view kToLineStart = "\r\x1b[K";
+/// Moves the cursor to the start of the line and erases the line (ECMA-48).
+constexpr std::string_view kClearLine = "\r\x1b[K";
 
 }  // namespace
 
@@ -24,18 +25,18 @@ std::string bar_text(double progress) {
 }
 
 ProgressLine::~ProgressLine() {
-    if (is_dirty_) output_.out << kToLineStart << std::flush;
+    if (has_drawn_) output_.out << kClearLine << std::flush;
 }
 
 void ProgressLine::draw(std::string_view text) {
-    if (!output_.is_drawn || output_.columns < 2) return;
-    output_.out << kToLineStart << text.substr(0, output_.columns - 1) << std::flush;
-    is_dirty_ = true;
+    if (!output_.may_draw || output_.columns < 2) return;
+    output_.out << kClearLine << text.substr(0, output_.columns - 1) << std::flush;
+    has_drawn_ = true;
 }
 
-Spinner::Spinner(const ProgressOutput& output, std::string what, std::chrono::milliseconds pace)
-    : what_(std::move(what)), pace_(pace), line_(output) {
-    if (!output.is_drawn) return;
+Spinner::Spinner(const ProgressOutput& output, std::string what, std::chrono::milliseconds interval)
+    : what_(std::move(what)), interval_(interval), line_(output) {
+    if (!output.may_draw) return;
     draw();
     thread_.emplace([this] { run(); });
 }
@@ -44,21 +45,21 @@ Spinner::~Spinner() {
     if (!thread_) return;
     {
         const std::lock_guard lock(mutex_);
-        is_over_ = true;
+        is_ended_ = true;
     }
-    over_.notify_one();
+    ended_.notify_one();
     thread_->join();
 }
 
 void Spinner::run() {
     std::unique_lock lock(mutex_);
-    while (!over_.wait_for(lock, pace_, [this] { return is_over_; })) draw();
+    while (!ended_.wait_for(lock, interval_, [this] { return is_ended_; })) draw();
 }
 
 void Spinner::draw() {
-    constexpr std::string_view kHands = "|/-\\";
-    const auto passed = std::chrono::steady_clock::now() - since_;
-    line_.draw(fmt::format("{} {}: {} s", kHands[frames_++ % kHands.size()], what_,
+    constexpr std::string_view kMarks = "|/-\\";
+    const auto passed = std::chrono::steady_clock::now() - start_;
+    line_.draw(fmt::format("{} {}: {} s", kMarks[draws_++ % kMarks.size()], what_,
                            std::chrono::duration_cast<std::chrono::seconds>(passed).count()));
 }
 

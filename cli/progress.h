@@ -16,14 +16,14 @@
 
 namespace vgpu::cli {
 
-/// The stream for progress, and whether to draw at all.
+/// Where to draw progress, and whether to draw it.
 struct ProgressOutput {
     ProgressOutput(const VerbContext& context);
-    ProgressOutput(std::ostream& stream, bool is_watched, std::size_t width)
-        : out(stream), is_drawn(is_watched), columns(width) {}
+    ProgressOutput(std::ostream& stream, bool is_enabled, std::size_t width)
+        : out(stream), may_draw(is_enabled), columns(width) {}
 
     std::ostream& out;
-    bool is_drawn;
+    bool may_draw;        ///< false without a terminal and with --json
     std::size_t columns;  ///< of the terminal; the last one stays free for the cursor
 };
 
@@ -43,16 +43,17 @@ public:
 
 private:
     ProgressOutput output_;
-    bool is_dirty_ = false;
+    bool has_drawn_ = false;
 };
 
-/// Draws "| collect the report: 3 s" every `pace`, where `what` is "collect the report". While a
-/// Spinner exists, nothing else may write to its stream.
+/// Draws a line such as "| collect the report: 3 s" every `interval`. `what`: "collect the report".
+/// While a Spinner exists, nothing else may write to its stream.
 class Spinner {
 public:
-    static constexpr std::chrono::milliseconds kPace{200};
+    static constexpr std::chrono::milliseconds kInterval{200};
 
-    Spinner(const ProgressOutput& output, std::string what, std::chrono::milliseconds pace = kPace);
+    Spinner(const ProgressOutput& output, std::string what,
+            std::chrono::milliseconds interval = kInterval);
     ~Spinner();
     Spinner(const Spinner&) = delete;
     Spinner& operator=(const Spinner&) = delete;
@@ -62,13 +63,13 @@ private:
     void draw();
 
     const std::string what_;
-    const std::chrono::milliseconds pace_;
-    const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+    const std::chrono::milliseconds interval_;
+    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     ProgressLine line_;
-    unsigned frames_ = 0;
+    unsigned draws_ = 0;
     std::mutex mutex_;
-    std::condition_variable over_;
-    bool is_over_ = false;
+    std::condition_variable ended_;
+    bool is_ended_ = false;
     std::optional<std::thread> thread_;
 };
 

@@ -64,8 +64,8 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// True if `before`, the text before "://", ends with "http" or "https", as "git+https" does. In an
-/// address of another scheme, the word before '@' is a user (qemu+ssh://root@h) and not a token.
+/// True if `before`, the text before "://", ends with "http" or "https", as "git+https" does. In
+/// addresses of other schemes, the word before '@' is a user and not a token (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
@@ -76,17 +76,17 @@ bool is_web_scheme(std::string_view before) {
 /// is more often a token than a name. The removed part ends at the last '@' of the word, because
 /// passwords often contain '/' or '@'.
 std::string without_passwords(std::string text) {
-    constexpr std::string_view kAuthority = "://";
-    for (std::size_t at = text.find(kAuthority); at != std::string::npos;
-         at = text.find(kAuthority, at)) {
+    constexpr std::string_view kSchemeEnd = "://";
+    for (std::size_t at = text.find(kSchemeEnd); at != std::string::npos;
+         at = text.find(kSchemeEnd, at)) {
         const bool is_web = is_web_scheme(std::string_view(text).substr(0, at));
-        at += kAuthority.size();
+        at += kSchemeEnd.size();
         const std::string word = text.substr(at, word_end(text, at) - at);
-        const std::size_t colon = word.find(':'), host = word.rfind('@');
-        if (host == std::string::npos) continue;
-        const bool has_password = colon < host;
+        const std::size_t colon = word.find(':'), at_sign = word.rfind('@');
+        if (at_sign == std::string::npos) continue;
+        const bool has_password = colon < at_sign;
         const std::size_t begin = has_password ? colon + 1 : 0;
-        if (has_password || is_web) text.replace(at + begin, host - begin, kRemoved);
+        if (has_password || is_web) text.replace(at + begin, at_sign - begin, kRemoved);
     }
     return text;
 }
@@ -108,10 +108,10 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// Removes the rest of a text after '=' or ':' if the name of a secret precedes the sign
-/// ("--token=x", "X-Api-Key: x"), or follows '=' ("--header=Authorization: x"). The rest may
-/// contain blanks.
-std::string without_assigned(const std::string& text) {
+/// Removes everything after the first '=' or ':' that has the name of a secret before it
+/// ("--token=x", "X-Api-Key: x"), or the first '=' that has such a name after it
+/// ("--header=Authorization: x"). Does not stop at a blank, because a secret may contain blanks.
+std::string without_assigned_secrets(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {
         const bool is_secret = is_secret_name(text.substr(0, at)) ||
@@ -122,7 +122,7 @@ std::string without_assigned(const std::string& text) {
 }
 
 std::string redacted(const std::string& text) {
-    return without_assigned(without_credentials(without_passwords(text)));
+    return without_assigned_secrets(without_credentials(without_passwords(text)));
 }
 
 /// True if the word after `word` may be a secret. `word` is then an option such as "--token", or a
@@ -133,7 +133,7 @@ bool is_secret_option(const std::string& word) {
            (is_secret_name(word) || std::find(kShort.begin(), kShort.end(), word) != kShort.end());
 }
 
-/// Removes secrets from a value and everything in it. Of a member with a secret name, removes the
+/// Removes secrets from a value and everything in it. If a member has a secret name, removes its
 /// whole value, even an object or a list.
 void redact(Json& json);
 

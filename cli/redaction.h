@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Removes secrets, and the names of the host and its users, from texts of a bug report. If in
-// doubt, removes too much. Pure functions.
+// Removes secrets, and the names of the host and its users, from texts of a bug report. Removes too
+// much rather than too little. Pure functions.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct Identity {
 ///   - values of members with a secret name;
 ///   - passwords and tokens in addresses (scheme://user:password@host, https://token@host);
 ///   - the word after "Bearer" or "Basic";
-///   - the rest of a text after the name of a secret and '=' or ':';
+///   - the rest of a text after '=' or ':', if the name of a secret is before it or after '=';
 ///   - in lists, the item after an option for a secret.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 

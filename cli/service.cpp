@@ -24,8 +24,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// The error names whose exit code is not Failed, or whose message gets an added meaning. A name
-/// that ends with a dot stands for all names that begin with it.
+/// The error names that have an exit code other than Failed, or a meaning. A name that ends with a
+/// dot stands for all names that begin with it.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"vgpuctl.Interrupted", ExitCode::Interrupted},
@@ -88,12 +88,12 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 /// Paths encode each character other than a letter or digit as '_' and two hexadecimal digits:
 /// "_2d" means "-".
 std::string target_of_path(const std::string& path) {
-    constexpr std::string_view kBefore = "/gpu/", kVf = "/vf/";
+    constexpr std::string_view kGpu = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;
-    const std::size_t begin = path.find(kBefore);
+    const std::size_t begin = path.find(kGpu);
     if (begin == std::string::npos) return path;
     std::string target;
-    for (std::size_t i = begin + kBefore.size(); i < path.size(); ++i) {
+    for (std::size_t i = begin + kGpu.size(); i < path.size(); ++i) {
         unsigned code = 0;
         const char* const digits = path.data() + i + 1;
         if (path[i] == '_' && i + 2 < path.size() &&

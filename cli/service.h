@@ -42,8 +42,8 @@ enum class ExitCode : int {
 };
 
 /// The error that all calls and verbs throw. The error's name determines the exit code. what() is
-/// the message. To the message of a general bus error, such as "no such method", ServiceError adds
-/// what the error means for a user of vgpuctl.
+/// the message. For a general bus error, such as "no such method", the message also says what the
+/// error means for a user of vgpuctl.
 class ServiceError : public std::runtime_error {
 public:
     ServiceError(std::string name, const std::string& message);
@@ -70,7 +70,7 @@ struct RunTable {
 struct TracePiece {
     std::string items;       ///< a CBOR sequence
     std::uint64_t next = 0;  ///< position after these items, for the next call
-    bool is_late = false;    ///< true if vgpud had dropped items before `items`
+    bool is_late = false;    ///< true if vgpud dropped unread items that preceded `items`
 };
 
 /// Limit for limit_calls() in doctor and report, which are often run while vgpud has a fault.
@@ -125,7 +125,8 @@ public:
     /// characters.
     virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                                    const Options& options) = 0;
-    /// Ends the claim whose `generation` claim_vf() returned. Does not end a later claim.
+    /// Ends the claim with this `generation`, which claim_vf() returned. Does not end a later
+    /// claim.
     virtual void release_vf(const std::string& path, const std::string& owner,
                             std::uint64_t generation, const Options& options) = 0;
     /// Assigns a VF for each selector ("name" or "profile", and its value), or no VF at all.
@@ -142,7 +143,7 @@ public:
     /// Restores lost claims of `owner`, a running VM, and returns the number of the VM's VFs.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
     /// Lowers the time limit of each further call and of await_job(). A call that exceeds the limit
-    /// throws Unreachable, and vgpud may still act.
+    /// throws Unreachable, but vgpud may still carry it out.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
     /// Pauses or stops a VF. A VF that is open may require "force".
     virtual void control(const std::string& path, VfAction action, const Options& options) = 0;

@@ -12,10 +12,10 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 8;
+constexpr std::size_t kGap = 2;       // blanks between two columns
+constexpr std::size_t kMinWidth = 8;  // no column shrinks below this width
 
-std::size_t total_of(const std::vector<std::size_t>& widths) {
+std::size_t line_width(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
@@ -26,11 +26,11 @@ std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const Tab
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i)
             widths[i] = std::max(widths[i], text::width_of(row[i]));
-    std::size_t total = total_of(widths);
+    std::size_t total = line_width(widths);
     while (total > kColumns) {
         std::size_t widest = columns.size();
         for (std::size_t i = 0; i < columns.size(); ++i)
-            if (columns[i].may_shrink && widths[i] > kNarrowest &&
+            if (columns[i].may_shrink && widths[i] > kMinWidth &&
                 (widest == columns.size() || widths[i] > widths[widest]))
                 widest = i;
         if (widest == columns.size()) break;
@@ -106,7 +106,7 @@ std::string table_text(std::vector<Column> columns, TableRows rows) {
         for (std::string& cell : row)
             if (cell.empty()) cell = "-";
     std::vector<std::size_t> widths = widths_of(columns, rows);
-    while (total_of(widths) > kColumns && omit_column(columns, rows))
+    while (line_width(widths) > kColumns && omit_column(columns, rows))
         widths = widths_of(columns, rows);
     std::string text;
     for (const auto& row : rows) {
@@ -123,16 +123,16 @@ std::string table_text(std::vector<Column> columns, TableRows rows) {
 }  // namespace
 
 std::vector<Column> columns_of(std::span<const PropertyColumn> columns) {
-    std::vector<Column> columns_only;
-    for (const PropertyColumn& column : columns) columns_only.push_back(column.column);
-    return columns_only;
+    std::vector<Column> list;
+    for (const PropertyColumn& column : columns) list.push_back(column.column);
+    return list;
 }
 
 void TableOptions::describe(CLI::App& command, const std::vector<std::vector<Column>>& tables) {
     const auto choose = [this, tables](const std::string& list) {
         chosen_ = split(list);
         if (std::none_of(tables.begin(), tables.end(),
-                         [this](const auto& one) { return fits(one); }))
+                         [this](const auto& one) { return all_chosen_in(one); }))
             throw CLI::ValidationError(
                 "--output", fmt::format("no table has the columns '{}'; the columns are {}",
                                         printable(list), list_of(tables)));
@@ -145,7 +145,7 @@ void TableOptions::describe(CLI::App& command, const std::vector<std::vector<Col
     command.add_flag("--noheadings", has_no_headings_, "no heading line")->excludes(json);
 }
 
-bool TableOptions::fits(const std::vector<Column>& columns) const {
+bool TableOptions::all_chosen_in(const std::vector<Column>& columns) const {
     return std::all_of(chosen_.begin(), chosen_.end(), [&columns](const std::string& name) {
         return index_of(name, columns) < columns.size();
     });
@@ -160,17 +160,18 @@ std::vector<std::size_t> TableOptions::shown(const std::vector<Column>& columns)
 }
 
 std::string TableOptions::text(const std::vector<Column>& columns, TableRows rows) const {
-    std::vector<Column> columns_only;
+    std::vector<Column> shown_columns;
     std::vector<std::string> titles;
     for (const Column& column : columns) titles.emplace_back(column.title);
     if (!has_no_headings_) rows.insert(rows.begin(), std::move(titles));
     TableRows cells(rows.size());
     for (const std::size_t i : shown(columns)) {
         const bool is_chosen = !chosen_.empty();
-        columns_only.push_back(is_chosen ? Column{columns[i].title, columns[i].align} : columns[i]);
+        shown_columns.push_back(is_chosen ? Column{columns[i].title, columns[i].align}
+                                          : columns[i]);
         for (std::size_t row = 0; row < rows.size(); ++row) cells[row].push_back(rows[row].at(i));
     }
-    return table_text(std::move(columns_only), std::move(cells));
+    return table_text(std::move(shown_columns), std::move(cells));
 }
 
 std::string TableOptions::text(std::span<const PropertyColumn> columns,

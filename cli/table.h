@@ -42,6 +42,7 @@ constexpr Column extra(std::string_view title) {
 std::vector<Column> columns_of(std::span<const PropertyColumn> columns);
 
 using TableRows = std::vector<std::vector<std::string>>;
+
 /// The options -o and --noheadings of a verb. Must outlive the parsing.
 class TableOptions {
 public:
@@ -53,7 +54,7 @@ public:
     /// True if -o or --noheadings was given. The verb then prints only tables, for scripts.
     [[nodiscard]] bool is_plain() const { return !chosen_.empty() || has_no_headings_; }
     /// True if the table has all columns that -o names.
-    [[nodiscard]] bool fits(const std::vector<Column>& columns) const;
+    [[nodiscard]] bool all_chosen_in(const std::vector<Column>& columns) const;
     /// The table. Each row has one cell per column; empty cells become "-". If the table is wider
     /// than kColumns, shrinks columns that may shrink (to no less than 8 characters), and then
     /// omits columns that have an omit_order. Columns that -o names are neither shrunk nor omitted.
@@ -66,6 +67,7 @@ public:
     [[nodiscard]] std::string properties(std::span<const PropertyColumn> columns) const;
 
 private:
+    /// The indices of the columns to print, in print order.
     [[nodiscard]] std::vector<std::size_t> shown(const std::vector<Column>& columns) const;
 
     /// Names of columns in -o. If empty, the table has all columns except extra columns.

@@ -72,7 +72,7 @@ void check_vfio(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>
 
 void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.driver != "xe") return;
-    if (!pf.has_profiles)
+    if (!pf.has_vf_quantum)
         found.push_back({"xe-level", Level::Note, pf.address + ": xe has no sriov_admin",
                          "only the number of VFs can be chosen",
                          "use Linux 6.19 for quanta, 7.0 for the VRAM of each VF"});
@@ -83,7 +83,7 @@ void check_xe(const VendorPf& pf, std::vector<Finding>& found) {
     else
         found.push_back(
             {"xe-level", Level::Ok, pf.address + ": xe can set quanta and VRAM of each VF"});
-    if (!pf.has_variant)
+    if (!pf.has_xe_vfio)
         found.push_back({"xe-variant", Level::Note, pf.address + ": xe-vfio-pci is not loaded",
                          "plain vfio-pci does not wait until the PF has finished the reset of a VF",
                          "load xe-vfio-pci if the kernel has it"});

@@ -16,7 +16,7 @@ namespace {
 struct AgentRow {
     About about;
     VfJob job;
-    bool takes_time;  ///< true if the verb has --timeout-ms
+    bool has_timeout;  ///< true if the verb has --timeout-ms
 };
 
 constexpr AgentRow kSelfTest{
@@ -38,7 +38,7 @@ public:
 
     void describe(CLI::App& command) override {
         add_vf(command, target_);
-        if (!row_.takes_time) return;
+        if (!row_.has_timeout) return;
         command.add_option("--timeout-ms", timeout_ms_, "time limit")
             ->transform(whole_within(100, 300'000))
             ->capture_default_str();
@@ -46,7 +46,7 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         Options options;
-        if (row_.takes_time) options["timeout_ms"] = std::uint64_t{timeout_ms_};
+        if (row_.has_timeout) options["timeout_ms"] = std::uint64_t{timeout_ms_};
         const std::string path = resolve_vf(invocation.service, target_, name());
         const Properties job = carry_out(invocation, path, row_.job, options);
         const bool is_ok = flag_of(job, "Report.ok");

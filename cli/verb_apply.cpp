@@ -11,7 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The plan that vgpuctl shows decides whether --yes is required. The job plans again when it
+/// --yes is required if the plan that vgpuctl shows has a disruption. The job plans again when it
 /// begins, and refuses a plan with more disruption than vgpuctl showed. Exits with 1 if --yes is
 /// missing, else with the exit code for the job's error. --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {

@@ -79,12 +79,13 @@ public:
         try {
             std::optional<LibvirtClient> libvirt;
             if (!is_file(domain_)) libvirt.emplace(uri_);
-            // secrets are read only to write them back; like 'virsh dumpxml', prints none
+            // define() must write the domain's secrets back; printed XML has none, like that of
+            // 'virsh dumpxml'
             using Secrets = LibvirtClient::Secrets;
             const auto secrets = is_writing_ ? Secrets::Yes : Secrets::No;
             const std::string before =
                 libvirt ? libvirt->definition(domain_, secrets) : content_of_file(domain_);
-            const std::string after = with_vfs(before, attached(before, context), run_dir_);
+            const std::string after = with_vfs(before, vfs_to_attach(before, context), run_dir_);
             if (is_writing_) libvirt->define(after);
             const std::string shown =
                 is_writing_ ? libvirt->definition(domain_, Secrets::No) : after;
@@ -114,29 +115,29 @@ private:
         return all;
     }
 
-    /// vgpud's answers.
-    struct Known {
+    /// What vgpud reports.
+    struct Reported {
         std::vector<Properties> gpus, vfs;
     };
 
     /// The VFs to attach; none with --none. Without vgpud, all VFs count as VFs of softgpu.
-    [[nodiscard]] std::vector<AttachedVf> attached(const std::string& xml,
-                                                   const VerbContext& context) const {
-        // before selectors(), which would refuse broken metadata, so that --none can remove it
+    [[nodiscard]] std::vector<AttachedVf> vfs_to_attach(const std::string& xml,
+                                                        const VerbContext& context) const {
+        // before selectors() refuses broken metadata, which --none must be able to remove
         if (is_removing_) return {};
         std::vector<VfSelector> all = selectors(xml);
-        const auto known = known_of(context);
+        const auto reported = reported_by_vgpud(context);
         std::vector<AttachedVf> vfs;
         for (VfSelector& selector : all) {
-            const Properties* vf = known ? vf_of(selector, known->vfs) : nullptr;
+            const Properties* vf = reported ? vf_of(selector, reported->vfs) : nullptr;
             if (vf != nullptr) selector.second = text_of(*vf, "Name");
             if (!is_valid_selector(selector))
                 throw XmlError(
                     fmt::format("'{}' is not a valid {} of a VF", selector.second, selector.first));
             AttachedVf attached_vf{.selector = std::move(selector), .host_device = {}};
-            if (known)
+            if (reported)
                 attached_vf.host_device =
-                    host_device(attached_vf.selector, vf, known->gpus, context);
+                    host_device(attached_vf.selector, vf, reported->gpus, context);
             attached_vf.is_bound = vf != nullptr && is_bound_to_vfio(*vf);
             vfs.push_back(std::move(attached_vf));
         }
@@ -145,10 +146,10 @@ private:
 
     /// vgpud's GPUs and VFs. If vgpud does not answer, warns and returns none, because VFs of
     /// softgpu can be attached without vgpud.
-    [[nodiscard]] static std::optional<Known> known_of(const VerbContext& context) {
+    [[nodiscard]] static std::optional<Reported> reported_by_vgpud(const VerbContext& context) {
         try {
             const auto service = context.connect();
-            return Known{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
+            return Reported{.gpus = service->list_gpus(), .vfs = service->list_vfs()};
         } catch (const ServiceError& error) {
             if (error.exit_code() != ExitCode::Unreachable) throw;
             context.err << "vgpuctl: vgpud does not answer; every VF is taken for a softgpu VF\n";
@@ -162,8 +163,8 @@ private:
         const auto& [by, value] = selector;
         if (by != "name") return nullptr;
         for (const Properties& vf : vfs)
-            for (const char* known_as : {"Name", "Target", "Uuid"})
-                if (text_of(vf, known_as) == value) return &vf;
+            for (const char* property : {"Name", "Target", "Uuid"})
+                if (text_of(vf, property) == value) return &vf;
         return nullptr;
     }
 
@@ -181,7 +182,8 @@ private:
     }
 
     /// The PCI function of a VF; none for a VF of softgpu. `vf` is null for a profile and for a VF
-    /// that does not exist yet; the result is then none, or XmlError from refuse_profile_of_host().
+    /// that does not exist yet. The function then returns none, unless refuse_profile_of_host()
+    /// throws XmlError.
     [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,

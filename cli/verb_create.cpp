@@ -24,7 +24,7 @@ public:
         command.add_option("--gpu", gpu_, "GPU (default: the one with the most free VRAM)");
         command.add_option("--name", name_, "name (default: GPU-vfN)");
         add_size(command, "--vram", vram_bytes_, "VRAM, such as 256M (default: a fair part)");
-        vf_.describe(command);
+        vf_options_.describe(command);
         add_whole(command, "--cu-mask", cu_mask_, "compute units, such as 0xff (default: all)");
         add_whole(command, "--doorbell-pages", doorbell_pages_,
                   "doorbell pages (default: all that a VF can have)");
@@ -34,7 +34,7 @@ public:
         Options options;
         if (!name_.empty()) options["name"] = name_;
         put(options, "vram_bytes", vram_bytes_);
-        vf_.put(options);
+        vf_options_.put(options);
         put(options, "cu_mask", cu_mask_);
         put(options, "doorbell_pages", doorbell_pages_);
         const std::string path = invocation.service.create_vf(gpu_, options);
@@ -51,8 +51,8 @@ private:
         if (value) options[name] = *value;
     }
 
-    /// Returns the properties of the new VF. If vgpud does not report them, because the VF or vgpud
-    /// has vanished meanwhile, returns the requested properties, because the VF was created.
+    /// Returns the properties of the new VF. If the VF or vgpud has vanished meanwhile, returns the
+    /// requested properties, so that the verb still reports the creation.
     static Properties created_vf(Service& service, const std::string& path,
                                  const Options& options) {
         try {
@@ -70,7 +70,7 @@ private:
 
     std::string gpu_, name_;
     std::optional<Value> vram_bytes_, cu_mask_, doorbell_pages_;
-    VfOptions vf_;
+    VfOptions vf_options_;
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The number of events that vgpud keeps (EventLog::kCapacity).
-constexpr std::uint64_t kAll = 512;
+/// The largest number of events that vgpud keeps (EventLog::kCapacity).
+constexpr std::uint64_t kMaxKeptEvents = 512;
 
 /// The time in UTC as in RFC 3339: "2026-11-22T05:10:31.204518Z".
 std::string time_text(std::uint64_t time_us) {
@@ -52,6 +52,7 @@ Colour colour_of(const std::string& kind) {
         std::string_view kind;
         Colour colour;
     };
+    // the severities in events.def
     constexpr Colour Info = Colour::Plain, Warning = Colour::Yellow, Error = Colour::Red;
     constexpr std::array kRows{
 #define EVENT(name, kind, severity, cause, meaning) Row{kind, severity},
@@ -66,11 +67,11 @@ Colour colour_of(const std::string& kind) {
 /// The line of an event without its time: "gpu0/vf1: hang: does not give up the engine". On a
 /// terminal, the line is wrapped and the kind may be coloured.
 std::string words_of(const Properties& event, const Invocation& invocation) {
-    constexpr std::size_t kTime = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
+    constexpr std::size_t kTimeColumns = sizeof("2026-11-22T05:10:31.204518Z  ") - 1;
     const std::string target = target_of(event) + ": ", kind = text_of(event, "Kind");
     std::string words = target + kind + ": " + text_of(event, "Text");
-    words = invocation.is_terminal ? wrapped_text(words, kTime, kTime) : words + "\n";
-    // false if the wrapping broke the line before or inside the kind
+    words = invocation.is_terminal ? wrapped_text(words, kTimeColumns, kTimeColumns) : words + "\n";
+    // false if wrapped_text() broke the line before or inside the kind
     const bool is_kind_in_place = words.compare(target.size(), kind.size(), kind) == 0;
     if (is_kind_in_place)
         words.replace(target.size(), kind.size(),
@@ -90,7 +91,7 @@ public:
         auto* follow =
             command.add_flag("--follow", is_following_, "also print new events, until interrupted");
         command.add_option("--limit", limit_, "number of latest events to print")
-            ->transform(whole_within(0, kAll))
+            ->transform(whole_within(0, kMaxKeptEvents))
             ->capture_default_str();
         table_.describe(command, {columns_of(kEventColumns)});
         command.get_option("--output")->excludes(follow);
@@ -99,7 +100,7 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         selected_ = target_.empty() ? "" : selected_target(invocation.service);
-        std::vector<Properties> recent = invocation.service.recent_events(0, kAll);
+        std::vector<Properties> recent = invocation.service.recent_events(0, kMaxKeptEvents);
         if (!recent.empty()) last_seq_ = number_of(recent.back(), "Seq");
         std::erase_if(recent, [this](const Properties& event) { return !is_selected(event); });
         if (recent.size() > limit_)
@@ -171,7 +172,7 @@ private:
     void print_new(Invocation& invocation) {
         std::vector<Properties> fresh;
         try {
-            fresh = invocation.service.recent_events(last_seq_, kAll);
+            fresh = invocation.service.recent_events(last_seq_, kMaxKeptEvents);
         } catch (const ServiceError& error) {
             if (error.exit_code() != ExitCode::Unreachable) throw;
             return;

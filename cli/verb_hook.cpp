@@ -112,7 +112,7 @@ struct HookRow {
     void (*run)(const Call&);
     AppliesTo applies_to;
     OnFailure on_failure;
-    std::string_view words;  ///< the part of the message that names the failure
+    std::string_view words;  ///< what failed, for the error line
 };
 
 /// The operations that require an action.
@@ -129,7 +129,8 @@ constexpr std::array kRows{
 };
 
 /// Reads all input first, because libvirt is writing it. For a domain without VFs, exits with 0 at
-/// once; in "prepare", first checks the domain's PCI functions of this host, if it has any.
+/// once. Only in "prepare", first calls check_functions() if the domain has PCI functions of this
+/// host.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -146,10 +147,10 @@ public:
     ExitCode start(const VerbContext& context) override {
         const std::string xml(std::istreambuf_iterator<char>(std::cin), {});
         const ExitCode ended = dispatch(xml, context);
-        if (complaint_.empty())
+        if (error_line_.empty())
             context.print("vgpuctl-done-1", {{"target", guest_}, {"done", operation_}}, "");
         else if (context.is_json)
-            context.out << error_document({"org.vgpu1.Error.System", complaint_});
+            context.out << error_document({"org.vgpu1.Error.System", error_line_});
         return ended;
     }
 
@@ -180,34 +181,34 @@ private:
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
             if (error.exit_code() == ExitCode::Unreachable) return ExitCode::Ok;
-            complaint_ = line(kRows.front(), error.what());
+            error_line_ = line(kRows.front(), error.what());
         }
-        context.err << complaint_ << "\n";
+        context.err << error_line_ << "\n";
         return ExitCode::Failed;
     }
 
     ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& context) {
         const bool refuses = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = refuses ? ExitCode::Failed : ExitCode::Ok;
-        // before all calls that may block; connect() may block, too
+        // made before the first call that may block, which is connect()
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));
         try {
-            const bool by_requests = row.applies_to == AppliesTo::WithRequests;
-            const DomainFacts domain = by_requests ? read_domain(xml) : read_identity(xml);
-            if (by_requests && domain.vfs.empty()) return ExitCode::Ok;
+            const bool requires_request = row.applies_to == AppliesTo::WithRequests;
+            const DomainFacts domain = requires_request ? read_domain(xml) : read_identity(xml);
+            if (requires_request && domain.vfs.empty()) return ExitCode::Ok;
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
             const auto service = context.connect();
             service->limit_calls(kCallLimit);
             row.run({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
-            complaint_ = line(row, reason_of(error));
+            error_line_ = line(row, reason_of(error));
         } catch (const XmlError& error) {
-            complaint_ = line(row, fmt::format("its XML: {}", error.what()));
+            error_line_ = line(row, fmt::format("its XML: {}", error.what()));
         }
-        context.err << complaint_ << "\n";
+        context.err << error_line_ << "\n";
         return failed;
     }
 
@@ -226,7 +227,7 @@ private:
     }
 
     std::string guest_, operation_, sub_operation_, extra_;
-    std::string complaint_;  ///< empty if there was no failure
+    std::string error_line_;  ///< empty if there was no failure
 };
 
 }  // namespace

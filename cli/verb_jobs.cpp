@@ -14,15 +14,15 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The error of a failed job, or the report of a guest's agent, in lines; "" for other jobs.
+/// The error of a failed job, or the report of a guest's agent, wrapped; "" for other jobs.
 std::string outcome_text(const Properties& job) {
     constexpr std::size_t kIndent = 4;
     const std::string error = text_of(job, "Error"), report = text_of(job, "Report.text");
-    const std::string who = fmt::format("job {}: ", text_of(job, "Id"));
-    if (error != "-") return wrapped_text(who + error, kIndent);
+    const std::string heading = fmt::format("job {}: ", text_of(job, "Id"));
+    if (error != "-") return wrapped_text(heading + error, kIndent);
     if (report == "-") return "";
     return wrapped_text(
-        who + (flag_of(job, "Report.ok") ? "the agent: " : "the agent reports a failure: ") +
+        heading + (flag_of(job, "Report.ok") ? "the agent: " : "the agent reports a failure: ") +
             report,
         kIndent);
 }

@@ -67,8 +67,8 @@ constexpr std::array kCapacityColumns{
     PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
-/// Accepted age of values in the second list of --json. Not 0, so that vgpud does not read the GPUs
-/// again, and both lists have the values of one read.
+/// Accepted age of the VFs' values with --json, which lists the GPUs first. Not 0, so that vgpud
+/// does not read the GPUs again for the VFs, and both lists have the values of one read.
 constexpr std::uint32_t kOneReadMs = 100;
 /// Accepted age of SWITCHES and FREE in the table of GPUs. No signal reports their changes, and
 /// vgpud reads both once a second.
@@ -93,19 +93,21 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         if (only_capacity_) return print_capacity(invocation);
-        const bool with_gpus = !only_vfs_ && tables_.fits(columns_of(kGpuColumns));
-        const bool with_vfs = !only_gpus_ && tables_.fits(columns_of(kVfColumns));
+        const bool with_gpus = !only_vfs_ && tables_.all_chosen_in(columns_of(kGpuColumns));
+        const bool with_vfs = !only_gpus_ && tables_.all_chosen_in(columns_of(kVfColumns));
         if (!with_gpus && !with_vfs) throw no_such_columns();
-        // for a table, vgpud sends only its columns, because all properties of 256 VFs take long
-        const bool lists_all = invocation.is_json && !only_targets_;
+        // a table needs only its columns, and vgpud takes long to send all properties of 256 VFs
+        const bool needs_all_properties = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
-                lists_all ? "" : tables_.properties(kGpuColumns), lists_all ? 0 : kTableAgeMs);
-        // for JSON, vgpud has just read the GPUs for the first list
+                needs_all_properties ? "" : tables_.properties(kGpuColumns),
+                needs_all_properties ? 0 : kTableAgeMs);
+        // for JSON, the first call has just made vgpud read the GPUs
         if (with_vfs)
-            vfs = invocation.service.list_vfs_with(lists_all ? "" : tables_.properties(kVfColumns),
-                                                   lists_all && with_gpus ? kOneReadMs : 0);
+            vfs = invocation.service.list_vfs_with(
+                needs_all_properties ? "" : tables_.properties(kVfColumns),
+                needs_all_properties && with_gpus ? kOneReadMs : 0);
         if (only_targets_)
             print_targets(invocation, gpus, vfs);
         else
@@ -123,7 +125,7 @@ private:
     }
 
     ExitCode print_capacity(Invocation& invocation) const {
-        if (!tables_.fits(columns_of(kCapacityColumns))) throw no_such_columns();
+        if (!tables_.all_chosen_in(columns_of(kCapacityColumns))) throw no_such_columns();
         const auto rows = invocation.service.capacity();
         invocation.print("vgpuctl-capacity-1", {{"capacity", json_of(rows)}},
                          tables_.text(kCapacityColumns, rows));

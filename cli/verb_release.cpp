@@ -52,10 +52,10 @@ public:
     }
 
 private:
-    /// Releases each orphan with the generation that vgpud just reported, so that vgpud refuses if
-    /// the VF was claimed again meanwhile.
+    /// Releases each orphan with the generation that vgpud just reported. If the VF was claimed
+    /// again meanwhile, vgpud refuses the release.
     static ExitCode release_orphans(Invocation& invocation) {
-        ExitCode exit = ExitCode::Ok;
+        ExitCode exit_code = ExitCode::Ok;
         std::vector<std::string> released;
         for (const Properties& vf : invocation.service.list_vfs()) {
             if (text_of(vf, "Orphan") == "-") continue;
@@ -66,17 +66,18 @@ private:
                 released.push_back(target);
             } catch (const ServiceError& error) {
                 invocation.err << "vgpuctl: " << target << ": " << error.what() << "\n";
-                exit = error.exit_code();
+                exit_code = error.exit_code();
             }
         }
-        print_released(invocation, released, exit);
-        return exit;
+        print_released(invocation, released, exit_code);
+        return exit_code;
     }
+
     static void print_released(Invocation& invocation, const std::vector<std::string>& released,
-                               ExitCode exit) {
+                               ExitCode exit_code) {
         std::string lines;
         for (const std::string& target : released) lines += target + ": released\n";
-        if (released.empty() && exit == ExitCode::Ok) lines = "no claim looks forgotten\n";
+        if (released.empty() && exit_code == ExitCode::Ok) lines = "no claim looks forgotten\n";
         invocation.print("vgpuctl-released-1", {{"targets", released}}, lines);
     }
 

@@ -19,8 +19,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The names that the report must hide: of this host, of the user who runs vgpuctl, and with sudo
-/// also of the user who called sudo, whose home may be in paths.
+/// The names that the report must hide: the host's and the user's. Under sudo also the name of the
+/// user who called sudo, because paths may contain the home directory of that user.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};

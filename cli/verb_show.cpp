@@ -72,6 +72,7 @@ struct Line {
 constexpr std::array kVfLines{
     Line{"Target", "Target", text_of},
     Line{"Name", "Name", text_of},
+// settings of the kind VF_TEXT have a line each; the other kinds have rows below
 #define VF_SETTING(...)
 #define VF_TEXT(key, member, section, kind, property, help) Line{#property, #property, text_of},
 #include "schemas/vf_settings.def"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl simulate FILE: predicts from the VFs' contracts and work the engine time that VFs get.
-// Runs vgpud's planner and the PF core in virtual time. Does not ask vgpud.
+// vgpuctl simulate FILE: predicts how much engine time each VF gets, from the VFs' contracts and
+// work. Runs vgpud's planner and the PF core in virtual time. Does not ask vgpud.
 #include "cli/desired_document.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -134,13 +134,14 @@ public:
             ->required();
         auto* compare = command.add_flag("--compare", compares_,
                                          "compare with the schedulers of other systems");
-        command.add_option("--trace", recording_, "write a recording for vgpuctl trace")
+        command.add_option("--trace", recording_file_, "write a recording for vgpuctl trace")
             ->type_name("FILE")
             ->excludes(compare);
         table_.describe(command, {outcome_columns()});
         command.get_option("--output")->excludes(compare);
         command.get_option("--noheadings")->excludes(compare);
     }
+
     ExitCode start(const VerbContext& context) override {
         const auto scenario = simulator::parse_scenario(content_of(file_));
         if (!scenario) throw ServiceError(kBadScenario, file_ + ": " + scenario.error());
@@ -154,15 +155,16 @@ private:
             return simulator::simulate(scenario);
         }();
         if (!outcome) throw ServiceError(kBadScenario, file_ + ": " + outcome.error());
-        if (!recording_.empty()) {
-            std::ofstream file(recording_, std::ios::binary);
+        if (!recording_file_.empty()) {
+            std::ofstream file(recording_file_, std::ios::binary);
             if (!(file << outcome->recording << std::flush))
-                throw ServiceError(kBadScenario, "cannot write " + recording_);
+                throw ServiceError(kBadScenario, "cannot write " + recording_file_);
         }
         context.print("vgpuctl-simulate-1", outcome_json(scenario, *outcome),
                       outcome_text(scenario, *outcome, table_));
         return ExitCode::Ok;
     }
+
     /// Runs the scenario's work with each scheduler.
     [[nodiscard]] static ExitCode compare(const VerbContext& context, const Scenario& scenario) {
         const auto rows = [&] {
@@ -176,7 +178,7 @@ private:
     }
 
     std::string file_;
-    std::string recording_;
+    std::string recording_file_;
     bool compares_ = false;
     TableOptions table_;
 };

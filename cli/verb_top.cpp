@@ -34,23 +34,23 @@ std::string gpu_lines(const std::vector<Properties>& gpus) {
 }
 
 /// A bar of ten cells for the recent share, with a mark at the ideal share: "######|....".
-std::string bar_text(double share, double ideal) {
+std::string share_bar(double share, double ideal) {
     constexpr std::size_t kCells = 10;
-    const auto cell = [](double part) {
+    const auto cells_in = [](double part) {
         return static_cast<std::size_t>(std::clamp(part, 0.0, 1.0) * kCells + 0.5);
     };
-    std::string bar = std::string(cell(share), '#');
+    std::string bar = std::string(cells_in(share), '#');
     bar.resize(kCells, '.');
-    bar.insert(cell(ideal), "|");
+    bar.insert(cells_in(ideal), "|");
     return bar;
 }
 
 /// The bar of a VF, or the state of a VF that cannot run. No state is longer than a bar.
-std::string bar_cell(const Properties& vf, const std::string& ideal) {
+std::string bar_cell(const Properties& vf, const std::string& ideal_name) {
     const std::string state = text_of(vf, "State");
-    // VFs with work alternate between these states
+    // a VF that takes turns on the engine alternates between these states
     const bool has_bar = state == "ready" || state == "running";
-    return has_bar ? bar_text(real_of(vf, "ShareWindow"), real_of(vf, ideal)) : state;
+    return has_bar ? share_bar(real_of(vf, "ShareWindow"), real_of(vf, ideal_name)) : state;
 }
 
 std::string qos_cell(const Properties& vf, const std::string&) {

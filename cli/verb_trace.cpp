@@ -2,7 +2,7 @@
 //
 // vgpuctl trace ACTION FILE: works on recordings of the inputs and decisions of a GPU's scheduler.
 // Only the action record calls vgpud:
-//   record   writes what vgpud has recorded, and with --seconds or --follow what follows
+//   record   writes what vgpud has recorded and, with --seconds or --follow, keeps recording
 //   show     prints figures of a recording
 //   replay   plans the recorded events with this build's planner, and compares the run tables
 //   export   converts a recording to a trace for Perfetto (chrome), a picture (svg), or a scenario
@@ -167,7 +167,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // not for the first piece, because vgpud keeps only the latest part of its trace
+            // a late first piece is normal, because vgpud keeps only the latest part of its trace
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
@@ -184,8 +184,8 @@ public:
     }
 
 private:
-    /// The next piece. After a restart of vgpud, warns and returns all that the new vgpud has
-    /// recorded, whose first chunk does not continue the earlier recording.
+    /// The next piece. If vgpud was restarted, warns, and returns all that the new vgpud has
+    /// recorded. The first chunk of this piece does not continue the earlier recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {

@@ -67,7 +67,7 @@ private:
     const About about_;
 };
 
-/// Makes a verb of class V. `row`: what differs between verbs that share a class.
+/// Makes a verb of class V. `row`: the constructor's argument, if the class serves several verbs.
 template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
     return std::make_unique<V>(row...);
 }

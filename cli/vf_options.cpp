@@ -11,9 +11,9 @@ namespace vgpu::cli {
 
 namespace {
 
-std::string flag_of_name(std::string name) {
-    std::replace(name.begin(), name.end(), '_', '-');
-    return "--" + name;
+std::string option_of_key(std::string key) {
+    std::replace(key.begin(), key.end(), '_', '-');
+    return "--" + key;
 }
 
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<Value>& to,
@@ -30,25 +30,25 @@ CLI::Option* add_yes_or_no(CLI::App& command, const std::string& name, std::opti
         ->type_name("YES|NO");
 }
 
-constexpr double kAll = 100;
+constexpr double kNoCapPct = 100;  // MaxPct of a VF without a cap
 
 bool has_cap(const Properties& vf) {
-    return vf.contains("MaxPct") && real_of(vf, "MaxPct") < kAll;
+    return vf.contains("MaxPct") && real_of(vf, "MaxPct") < kNoCapPct;
 }
 
 }  // namespace
 
 void VfOptions::describe(CLI::App& command) {
 #define VF_WHOLE(key, member, section, kind, property, help) \
-    add_whole(command, flag_of_name(#key), values_[#key], help);
+    add_whole(command, option_of_key(#key), values_[#key], help);
 #define VF_REAL(key, member, section, kind, property, help) \
-    add_real(command, flag_of_name(#key), values_[#key], help);
+    add_real(command, option_of_key(#key), values_[#key], help);
 #define VF_FLAG(key, member, section, kind, property, help) \
-    add_yes_or_no(command, flag_of_name(#key), values_[#key], help);
+    add_yes_or_no(command, option_of_key(#key), values_[#key], help);
 #define VF_WORD(key, member, section, kind, property, help) \
-    add_text(command, flag_of_name(#key), values_[#key], help);
+    add_text(command, option_of_key(#key), values_[#key], help);
 #define VF_TEXT(key, member, section, kind, property, help) \
-    add_text(command, flag_of_name(#key), values_[#key], help)->type_name("LINE");
+    add_text(command, option_of_key(#key), values_[#key], help)->type_name("LINE");
 #include "schemas/vf_settings.def"
 }
 

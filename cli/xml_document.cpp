@@ -52,8 +52,8 @@ XmlDocument::XmlDocument(const std::string& text) {
     document_.reset(xmlCtxtReadMemory(
         parser.get(), text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
         XML_PARSE_NONET | XML_PARSE_NOBLANKS | XML_PARSE_NOERROR | XML_PARSE_NOWARNING));
-    // libxml2 accepts a prefix that has no namespace. attach-xml could add elements with such a
-    // prefix, but would not find them later
+    // Refuse prefixes without a declaration, which libxml2 accepts: their elements have no
+    // namespace, so attach-xml, which searches by namespace, would not find them.
     if (!document_ || root() == nullptr || parser->nsWellFormed == 0) throw XmlError(last_error());
     if (document_->intSubset != nullptr)
         throw XmlError("a domain cannot have a document type declaration");
@@ -114,7 +114,7 @@ std::vector<std::string> attributes_of(const xmlNode* node) {
 
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns) {
     xmlNode* child = xmlNewChild(parent, ns, to_xml(name), nullptr);
-    // xmlNewChild() would inherit the parent's namespace
+    // for a null `ns`, xmlNewChild() uses the parent's namespace
     if (ns == nullptr) xmlSetNs(child, nullptr);
     return child;
 }
@@ -124,7 +124,7 @@ void set_attribute(xmlNode* node, const std::string& name, const std::string& va
 }
 
 void set_content(xmlNode* node, const std::string& text) {
-    // xmlNodeSetContent() would expand references
+    // without the escapes, xmlNodeSetContent() would expand entity references in the text
     const OwnedText escaped(xmlEncodeSpecialChars(node->doc, to_xml(text)));
     xmlNodeSetContent(node, escaped.get());
 }

@@ -13,7 +13,8 @@
 namespace vgpu::cli {
 
 /// A text that is malformed, too large, or not a libvirt domain. what() has the reason and, if
-/// known, the line. The verb attach-xml then exits with 1; for the verb hook, HookRow decides.
+/// known, the line. The verb attach-xml then exits with 1. For the verb hook, HookRow::on_failure
+/// decides.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

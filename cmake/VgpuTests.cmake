@@ -6,6 +6,7 @@
 function(vgpu_tests level area)
     cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
     set(objects tests_${level}_${area})
+    set(VGPU_IS_TEST ON)
     add_library(${objects} OBJECT ${ARG_UNPARSED_ARGUMENTS})
     vgpu_options(${objects})
     target_link_libraries(${objects} PUBLIC GTest::gmock ${ARG_LINK})

@@ -66,7 +66,7 @@ struct CommandLine {
     std::string log_level = "info";
 };
 
-void describe(CLI::App& app, CommandLine& line) {
+void add_command_line_options(CLI::App& app, CommandLine& line) {
     app.add_option("--config", line.config, "JSON configuration (comments allowed)")
         ->capture_default_str();
     auto* bus = app.add_option_group("bus");
@@ -120,8 +120,8 @@ spdlog::level::level_enum level_of(EventKind kind) {
     return spdlog::level::err;
 }
 
-/// vgpud's log. Guests, VMMs and callers cannot flood the log (pf-driver/process/log_limit.h). Used
-/// in the main loop only.
+/// vgpud's log. Limits the lines about one GPU or VF, so that guests, VMMs and callers cannot flood
+/// the log (pf-driver/process/log_limit.h). Used in the main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -240,9 +240,9 @@ public:
         }
     }
 
-    /// Serves until SIGTERM or SIGINT. With an unreadable state directory vgpud shows everything
-    /// and changes nothing. run() starts the GPUs before it requests the bus name, and makes the
-    /// objects before it handles a request, so that clients find everything.
+    /// Serves until SIGTERM or SIGINT. If the state directory cannot be read, vgpud still shows all
+    /// GPUs, but changes nothing. run() starts the GPUs before it requests the bus name, and makes
+    /// the objects before it handles a request, so that clients find everything.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
@@ -280,34 +280,40 @@ private:
         }
     };
 
+    /// The ports to the driver of one GPU.
     struct Driver {
         std::unique_ptr<Backend> backend;
         std::unique_ptr<AssignmentPort> assignment_mode;
     };
 
+    /// For a GPU that our PF core drives.
     static Driver driver_of(const GpuPaths& paths) {
         return {.backend = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
                 .assignment_mode = std::make_unique<adapters::PlatformAssignment>(
                     paths.uapi_socket, paths.vf_socket_dir)};
     }
 
-    /// Uses XeBackend for all PF drivers. With a driver other than xe, XeBackend offers only what
-    /// the kernel's PCI core offers.
+    /// For a GPU with a vendor's driver. Uses XeBackend for all of these drivers. With a driver
+    /// other than xe, XeBackend offers only what the kernel's PCI core offers.
     [[nodiscard]] Driver driver_of(const PciConfig& config) const {
         const auto link = std::make_shared<sriov::SriovLink>(
             std::make_shared<sriov::BoundedSysfs>(std::make_shared<sriov::HostSysfs>()),
             sriov_config_of(config));
         link->uevents = std::make_unique<sriov::UeventSocket>();
-        return {.backend = std::make_unique<xe::XeBackend>(link, clock_),
+        auto perf = config.counts_busy_time ? std::make_unique<xe::HostPerf>() : nullptr;
+        return {.backend = std::make_unique<xe::XeBackend>(link, clock_, std::move(perf)),
                 .assignment_mode = std::make_unique<sriov::SriovAssignment>(link)};
     }
 
-    /// A GPU that takes longer than kFirstSnapshot appears after its first iteration.
+    /// Waits until each GPU has been read once, so that the first call to vgpud finds it. GPUs that
+    /// take longer than kFirstSnapshot appear later.
     void start_gpus() {
-        constexpr Nanoseconds kFirstSnapshot = std::chrono::milliseconds(300);
+        constexpr Nanoseconds kFirstSnapshot = std::chrono::seconds(2);
+        const Nanoseconds until = clock_.now() + kFirstSnapshot;
         for (const auto& gpu : manager_.gpus())
             gpu->start(std::make_unique<adapters::GpuThread>(clock_), [this] { changes_.raise(); });
-        for (const auto& gpu : manager_.gpus()) gpu->wait_for_first(kFirstSnapshot);
+        for (const auto& gpu : manager_.gpus())
+            gpu->wait_for_first(std::max(Nanoseconds(0), until - clock_.now()));
     }
 
     [[nodiscard]] bool is_any_starting() const {
@@ -317,19 +323,20 @@ private:
         });
     }
 
-    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `rest` is
-    /// the time that the last iteration took without its requests. The time limit is `rest`, but at
-    /// least kCallTime, so that requests get half of the time even while step() reads large
-    /// documents (dbus::DeferredWork). A large message fills a socket, and the next message arrives
-    /// only while the bus is processed. So while documents wait, this function waits up to
-    /// `rest` / 8 for the next message.
-    void handle_requests(sdbus::IConnection& bus, Nanoseconds rest, bool are_documents_waiting) {
+    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `other_work`
+    /// is the time that the last iteration took for everything but requests. The time limit is
+    /// `other_work`, but at least kCallTime, so that requests get half of the time even while
+    /// step() reads large documents (dbus::DeferredWork). A large message fills a socket, and the
+    /// next message arrives only while the bus is processed. So while documents wait, this function
+    /// waits up to `other_work` / 8 for the next message.
+    void handle_requests(sdbus::IConnection& bus, Nanoseconds other_work,
+                         bool are_documents_waiting) {
         constexpr int kMaxPerIteration = 64;
         constexpr Nanoseconds kCallTime = std::chrono::milliseconds(5);
-        const Nanoseconds until = clock_.now() + std::max(kCallTime, rest);
+        const Nanoseconds until = clock_.now() + std::max(kCallTime, other_work);
         for (int i = 0; i < kMaxPerIteration; ++i) {
             if (!bus.processPendingRequest() &&
-                !(are_documents_waiting && is_readable(bus, rest / 8)))
+                !(are_documents_waiting && is_readable(bus, other_work / 8)))
                 return;
             heap_trimmer_.record_work();
             if (clock_.now() >= until) return;
@@ -383,11 +390,11 @@ private:
     /// for PF cores only in ListGpus, ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). Most
     /// iterations only read a property, and GpuHost::is_newer() then skips the GPUs.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
-        Nanoseconds rest = Nanoseconds::zero();
+        Nanoseconds other_work = Nanoseconds::zero();
         for (;;) {
             if (!service_manager_.is_ready())
                 service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
-            handle_requests(bus, rest, objects.are_documents_waiting());
+            handle_requests(bus, other_work, objects.are_documents_waiting());
             const Nanoseconds handled_at = clock_.now();
             manager_.finish();
             for (TimedPart* part : timed_parts_) part->step();
@@ -398,7 +405,7 @@ private:
                 admin_events.push_back(std::move(admin_event));
             log(admin_events);
             objects.step(admin_events);
-            rest = clock_.now() - handled_at;
+            other_work = clock_.now() - handled_at;
             adapters::PollSet poll_set = poll_set_of(bus, objects);
             poll_set.watch(signals, POLLIN);
             adapters::wait_for(poll_set, clock_);
@@ -497,7 +504,7 @@ int main_of(int argc, char** argv) {
     limit_heaps();
     CommandLine line;
     CLI::App app("vgpud shares SR-IOV GPUs between VFs; D-Bus service org.vgpu1", "vgpud");
-    describe(app, line);
+    add_command_line_options(app, line);
     CLI11_PARSE(app, argc, argv);
     adapters::LogControl log_control(line.log_level);
     if (const auto started = start(line, log_control); !started) {

@@ -43,7 +43,7 @@ void put_in_place(std::array<int, 3> streams) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    // The failure descriptor becomes 3, so that one range, from 4 on, remains to be closed.
+    // The failure descriptor becomes 3, so that one close_range() closes all others, from 4 on.
     constexpr int kFailure = STDERR_FILENO + 1;
     const int failure = ::fcntl(failure_fd, F_DUPFD, kFailure);
     put_in_place({setup.input, setup.output, setup.errors});
@@ -65,7 +65,7 @@ int left_ms(Time deadline) {
 
 /// Reads from the pipe once and appends the bytes to `text`. Closes the reader at the end of the
 /// pipe, or after an error.
-void take(Pipe& pipe, std::string& text) {
+void read_once(Pipe& pipe, std::string& text) {
     std::array<char, 4096> buffer{};
     const ssize_t count = ::read(pipe.reader(), buffer.data(), buffer.size());
     if (count > 0) return void(text.append(buffer.data(), static_cast<std::size_t>(count)));
@@ -80,8 +80,8 @@ bool read_all(Pipe& out, Pipe& err, Finished& finished, Time deadline, std::size
                                      pollfd{err.reader(), POLLIN, 0}};
         const int ready = ::poll(polled.data(), polled.size(), left_ms(deadline));
         if (ready == 0 || (ready < 0 && errno != EINTR)) return false;
-        if (ready > 0 && polled[0].revents != 0) take(out, finished.out);
-        if (ready > 0 && polled[1].revents != 0) take(err, finished.err);
+        if (ready > 0 && polled[0].revents != 0) read_once(out, finished.out);
+        if (ready > 0 && polled[1].revents != 0) read_once(err, finished.err);
         if (std::max(finished.out.size(), finished.err.size()) >= max_bytes) return false;
     }
     return true;

@@ -49,7 +49,7 @@ private:
     int reader_ = -1, writer_ = -1;
 };
 
-// Statuses, with the numbers that timeout(1) and a shell use.
+// Values of Finished::status, the same as those of timeout(1) and of a shell.
 inline constexpr int kTimedOut = 124;
 inline constexpr int kNotStarted = 127;
 inline constexpr int kSignal = 128;  ///< plus the number of the signal that ended the program

@@ -11,7 +11,7 @@ namespace {
 constexpr auto kNone = std::string_view::npos;
 
 /// The position after the comment that begins at `at`; `at` if no comment begins at `at`.
-std::size_t behind_comment(std::string_view text, std::size_t at) {
+std::size_t after_comment(std::string_view text, std::size_t at) {
     const std::string_view begin = text.substr(at, 2);
     if (begin != "//" && begin != "/*") return at;
     const std::size_t end = begin == "//" ? text.find('\n', at) : text.find("*/", at + 2);
@@ -20,7 +20,7 @@ std::size_t behind_comment(std::string_view text, std::size_t at) {
 }
 
 /// The position after the string with the opening quote at `at`.
-std::size_t behind_text(std::string_view text, std::size_t at) {
+std::size_t after_string(std::string_view text, std::size_t at) {
     for (++at; at < text.size() && text[at] != '"'; ++at)
         if (text[at] == '\\') ++at;
     return std::min(at + 1, text.size());
@@ -39,14 +39,14 @@ std::string place_of(std::string_view text, std::size_t at) {
 std::string too_deep(std::string_view text, Comments comments, std::size_t max_nested) {
     std::size_t depth = 0;
     for (std::size_t at = 0; at < text.size();) {
-        const std::size_t behind = comments == Comments::Allowed ? behind_comment(text, at) : at;
-        if (behind != at) {
-            at = behind;
+        const std::size_t after = comments == Comments::Allowed ? after_comment(text, at) : at;
+        if (after != at) {
+            at = after;
             continue;
         }
         const char letter = text[at];
         if (letter == '"') {
-            at = behind_text(text, at);
+            at = after_string(text, at);
             continue;
         }
         if (letter == '[' || letter == '{') ++depth;

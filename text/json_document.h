@@ -23,17 +23,17 @@ inline constexpr std::size_t kMaxNested = 64;
 /// JSON, the result may be wrong; this does no harm, because the parser stops at the first mistake.
 std::string too_deep(std::string_view text, Comments comments, std::size_t max_nested = kMaxNested);
 
-/// The document, or an error text that names the mistake and its place. `see`: a callback of the
-/// parser (nlohmann::basic_json::parser_callback_t); may be null.
+/// The document, or an error text that names the mistake and its place. `callback`: for the parser
+/// (nlohmann::basic_json::parser_callback_t); may be null.
 template <typename Json = nlohmann::json>
-tl::expected<Json, std::string> read_json(std::string_view text,
-                                          Comments comments = Comments::Refused,
-                                          const typename Json::parser_callback_t& see = nullptr) {
+tl::expected<Json, std::string> read_json(
+    std::string_view text, Comments comments = Comments::Refused,
+    const typename Json::parser_callback_t& callback = nullptr) {
     if (std::string wrong = too_deep(text, comments); !wrong.empty())
         return tl::make_unexpected(std::move(wrong));
     try {
         constexpr bool kThrows = true;
-        return Json::parse(text, see, kThrows, comments == Comments::Allowed);
+        return Json::parse(text, callback, kThrows, comments == Comments::Allowed);
     } catch (const typename Json::exception& error) {
         return tl::make_unexpected(std::string(error.what()));
     }

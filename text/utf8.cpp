@@ -34,8 +34,8 @@ Letter first_letter(std::string_view text) {
         if ((next & 0xc0u) != 0x80u) return {};
         code = code << 6 | (next & 0x3fu);
     }
-    constexpr char32_t kSurrogates = 0xd800, kBehind = 0xe000, kMax = 0x10ffff;
-    const bool is_surrogate = code >= kSurrogates && code < kBehind;
+    constexpr char32_t kSurrogates = 0xd800, kSurrogatesEnd = 0xe000, kMax = 0x10ffff;
+    const bool is_surrogate = code >= kSurrogates && code < kSurrogatesEnd;
     if (code < kMin.at(bytes) || code > kMax || is_surrogate) return {};
     return {.code = code, .bytes = bytes, .is_valid = true};
 }
@@ -96,11 +96,11 @@ std::size_t columns_of(const Letter& letter) {
     return is_in(kWide, letter.code) ? 2 : 1;
 }
 
-/// Calls `see` with each letter and the letter's byte offset, until `see` returns false.
-template <typename See> void for_each_letter(std::string_view text, See see) {
+/// Calls `visit` with each letter and the letter's byte offset, until `visit` returns false.
+template <typename Visit> void for_each_letter(std::string_view text, Visit visit) {
     for (std::size_t at = 0; at < text.size();) {
         const Letter letter = first_letter(text.substr(at));
-        if (!see(letter, at)) return;
+        if (!visit(letter, at)) return;
         at += letter.bytes;
     }
 }

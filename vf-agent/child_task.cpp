@@ -17,7 +17,7 @@ namespace vgpu::agent {
 
 namespace {
 
-constexpr std::size_t kMaxText = 400;
+constexpr std::size_t kMaxText = 400;  // bytes of output to keep
 
 }  // namespace
 
@@ -30,7 +30,7 @@ ChildTask::ChildTask(std::vector<std::string> command, Nanoseconds deadline) : d
                            .has_own_group = true,  // so that end() also kills the child's children
                            .dies_with_parent = true});
     output_ = pipe.take_reader();
-    ::fcntl(output_, F_SETFL, O_NONBLOCK);  // only the agent's end; the child's writes may wait
+    ::fcntl(output_, F_SETFL, O_NONBLOCK);  // only the agent's end; the child's writes may block
 }
 
 ChildTask::~ChildTask() {
@@ -79,7 +79,7 @@ std::optional<Outcome> ChildTask::poll(Nanoseconds now) {
     if (pid_ <= 0) return Outcome{.is_ok = false, .text = "cannot start a process"};
     read_output();
     int status = 0;
-    // checked before the deadline, so that a slow loop does not report the child as late
+    // checked before the deadline, so that a late poll() does not fail a child that ended in time
     if (::waitpid(pid_, &status, WNOHANG) == pid_) {
         read_output();
         pid_ = -1;

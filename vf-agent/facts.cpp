@@ -15,12 +15,13 @@ namespace vgpu::agent {
 
 namespace {
 
-constexpr std::size_t kMaxLine = 256;
-constexpr std::size_t kMaxNames = 8192;
-constexpr std::size_t kMaxFds = 65536;  // per scan of all processes
+constexpr std::size_t kMaxLine = 256;    // bytes
+constexpr std::size_t kMaxNames = 8192;  // per directory
+constexpr std::size_t kMaxFds = 65536;   // per scan of all processes
 constexpr std::string_view kAmd = "0x1002";
 constexpr std::string_view kVega10Vf = "0x686c";
 
+/// The number at the start of a text, after blanks; 0 if there is none.
 std::uint64_t number_of(std::string_view text, int base = 10) {
     std::uint64_t number = 0;
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -35,6 +36,7 @@ bool is_gpu(const fs::path& device) {
            (kind.starts_with("0x03") || kind.starts_with("0x12"));
 }
 
+/// The last component of a link's target; empty if the link is unreadable.
 std::string target_name(const fs::path& link) {
     std::error_code error;
     return fs::read_symlink(link, error).filename().string();
@@ -66,8 +68,8 @@ std::string location_of(const std::string& pci_address) {
     return std::to_string(location);
 }
 
-/// Adds up the VRAM of the DRM clients of one process. A client with several descriptors counts
-/// once.
+/// Adds up the VRAM of one process's DRM clients on this VF. A client with several descriptors
+/// counts once.
 class DrmClients {
 public:
     explicit DrmClients(std::string pci_address) : pci_address_(std::move(pci_address)) {}
@@ -75,16 +77,16 @@ public:
     void add(const fs::path& fdinfo) {
         auto facts = pairs_of(fdinfo);
         if (facts["drm-driver"] != "amdgpu" || facts["drm-pdev"] != pci_address_) return;
-        if (!seen_.insert(facts["drm-client-id"]).second) return;
+        if (!client_ids_.insert(facts["drm-client-id"]).second) return;
         constexpr std::uint64_t kKiB = 1024;
         vram_bytes_ += number_of(facts["drm-memory-vram"]) * kKiB;
     }
-    [[nodiscard]] bool is_empty() const { return seen_.empty(); }
+    [[nodiscard]] bool is_empty() const { return client_ids_.empty(); }
     [[nodiscard]] std::uint64_t vram_bytes() const { return vram_bytes_; }
 
 private:
     std::string pci_address_;
-    std::set<std::string> seen_;
+    std::set<std::string> client_ids_;
     std::uint64_t vram_bytes_ = 0;
 };
 
@@ -162,23 +164,24 @@ fs::path Facts::device() const {
 }
 
 VfFacts Facts::vf() const {
-    const fs::path from = device();
-    if (from.empty()) return {};
-    VfFacts facts{.pci_address = from.filename().string(),
-                  .unique_id = line_of(from / "unique_id"),
+    const fs::path directory = device();
+    if (directory.empty()) return {};
+    VfFacts facts{.pci_address = directory.filename().string(),
+                  .unique_id = line_of(directory / "unique_id"),
                   .render_node = "",
-                  .vram_total_bytes = number_of(line_of(from / "mem_info_vram_total")),
-                  .vram_used_bytes = number_of(line_of(from / "mem_info_vram_used"))};
-    for (const std::string& node : names_in(from / "drm"))
+                  .vram_total_bytes = number_of(line_of(directory / "mem_info_vram_total")),
+                  .vram_used_bytes = number_of(line_of(directory / "mem_info_vram_used"))};
+    for (const std::string& node : names_in(directory / "drm"))
         if (node.starts_with("renderD") && facts.render_node.empty())
             facts.render_node = "/dev/dri/" + node;
     return facts;
 }
 
 DriverFacts Facts::driver() const {
-    const fs::path from = device();
-    DriverFacts facts{
-        .name = from.empty() ? "" : target_name(from / "driver"), .version = "", .srcversion = ""};
+    const fs::path directory = device();
+    DriverFacts facts{.name = directory.empty() ? "" : target_name(directory / "driver"),
+                      .version = "",
+                      .srcversion = ""};
     if (facts.name.empty()) return facts;
     facts.version = line_of(root_ / "sys/module" / facts.name / "version");
     facts.srcversion = line_of(root_ / "sys/module" / facts.name / "srcversion");
@@ -197,28 +200,28 @@ std::string Facts::kfd_gpu_id(const std::string& pci_address) const {
 }
 
 std::vector<ProcessFacts> Facts::processes() const {
-    const VfFacts seen = vf();
-    const std::string gpu = kfd_gpu_id(seen.pci_address);
-    std::map<int, ProcessFacts> all;
+    const std::string pci_address = vf().pci_address;
+    const std::string gpu = kfd_gpu_id(pci_address);
+    std::map<int, ProcessFacts> by_pid;
     const fs::path kfd = root_ / "sys/class/kfd/kfd/proc";
     for (const std::string& name : gpu.empty() ? std::vector<std::string>{} : names_in(kfd)) {
         const int pid = pid_of(name);
         if (pid <= 0) continue;
-        all[pid].vram_bytes = number_of(line_of(kfd / name / ("vram_" + gpu)));
+        by_pid[pid].vram_bytes = number_of(line_of(kfd / name / ("vram_" + gpu)));
         for (const std::string& queue : names_in(kfd / name / "queues"))
-            if (line_of(kfd / name / "queues" / queue / "gpuid") == gpu) ++all[pid].queues;
+            if (line_of(kfd / name / "queues" / queue / "gpuid") == gpu) ++by_pid[pid].queues;
     }
-    std::map<int, DrmClients> clients;
+    std::map<int, DrmClients> drm_by_pid;
     scan_fds(root_ / "proc", [&](int pid, const std::string& fd, const std::string& target) {
         if (!target.starts_with("/dev/dri/")) return;
-        auto& client = clients.try_emplace(pid, seen.pci_address).first->second;
-        client.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
+        DrmClients& drm = drm_by_pid.try_emplace(pid, pci_address).first->second;
+        drm.add(root_ / "proc" / std::to_string(pid) / "fdinfo" / fd);
     });
-    for (const auto& [pid, client] : clients)
-        if (!client.is_empty())  // DRM's number includes KFD's memory
-            all[pid].vram_bytes = std::max(all[pid].vram_bytes, client.vram_bytes());
+    for (const auto& [pid, drm] : drm_by_pid)
+        if (!drm.is_empty())
+            by_pid[pid].vram_bytes = std::max(by_pid[pid].vram_bytes, drm.vram_bytes());
     std::vector<ProcessFacts> list;
-    for (auto& [pid, process] : all) {
+    for (auto& [pid, process] : by_pid) {
         process.pid = pid;
         process.comm = line_of(root_ / "proc" / std::to_string(pid) / "comm");
         list.push_back(std::move(process));

@@ -33,7 +33,7 @@ struct VfFacts {
 /// A process that used the VF when the facts were read.
 struct ProcessFacts {
     int pid = 0;
-    std::string comm;  ///< name; up to 15 bytes that the process chooses; encode() cleans them
+    std::string comm;  ///< name that the process chooses, up to 15 bytes of any value
     std::uint64_t vram_bytes = 0;
     /// User queues of KFD; 0 if the process has only a render node open.
     std::uint32_t queues = 0;

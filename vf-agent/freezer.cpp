@@ -59,7 +59,7 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // before the moves, so that a process stops when it enters the group, and cannot fork in it
+    // frozen before the moves, so that a process stops when it enters the group, and cannot fork
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string origin = cgroup_of(root_, pid);
@@ -77,6 +77,7 @@ bool Freezer::is_frozen() const {
     std::ifstream file(group_ / "cgroup.events");
     for (std::string line; std::getline(file, line);)
         if (line == "frozen 1") return true;
+    // an empty or missing group has no process that could run
     return members().empty();
 }
 
@@ -122,7 +123,7 @@ bool Freezer::is_origin(const std::string& cgroup) const {
 std::vector<int> Freezer::members() const {
     std::ifstream file(group_ / "cgroup.procs");
     std::vector<int> pids;
-    // 0 means another PID namespace; writing 0 would move the agent itself
+    // 0 stands for a process of another PID namespace; writing 0 would move the agent itself
     for (int pid = 0; file >> pid;)
         if (pid > 0) pids.push_back(pid);
     return pids;

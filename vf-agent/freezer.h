@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Freezer: stops the processes that use the VF. It moves them into a frozen cgroup (v2), and later
-// moves each back to its former cgroup, its origin. A process that was forked in the frozen cgroup
-// gets the origin of its parent. Processes get no signal. A file records the origins, so that a new
-// agent, or the unit's ExecStopPost, can resume the processes after the agent was killed. Runs in
-// one thread.
+// moves each back to its former cgroup (its origin). A process that was forked in the frozen cgroup
+// goes to the origin of its parent. Processes get no signal. A file records the origins, so that a
+// new agent, or the unit's ExecStopPost, can resume the processes after the agent was killed. Runs
+// in one thread.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,7 @@ struct Queue {
 };
 static_assert(sizeof(Queue) == 40 && offsetof(Queue, doorbell) == 16);
 
-/// hsa_agent_info_t; the name fills 64 bytes.
+/// hsa_agent_info_t. kAgentName writes 64 bytes.
 enum AgentInfo : std::uint32_t { kAgentName = 0, kAgentDevice = 17 };
 enum DeviceType : std::uint32_t { kCpu = 0, kGpu = 1 };
 /// hsa_amd_memory_pool_info_t; kFineGrained is a bit of kPoolFlags.
@@ -78,7 +78,8 @@ using PoolVisitor = Status (*)(Pool, void*);
     HSA_CALL(add_write_index, "hsa_queue_add_write_index_screlease", std::uint64_t, const Queue*, \
              std::uint64_t)
 
-/// The functions; null until the self-test has looked them up. It fails if a symbol is missing.
+/// The functions; null until the self-test has looked them up. The self-test fails if a symbol is
+/// missing.
 struct Calls {
 #define VGPU_AGENT_HSA_MEMBER(member, symbol, result, ...) result (*member)(__VA_ARGS__) = nullptr;
     VGPU_AGENT_HSA_CALLS(VGPU_AGENT_HSA_MEMBER)

@@ -42,12 +42,12 @@ public:
         require(hsa_.init(), "hsa_init");
         require(hsa_.iterate_agents(visit_agent, this), "hsa_iterate_agents");
         if (gpu_.handle == 0) throw std::runtime_error("ROCr sees no GPU");
-        require(hsa_.iterate_pools(cpu_, visit_cpu_pool, this), "memory of the host");
-        require(hsa_.iterate_pools(gpu_, visit_gpu_pool, this), "memory of the GPU");
+        require(hsa_.iterate_pools(cpu_, visit_cpu_pool, this), "memory pools of the host");
+        require(hsa_.iterate_pools(gpu_, visit_gpu_pool, this), "memory pools of the GPU");
         if (host_pool_.handle == 0 || device_pool_.handle == 0)
-            throw std::runtime_error("ROCr offers no memory to copy");
+            throw std::runtime_error("ROCr offers no memory for the copies");
         run_barrier();
-        copy_around();
+        copy_round_trip();
         hsa_.shut_down();
         return {.is_ok = true,
                 .text = fmt::format("{}: a barrier, {} KiB copied to the VF, within it and back",
@@ -140,7 +140,8 @@ private:
         require(hsa_.pool_allocate(pool, kBytes, 0, &memory), "cannot allocate");
         const std::array both{cpu_, gpu_};
         if (pool.handle == host_pool_.handle)
-            require(hsa_.allow_access(both.size(), both.data(), nullptr, memory), "allow access");
+            require(hsa_.allow_access(both.size(), both.data(), nullptr, memory),
+                    "hsa_amd_agents_allow_access");
         return static_cast<unsigned char*>(memory);
     }
 
@@ -152,25 +153,26 @@ private:
         wait(done);
     }
 
-    void copy_around() const {
+    /// Copies pseudo-random bytes from the host to VRAM, within VRAM and back, and compares them.
+    void copy_round_trip() const {
         unsigned char* sent = allocate(host_pool_);
         unsigned char* back = allocate(host_pool_);
-        unsigned char* first = allocate(device_pool_);
-        unsigned char* second = allocate(device_pool_);
+        unsigned char* vram = allocate(device_pool_);
+        unsigned char* other_vram = allocate(device_pool_);
         std::uint32_t state = 1;
         std::generate_n(sent, kBytes, [&state] {
             state = state * 1664525u + 1013904223u;
             return static_cast<unsigned char>(state >> 24);
         });
         std::fill_n(back, kBytes, static_cast<unsigned char>(0));
-        copy(first, gpu_, sent, cpu_);
-        copy(second, gpu_, first, gpu_);
-        copy(back, cpu_, second, gpu_);
+        copy(vram, gpu_, sent, cpu_);
+        copy(other_vram, gpu_, vram, gpu_);
+        copy(back, cpu_, other_vram, gpu_);
         const auto wrong = std::mismatch(sent, sent + kBytes, back);
         if (wrong.first != sent + kBytes)
             throw std::runtime_error(fmt::format("byte {} is {:#x}, not {:#x}", wrong.first - sent,
                                                  *wrong.second, *wrong.first));
-        for (unsigned char* memory : {sent, back, first, second}) hsa_.pool_free(memory);
+        for (unsigned char* memory : {sent, back, vram, other_vram}) hsa_.pool_free(memory);
     }
 
     const hsa::Calls hsa_ = load();

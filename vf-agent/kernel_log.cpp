@@ -37,10 +37,11 @@ void KernelLog::read() {
 }
 
 void KernelLog::count_record(std::string_view record) {
-    const std::size_t start = record.find(';');
-    if (start == std::string_view::npos) return;
+    const std::size_t semicolon = record.find(';');
+    if (semicolon == std::string_view::npos) return;
+    // the lowest bits of PRIORITY; the higher ones are the facility
     const int severity = std::atoi(std::string(record.substr(0, 4)).c_str()) & kSeverityMask;
-    const std::string_view text = record.substr(start + 1, record.find('\n') - start - 1);
+    const std::string_view text = record.substr(semicolon + 1, record.find('\n') - semicolon - 1);
     if (text.find("amdgpu") == std::string_view::npos) return;
     const auto says = [text](std::string_view words) {
         return text.find(words) != std::string_view::npos;

@@ -12,9 +12,9 @@ namespace vgpu::agent {
 namespace {
 
 /// The task of a request that cannot start: fails at the first poll().
-class Failed final : public Task {
+class FailedTask final : public Task {
 public:
-    explicit Failed(std::string why) : why_(std::move(why)) {}
+    explicit FailedTask(std::string why) : why_(std::move(why)) {}
     std::optional<Outcome> poll(Nanoseconds) override {
         return Outcome{.is_ok = false, .text = why_};
     }
@@ -25,8 +25,9 @@ private:
 
 }  // namespace
 
-/// Freezes the processes that use the VF, also new ones, until none of them runs. Thaws them if the
-/// task fails or ends early. The host checks afterwards that the device's queues are idle.
+/// Freezes the processes that use the VF. Each poll() also freezes processes that have begun to use
+/// the VF. Succeeds when all of them have stopped. Thaws them if the task fails or is destroyed
+/// early. After a success, the host checks that the device's queues are idle.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}
@@ -74,12 +75,12 @@ Status LinuxGuest::status() {
 
 std::unique_ptr<Task> LinuxGuest::start(Request request, Nanoseconds deadline) {
     if (request == Request::SelfTest) {
-        if (is_quiesced_) return std::make_unique<Failed>("the VF is quiesced: thaw it first");
+        if (is_quiesced_) return std::make_unique<FailedTask>("the VF is quiesced: thaw it first");
         return std::make_unique<ChildTask>(
             std::vector<std::string>{"/proc/self/exe", "--self-test"}, deadline);
     }
     if (!freezer_.is_available())
-        return std::make_unique<Failed>("this guest has no cgroup v2 freezer");
+        return std::make_unique<FailedTask>("this guest has no cgroup v2 freezer");
     is_quiesced_ = true;
     return std::make_unique<Quiesce>(*this, deadline);
 }

@@ -20,8 +20,8 @@ public:
     /// Reads the facts at each call, because a driver may load between two calls.
     Hello hello() override;
     Status status() override;
-    /// Never null. The returned task fails at once if the request cannot start, as a self-test of a
-    /// quiesced VF.
+    /// Never null. The returned task fails at its first poll() if the request cannot start. For
+    /// example, a quiesced VF cannot start a self-test.
     std::unique_ptr<Task> start(Request request, Nanoseconds deadline) override;
     /// Resumes the stopped processes. Never fails. The Outcome's text has their number, perhaps 0.
     Outcome thaw() override;
@@ -35,7 +35,7 @@ private:
     Facts facts_;
     KernelLog log_;
     Freezer freezer_;
-    bool is_quiesced_ = false;
+    bool is_quiesced_ = false;  ///< true from the start of a quiesce until the thaw
 };
 
 }  // namespace vgpu::agent

@@ -26,7 +26,7 @@
 namespace vgpu::agent {
 namespace {
 
-/// Time between attempts to open a missing port, and between checks for the host.
+/// Time between attempts to open a missing port, and between checks whether the host has connected.
 constexpr Nanoseconds kRetry = std::chrono::milliseconds(500);
 /// Limit of bytes that one iteration of the loop reads, so that a host that never stops sending
 /// cannot delay signals and tasks.
@@ -75,8 +75,8 @@ private:
 /// Opens the port, and informs the session when the host connects, sends and disconnects.
 class Agent {
 public:
-    explicit Agent(const CommandLine& line)
-        : line_(line), guest_(line.pci_address), session_(guest_, port_) {
+    explicit Agent(const CommandLine& command_line)
+        : command_line_(command_line), guest_(command_line.pci_address), session_(guest_, port_) {
         static_cast<void>(guest_.thaw());  // an earlier agent that was killed left processes frozen
     }
     ~Agent() { session_.on_host_gone(); }
@@ -100,13 +100,13 @@ private:
     }
 
     void open() {
-        const std::string path = line_.port.empty() ? find_port() : line_.port;
+        const std::string path = command_line_.port.empty() ? find_port() : command_line_.port;
         if (!path.empty() && port_.open(path)) return;
         const std::string words =
             path.empty() ? fmt::format("there is no port {}", kPortName) : open_error(path, errno);
-        // write the same words once, because open() is called twice per second
-        if (words != complaint_) log_.write(words + "; waiting for it");
-        complaint_ = words;
+        // logs the same error only once in a row, because open() is called twice per second
+        if (words != logged_error_) log_.write(words + "; waiting for it");
+        logged_error_ = words;
     }
 
     static std::string open_error(const std::string& path, int code) {
@@ -118,10 +118,11 @@ private:
 
     void handle_input() {
         std::string bytes;
-        Port::Seen seen = Port::Seen::Bytes;
-        while (seen == Port::Seen::Bytes && bytes.size() < kMaxPerIteration)
-            seen = port_.read(bytes);
-        const bool is_connected = seen == Port::Seen::Bytes || seen == Port::Seen::Nothing;
+        Port::ReadResult result = Port::ReadResult::Bytes;
+        while (result == Port::ReadResult::Bytes && bytes.size() < kMaxPerIteration)
+            result = port_.read(bytes);
+        const bool is_connected =
+            result == Port::ReadResult::Bytes || result == Port::ReadResult::Nothing;
         if (is_connected && !has_host_) {
             log_.write("the host is connected");
             session_.on_host(now());
@@ -132,7 +133,7 @@ private:
             session_.on_host_gone();
         }
         has_host_ = is_connected;
-        if (seen == Port::Seen::Lost) port_.close();
+        if (result == Port::ReadResult::Lost) port_.close();
     }
 
     /// Waits until there is a signal, the port is ready, or the session's next step is due. True if
@@ -152,13 +153,13 @@ private:
         return waited[0].revents != 0;
     }
 
-    const CommandLine& line_;
+    const CommandLine& command_line_;
     Log log_;
     Port port_;
     LinuxGuest guest_;
     Session session_;
     bool has_host_ = false;
-    std::string complaint_;
+    std::string logged_error_;  ///< last error of open() in the log
 };
 
 int self_test() {
@@ -180,7 +181,8 @@ int main_of(int argc, char** argv) {
                    "running one) and exit")
         ->expected(0, 1);
     app.add_flag("--self-test", line.is_self_test, "test the VF, print the result, and exit");
-    app.add_flag("--thaw", line.is_thaw, "resume what a killed agent had stopped");
+    app.add_flag("--thaw", line.is_thaw,
+                 "resume the processes that a killed agent had stopped, and exit");
     app.set_version_flag("--version", "vgpu-agent " VGPU_VERSION);
     CLI11_PARSE(app, argc, argv);
     if (app.count("--modprobe-options") > 0) {

@@ -27,7 +27,7 @@ struct Hello {
     std::string agent, kernel, rocr;
     DriverFacts driver;
     VfFacts vf;
-    bool is_welcomed = false;  ///< true if this hello answers a welcome: the host may send requests
+    bool is_welcomed = false;  ///< true if this hello answers a welcome
 };
 
 /// A status of the VF. `resets` and `errors` count from boot.
@@ -54,7 +54,7 @@ std::string encode(const Status& status);
 std::string encode(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);
 
 /// The message by which the host says that it is ready. The agent then sends a status at once, and
-/// further statuses every `status_interval`; if it is 0, only on request.
+/// further statuses every `status_interval`, or only on request if `status_interval` is 0.
 struct Welcome {
     std::uint32_t protocol = 0;
     std::chrono::seconds status_interval{0};
@@ -64,11 +64,12 @@ struct Welcome {
 /// Outcome.
 enum class Request { Status, SelfTest, Quiesce, Thaw };
 
-/// A request of the host.
+/// A request of the host; in JSON, a line of the type "ask".
 struct Ask {
     std::uint64_t id = 0;  ///< the result repeats it
     Request request = Request::Status;
-    std::chrono::milliseconds limit{0};  ///< from when the agent reads the line; at most 10 min
+    /// Time limit, from when the agent reads the line; at most 10 min.
+    std::chrono::milliseconds limit{0};
 };
 
 using HostMessage = std::variant<Welcome, Ask>;

@@ -57,20 +57,20 @@ void Port::close() {
     fd_ = -1;
 }
 
-Port::Seen Port::read(std::string& to) {
+Port::ReadResult Port::read(std::string& to) {
     pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
-    if (::poll(&state, 1, 0) < 0) return Seen::Nothing;
-    if ((state.revents & (POLLERR | POLLNVAL)) != 0) return Seen::Lost;
+    if (::poll(&state, 1, 0) < 0) return ReadResult::Nothing;
+    if ((state.revents & (POLLERR | POLLNVAL)) != 0) return ReadResult::Lost;
     std::array<char, 16384> buffer{};
     const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
     if (got > 0) {
         to.append(buffer.data(), static_cast<std::size_t>(got));
-        return Seen::Bytes;
+        return ReadResult::Bytes;
     }
     // 0 bytes: on a port, the host is not connected; on a socket, the connection is lost
-    if (got == 0) return is_socket_ ? Seen::Lost : Seen::HungUp;
-    if (errno != EAGAIN && errno != EINTR) return Seen::Lost;
-    return (state.revents & POLLHUP) != 0 ? Seen::HungUp : Seen::Nothing;
+    if (got == 0) return is_socket_ ? ReadResult::Lost : ReadResult::HungUp;
+    if (errno != EAGAIN && errno != EINTR) return ReadResult::Lost;
+    return (state.revents & POLLHUP) != 0 ? ReadResult::HungUp : ReadResult::Nothing;
 }
 
 std::size_t Port::write(std::string_view bytes) {

@@ -32,14 +32,14 @@ public:
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
 
     /// What read() found.
-    enum class Seen {
+    enum class ReadResult {
         Bytes,    ///< read() has appended bytes
         Nothing,  ///< the host is connected, but there are no bytes
         HungUp,   ///< the host has closed its side; keep the port open
         Lost,     ///< the device or connection is gone; close the port
     };
     /// Appends available bytes, at most 16 KiB.
-    Seen read(std::string& to);
+    ReadResult read(std::string& to);
     /// Returns the number of written bytes. Returns 0 also after an error, because read() notices a
     /// lost port.
     std::size_t write(std::string_view bytes) override;

@@ -14,7 +14,7 @@ std::chrono::milliseconds in_ms(Nanoseconds time) {
 
 }  // namespace
 
-/// Sends an empty line first, which ends a partial line of an earlier agent.
+/// First sends an empty line, which ends a partial line of an earlier agent.
 void Session::on_host(Nanoseconds now) {
     on_host_gone();
     state_ = State::Greeted;

@@ -9,7 +9,8 @@
 //
 // The agent never waits for the host. If the host does not read, lines that do not fit into the
 // bounded queue are dropped. There is at most one task (self-test or quiesce) at a time. A request
-// to thaw ends the task. The caller passes the time. Runs in one thread.
+// to thaw ends the task. A welcome while Serving also ends the task and thaws, because the host has
+// then given up its earlier requests. The caller passes the time. Runs in one thread.
 #pragma once
 
 #include "vf-agent/messages.h"

@@ -26,10 +26,10 @@ constexpr std::string_view kAgentSuffix = ".agent.sock", kVfSuffix = ".sock";
 /// has the VF could not open the new socket after a restart of vgpud.
 void copy_user_of_vf_socket(const std::string& path) {
     if (!path.ends_with(kAgentSuffix)) return;
-    const std::string vf = path.substr(0, path.size() - kAgentSuffix.size())
-                               .append(kVfSuffix.begin(), kVfSuffix.end());
+    const std::string vf_socket = path.substr(0, path.size() - kAgentSuffix.size())
+                                      .append(kVfSuffix.begin(), kVfSuffix.end());
     struct stat facts {};
-    if (::lstat(vf.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
+    if (::lstat(vf_socket.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
     if (facts.st_uid == ::geteuid()) return;
     static_cast<void>(::lchown(path.c_str(), facts.st_uid, facts.st_gid) == 0);
 }
@@ -76,7 +76,7 @@ Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
         return watched;
     }
     endpoint.listener = std::move(listener);
-    endpoint.number = vgpu_socket_number(path.c_str());
+    endpoint.inode = vgpu_socket_number(path.c_str());
     static_cast<void>(vgpu_socket_watch_add(removal_watch_.get(), path.c_str()));
     copy_user_of_vf_socket(path);
     return {};
@@ -87,7 +87,7 @@ Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(removal_watch_.get());
     for (auto& [path, endpoint] : endpoints_) {
-        if (vgpu_socket_number(path.c_str()) == endpoint.number) continue;
+        if (vgpu_socket_number(path.c_str()) == endpoint.inode) continue;
         if (open(path, endpoint)) accept_clients(path, endpoint.is_accepting);
     }
 }

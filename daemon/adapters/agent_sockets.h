@@ -2,9 +2,9 @@
 //
 // AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
 // blocks. Reads at most kMaxPerIteration bytes of each client in an iteration of the main loop, so
-// that a client that sends without end delays other clients little. Hundreds of mostly idle sockets
-// share one epoll instance, which main.cpp watches. Replaces socket files that were removed. Runs
-// in one thread.
+// that a client that never stops sending hardly delays other clients. Hundreds of mostly idle
+// sockets share one epoll instance, which main.cpp watches. Replaces socket files that were
+// removed. Runs in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -47,7 +47,7 @@ private:
         std::uint32_t id = 0;  ///< never reused, unlike fds
         UniqueFd listener;
         UniqueFd client;
-        std::uint64_t number = 0;  ///< inode of the listener's file
+        std::uint64_t inode = 0;  ///< of the listener's file
         bool is_accepting = true;
     };
     /// The kind of descriptor that became readable.

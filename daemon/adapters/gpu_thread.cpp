@@ -30,6 +30,7 @@ void GpuThread::run() {
     }
 }
 
+/// Spins until awake_until() if the host has a CPU to spare, and then sleeps.
 void GpuThread::wait(PollSet& poll_set) const {
     static const bool has_cpu_to_spare = std::thread::hardware_concurrency() > 1;
     while (has_cpu_to_spare && clock_.now() < loop_->awake_until()) {

@@ -39,7 +39,7 @@ struct [[gnu::packed]] VdiHeader {
     std::uint32_t blocks = 1;
     std::uint32_t allocated_blocks = 0;
     char uuids[4][16] = {};  ///< UUIDs of the image, its last snapshot, its base, its parent
-    char more[56] = {};
+    char padding[56] = {};
 };
 static_assert(sizeof(VdiHeader) == kSectorBytes);
 

@@ -50,8 +50,8 @@ std::vector<char*> environment_of_children() {
     return environment;
 }
 
-/// What the child gets from vgpud. A child that cannot change its user or run the program writes
-/// the errno to `failure`; a successful exec closes `failure`.
+/// The values that the forked child uses; the ints are descriptors. A child that cannot change its
+/// user or run the program writes the errno to `failure`; a successful exec closes `failure`.
 struct Inheritance {
     char* const* command;
     char* const* environment;
@@ -160,8 +160,8 @@ Result<> write_pid_file(const ProcessSpec& spec, const ProcessId& id) {
 /// Lets `user` make sockets in the directory and remove them, but not remove vgpud's files.
 Result<> share_directory(const std::string& directory, const DeviceUser& user) {
     constexpr mode_t kStickyForGroup = 01775;
-    const auto own_user = static_cast<uid_t>(-1);
-    if (::chown(directory.c_str(), own_user, user.gid) != 0 ||
+    const auto same_user = static_cast<uid_t>(-1);
+    if (::chown(directory.c_str(), same_user, user.gid) != 0 ||
         ::chmod(directory.c_str(), kStickyForGroup) != 0)
         return fail_errno(ErrorId::System, errno, fmt::format("cannot share {}", directory));
     return {};

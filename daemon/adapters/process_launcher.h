@@ -3,9 +3,8 @@
 // ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, the
 // default signal mask, /dev/null as input, LABEL.log as output, no other descriptor, and an
 // environment without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. vgpud writes the file
-// LABEL.pid
-// ("pid start_time") before the exec, so that the next vgpud finds the child. end_of() reaps
-// children. Any thread may call a ProcessLauncher.
+// LABEL.pid ("pid start_time") before the exec, so that the next vgpud finds the child. end_of()
+// reaps children. Any thread may call a ProcessLauncher.
 //
 // With a device user, children run as that user and may make and remove sockets in their directory.
 // The directory is sticky, so children cannot remove files of vgpud. vgpud writes neither a pid

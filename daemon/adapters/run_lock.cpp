@@ -21,12 +21,12 @@ std::string holder_of(int fd) {
     return pid.empty() ? "unknown" : pid;
 }
 
-Result<> lock(int fd, const std::string& path, const std::string& what_it_does) {
+Result<> lock(int fd, const std::string& path, const std::string& holder_activity) {
     if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
     if (errno != EWOULDBLOCK)
         return fail_errno(ErrorId::System, errno, fmt::format("cannot lock {}", path));
     return fail(ErrorId::AlreadyRunning,
-                fmt::format("another vgpud (pid {}) {}", holder_of(fd), what_it_does));
+                fmt::format("another vgpud (pid {}) {}", holder_of(fd), holder_activity));
 }
 
 bool record_holder(int fd) {

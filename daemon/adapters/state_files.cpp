@@ -156,7 +156,7 @@ StateFiles::Mark StateFiles::mark_of(const std::string& path) {
             .changed_ns = facts.st_mtim.tv_nsec};
 }
 
-/// Without this check, vgpud would overwrite the changes of another program by the state that vgpud
+/// Without this check, vgpud would overwrite the changes of another program with the state that it
 /// has in memory.
 Result<> StateFiles::check_mark(const std::string& name) {
     const std::scoped_lock lock(mutex_);

@@ -2,6 +2,7 @@
 #include "daemon/adapters/vm_sockets.h"
 
 #include "daemon/adapters/migration_blocker.h"
+#include "pf-driver/process/socket_path.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -26,6 +27,11 @@ constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
 
 Result<> make_link(const std::string& target, const fs::path& at) {
     if (target.empty()) return {};
+    if (at.string().size() > VGPU_SOCKET_PATH_MAX)
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("the path {} has {} bytes, and a socket's path at most {}: use a "
+                                "shorter owner, or a shorter run_dir in vgpud's configuration",
+                                at.string(), at.string().size(), VGPU_SOCKET_PATH_MAX));
     std::error_code error;
     fs::create_symlink(target, at, error);
     if (error)

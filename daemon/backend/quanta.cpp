@@ -18,6 +18,7 @@ constexpr std::uint32_t kLongestCycleMs = 200;
 constexpr std::uint32_t kComfortableQuantumMs = 16;
 /// Quanta are rounded if the exact ratio of the weights needs more ms than this in a cycle.
 constexpr std::uint64_t kMaxUnits = 1000;
+/// Limit of the relative error of a VF's share after rounding.
 constexpr double kTolerance = 0.05;
 
 using Ms = std::vector<std::uint32_t>;
@@ -33,10 +34,10 @@ struct Problem {
     }
     /// The longest wait of VF `i`, in µs.
     [[nodiscard]] std::uint64_t wait(const Ms& quanta, std::size_t i) const {
-        std::uint64_t out = std::uint64_t{pf_quantum_ms} * kUsPerMs + default_timeout_us;
+        std::uint64_t wait_us = std::uint64_t{pf_quantum_ms} * kUsPerMs + default_timeout_us;
         for (std::size_t j = 0; j < demands.size(); ++j)
-            if (j != i) out += std::uint64_t{quanta[j]} * kUsPerMs + timeout(demands[j]);
-        return out + (demands.size() + 1) * std::uint64_t{kSwitchUs};
+            if (j != i) wait_us += std::uint64_t{quanta[j]} * kUsPerMs + timeout(demands[j]);
+        return wait_us + (demands.size() + 1) * std::uint64_t{kSwitchUs};
     }
     /// The first VF with a wait above its bound; none if all bounds are kept.
     [[nodiscard]] std::optional<std::size_t> find_broken_bound(const Ms& quanta) const {
@@ -76,11 +77,11 @@ std::uint32_t divisor_of_weights(std::span<const VfShare> demands) {
 
 /// Quanta of `factor` · weight / `divisor` ms. A VF with a quantum_us keeps that quantum.
 Ms quanta_by_weight(std::span<const VfShare> demands, std::uint32_t factor, std::uint32_t divisor) {
-    Ms out;
+    Ms quanta;
     for (const VfShare& demand : demands)
-        out.push_back(demand.quantum_us != 0 ? fixed_ms(demand)
-                                             : factor * (demand.weight / divisor));
-    return out;
+        quanta.push_back(demand.quantum_us != 0 ? fixed_ms(demand)
+                                                : factor * (demand.weight / divisor));
+    return quanta;
 }
 
 std::uint64_t sum(const Ms& quanta) {

@@ -37,6 +37,7 @@ void PolkitAuthority::check(const std::string& sender, const std::string& action
     using Facts = std::map<std::string, sdbus::Variant>;
     const sdbus::Struct<std::string, Facts> subject{"system-bus-name",
                                                     Facts{{"name", sdbus::Variant{sender}}}};
+    // the answer has three members: is authorized, is a challenge (for an interaction), details
     polkit_->callMethodAsync("CheckAuthorization")
         .onInterface("org.freedesktop.PolicyKit1.Authority")
         .withTimeout(kInteractionTimeout)

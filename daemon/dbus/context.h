@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through run_if_authorized(): ask the Authority, let the service work, reply. Runs in
-// one thread.
+// runs only through run_if_authorized(), which asks the Authority, starts the work and replies when
+// the work is done. Runs in one thread.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -74,13 +74,13 @@ inline void add_domain_words(const Context& context, VfView& view) {
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Does add_domain_words(), and adds the agent's data.
+/// Adds all facts that only the main loop knows: those of add_domain_words(), and the agent's data.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
     add_domain_words(context, view);
 }
 
-/// An incoming method call.
+/// The caller of an incoming method call.
 struct Caller {
     OpenCalls& calls;    ///< the open calls of the called object
     std::string sender;  ///< unique bus name

@@ -106,7 +106,7 @@ std::tuple<GpuObject::SentEntries, std::uint64_t> GpuObject::GetRunTable(
     return {std::move(entries), table->generation};
 }
 
-#define GPU_PROPERTY(name, type, signalled, value)         \
+#define GPU_PROPERTY(name, type, kind, value)              \
     type GpuObject::name() {                               \
         const GpuView v = gpu().snapshot()->gpu;           \
         return known<type>(value).value_or(unset<type>()); \

@@ -35,7 +35,7 @@ private:
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
-#define GPU_PROPERTY(name, type, signalled, value) type name() override;
+#define GPU_PROPERTY(name, type, kind, value) type name() override;
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 

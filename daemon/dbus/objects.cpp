@@ -24,11 +24,11 @@ struct Listing {
 };
 
 /// Asks all GPUs at once, then waits for them up to kRefreshLimit.
-void refresh_gpus(const std::vector<GpuHost*>& gpus, Freshness query,
+void refresh_gpus(const std::vector<GpuHost*>& gpus, Freshness freshness,
                   Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
     for (GpuHost* gpu : gpus)
-        if (gpu->request_refresh(query, max_age)) waited_for.push_back(gpu);
+        if (gpu->request_refresh(freshness, max_age)) waited_for.push_back(gpu);
     const auto until = std::chrono::steady_clock::now() + kRefreshLimit;
     for (GpuHost* gpu : waited_for)
         gpu->await_refresh(
@@ -77,11 +77,11 @@ struct ListedVfs {
     PropertyFilter filter;
 };
 
-/// If the filter includes a property of `view` that complete() may change, returns a completed
-/// copy, which `listed` keeps. Otherwise returns `view`.
+/// Returns `view` itself if complete() would change no requested property, otherwise a completed
+/// copy that `listed` keeps.
 const VfView& complete_if_needed(const Context& context, const VfView& view, ListedVfs& listed) {
-    const bool may_change = listed.filter.includes("Agent") || needs_domain_words(view);
-    if (!may_change || !listed.filter.needs_completion()) return view;
+    const bool has_something_to_add = listed.filter.includes("Agent") || needs_domain_words(view);
+    if (!has_something_to_add || !listed.filter.needs_completion()) return view;
     complete(context, listed.completed.emplace_back(view));
     return listed.completed.back();
 }
@@ -364,17 +364,17 @@ Objects::Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs
                .events = events,
                .request_limits = request_limits_,
                .show_new_jobs = [this] { make_job_objects(context_.jobs.list()); },
-               .follow_objects = [this] { follow_changed(); },
-               .emit_changes = [this] { emit_followed(); }},
+               .follow_objects = [this] { update_before_reply(); },
+               .emit_changes = [this] { signal_after_reply(); }},
       manager_(context_) {
     for (const auto& gpu : manager.gpus())
         gpus_.push_back(std::make_unique<GpuObject>(context_, gpu->id()));
 }
 
 void Objects::show_first() {
-    follow_vfs(changed_gpus({}), Signals::Omitted);
+    update_vf_objects(changed_gpus({}), Signals::Omitted);
     for (const auto& gpu : gpus_) gpu->refresh();
-    follow_jobs();
+    update_and_signal_jobs();
 }
 
 void Objects::step(const std::vector<AdminEvent>& admin_events) {
@@ -417,21 +417,21 @@ std::set<std::string> Objects::all_gpus() const {
 }
 
 void Objects::refresh(const std::set<std::string>& gpus) {
-    follow_vfs(gpus);
+    update_vf_objects(gpus);
     emit_changes(gpus);
-    follow_jobs();
+    update_and_signal_jobs();
 }
 
-void Objects::follow_changed() {
-    followed_.merge(changed_gpus({}));
-    follow_vfs(followed_);
+void Objects::update_before_reply() {
+    unsignalled_gpus_.merge(changed_gpus({}));
+    update_vf_objects(unsignalled_gpus_);
     if (context_.jobs.has_changes()) make_job_objects(context_.jobs.list());
 }
 
 /// Signals changed properties first, and then the end of the jobs that changed them.
-void Objects::emit_followed() {
-    emit_changes(std::exchange(followed_, {}));
-    if (context_.jobs.has_changes()) follow_jobs();
+void Objects::signal_after_reply() {
+    emit_changes(std::exchange(unsignalled_gpus_, {}));
+    if (context_.jobs.has_changes()) update_and_signal_jobs();
 }
 
 void Objects::emit_changes(const std::set<std::string>& gpus) {
@@ -443,14 +443,14 @@ void Objects::emit_changes(const std::set<std::string>& gpus) {
 }
 
 /// A VF that was recreated gets a new object.
-void Objects::follow_vfs(const std::set<std::string>& gpus, Signals signals) {
+void Objects::update_vf_objects(const std::set<std::string>& gpus, Signals signals) {
     for (const std::string& gpu : gpus) {
         const auto seen = context_.manager.find_gpu(gpu)->snapshot();
         for (auto at = first_vf_of(gpu); is_vf_of(at, gpu);) {
             const auto known = seen->vfs.find(at->first.vf);
-            const bool is_in_service =
+            const bool is_same_vf =
                 known != seen->vfs.end() && known->second.record.spec.uuid == at->second->vf_uuid();
-            at = is_in_service ? std::next(at) : vfs_.erase(at);
+            at = is_same_vf ? std::next(at) : vfs_.erase(at);
         }
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu, .vf = vf};
@@ -460,8 +460,8 @@ void Objects::follow_vfs(const std::set<std::string>& gpus, Signals signals) {
     }
 }
 
-/// Shows the last state of a job before its end is signalled.
-void Objects::follow_jobs() {
+/// First updates each job object to its last state, then signals the end of the job.
+void Objects::update_and_signal_jobs() {
     const std::vector<JobEvent> changes = context_.jobs.take_changes();
     const std::vector<JobView> views = context_.jobs.list();
     std::erase_if(jobs_, [&views](const auto& entry) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Objects: owns vgpud's objects on the bus. They are the manager at /org/vgpu1 (org.vgpu1.Manager,
-// ObjectManager), and one object for each GPU, each VF in service and each job. main.cpp calls
-// step() in every iteration; step() makes and removes objects and signals changed properties.
+// ObjectManager), and one object for each GPU, each VF with resources or a record, and each job.
+// main.cpp calls step() in every iteration; step() makes and removes objects and signals changed
+// properties.
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
@@ -113,16 +114,16 @@ private:
     /// Makes and removes objects, then signals changes of these GPUs and their VFs.
     void refresh(const std::set<std::string>& gpus);
     /// The first half of refresh(), before the reply of a method that changes something.
-    void follow_changed();
+    void update_before_reply();
     /// The second half of refresh(), after that reply.
-    void emit_followed();
+    void signal_after_reply();
     void emit_changes(const std::set<std::string>& gpus);
     [[nodiscard]] std::set<std::string> all_gpus() const;
     [[nodiscard]] std::set<std::string> changed_gpus(const std::vector<AdminEvent>& admin_events);
     /// Makes and removes VF objects so that they match the snapshots. Signals InterfacesRemoved
     /// and, unless omitted, InterfacesAdded.
-    void follow_vfs(const std::set<std::string>& gpus, Signals signals = Signals::Emitted);
-    void follow_jobs();
+    void update_vf_objects(const std::set<std::string>& gpus, Signals signals = Signals::Emitted);
+    void update_and_signal_jobs();
     void make_job_objects(const std::vector<JobView>& views);
     using VfObjects = std::map<Target, std::unique_ptr<VfObject>>;
     /// The VFs of one GPU are next to each other in the map.
@@ -143,7 +144,7 @@ private:
     std::map<std::uint32_t, std::unique_ptr<JobObject>> jobs_;
     /// Snapshots last seen by changed_gpus(), by GPU.
     std::map<std::string, std::shared_ptr<const GpuSnapshot>> snapshots_;
-    std::set<std::string> followed_;  ///< GPUs whose changes are not signalled yet
+    std::set<std::string> unsignalled_gpus_;  ///< GPUs whose changes are not signalled yet
     Nanoseconds refreshed_at_{0};
     bool has_changes_ = false;
     bool has_domain_changes_ = false;

@@ -16,16 +16,16 @@ constexpr std::chrono::seconds kTimeout{2};
 
 PeerCredentials::PeerCredentials(std::unique_ptr<sdbus::IConnection> bus)
     : bus_(std::move(bus)),
-      bus_itself_(sdbus::createProxy(*bus_, ServiceName{"org.freedesktop.DBus"},
+      bus_daemon_(sdbus::createProxy(*bus_, ServiceName{"org.freedesktop.DBus"},
                                      sdbus::ObjectPath{"/org/freedesktop/DBus"})) {
-    activate(*bus_itself_);
+    activate(*bus_daemon_);
 }
 
 Result<uid_t> PeerCredentials::user_of(const std::string& sender) {
     if (const auto at = known_.find(sender); at != known_.end()) return at->second;
     try {
         std::uint32_t user = 0;
-        bus_itself_->callMethod("GetConnectionUnixUser")
+        bus_daemon_->callMethod("GetConnectionUnixUser")
             .onInterface("org.freedesktop.DBus")
             .withTimeout(kTimeout)
             .withArguments(sender)

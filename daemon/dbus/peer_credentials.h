@@ -29,8 +29,8 @@ public:
 
 private:
     std::unique_ptr<sdbus::IConnection> bus_;
-    std::unique_ptr<sdbus::IProxy> bus_itself_;
-    std::map<std::string, uid_t> known_;  ///< by unique name
+    std::unique_ptr<sdbus::IProxy> bus_daemon_;  ///< proxy of org.freedesktop.DBus
+    std::map<std::string, uid_t> known_;         ///< by unique name
 };
 
 /// True if the user is root or vgpud's user. Used for buses and interfaces without polkit.

@@ -67,7 +67,7 @@ sdbus::Error dbus_error(ErrorId id, std::string cause) {
     return make_error(dbus_name_of(error.id), text_of(error));
 }
 
-sdbus::Error no_such_type(const std::string& name, const std::string& signature) {
+sdbus::Error unsupported_type(const std::string& name, const std::string& signature) {
     constexpr std::size_t kMaxNameBytes = 40;
     return dbus_error(ErrorId::WrongType,
                       fmt::format("option '{}' is of type '{}', but options are booleans (b), "
@@ -151,13 +151,15 @@ Dict dict_of(const LoggedEvent& event) {
             {"text", sdbus::Variant{event.text}}};
 }
 
+// changes() calls the kind of each property as a macro with the code that compares the property's
+// values. Only SIGNALLED keeps this code.
 #define SIGNALLED(...) __VA_ARGS__
 #define SILENT(...)
 #define POLLED(...)
 
 Result<PropertyFilter> PropertyFilter::of_vf(std::string_view names) {
     static constexpr std::array kKnown{
-#define VF_PROPERTY(name, type, signalled, value) std::string_view{#name},
+#define VF_PROPERTY(name, type, kind, value) std::string_view{#name},
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
         std::string_view{"Path"}, std::string_view{"Target"}};
@@ -166,7 +168,7 @@ Result<PropertyFilter> PropertyFilter::of_vf(std::string_view names) {
 
 Result<PropertyFilter> PropertyFilter::of_gpu(std::string_view names) {
     static constexpr std::array kKnown{
-#define GPU_PROPERTY(name, type, signalled, value) std::string_view{#name},
+#define GPU_PROPERTY(name, type, kind, value) std::string_view{#name},
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
         std::string_view{"Path"}, std::string_view{"Target"}};
@@ -203,7 +205,7 @@ Freshness PropertyFilter::freshness() const {
 
 std::vector<std::string> unknown_of(const GpuView& v) {
     std::vector<std::string> names;
-#define GPU_PROPERTY(name, type, signalled, value)            \
+#define GPU_PROPERTY(name, type, kind, value)                 \
     if constexpr (kIsOptional<std::decay_t<decltype(value)>>) \
         if (!known<type>(value)) names.emplace_back(#name);
 #include "daemon/dbus/gpu_properties.def"
@@ -224,7 +226,7 @@ std::vector<std::string> unknown_of(const VfView& v) {
 Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
     Dict all{{"Path", sdbus::Variant{sdbus::ObjectPath{gpu_path(v.id)}}},
              {"Target", sdbus::Variant{v.id}}};
-#define GPU_PROPERTY(name, type, signalled, value)                          \
+#define GPU_PROPERTY(name, type, kind, value)                               \
     if (const auto one = known<type>(value); one && filter.includes(#name)) \
         all[#name] = sdbus::Variant{*one};
 #include "daemon/dbus/gpu_properties.def"
@@ -234,8 +236,8 @@ Dict properties_of(const GpuView& v, const PropertyFilter& filter) {
 
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after) {
     std::vector<PropertyName> names;
-#define GPU_PROPERTY(name, type, signalled, value)                                 \
-    signalled({                                                                    \
+#define GPU_PROPERTY(name, type, kind, value)                                      \
+    kind({                                                                         \
         const auto value_of = [](const GpuView& v) { return known<type>(value); }; \
         if (value_of(before) != value_of(after)) names.emplace_back(#name);        \
     })
@@ -257,9 +259,9 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
              {"Target",
               column([](const VfView& v) { return fmt::format("{}/vf{}", v.gpu, v.active.vf); })},
              {"Unknown", column([](const VfView& v) { return unknown_of(v); })}};
-#define VF_PROPERTY(name, type, signalled, value) \
-    if (filter.includes(#name))                   \
-        all[#name] =                              \
+#define VF_PROPERTY(name, type, kind, value) \
+    if (filter.includes(#name))              \
+        all[#name] =                         \
             column([](const VfView& v) { return known<type>(value).value_or(unset<type>()); });
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
@@ -269,8 +271,8 @@ Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& f
 std::vector<PropertyName> changes(const VfView& before, const VfView& after) {
     std::vector<PropertyName> names;
     if (is_same(before, after)) return names;
-#define VF_PROPERTY(name, type, signalled, value)                                 \
-    signalled({                                                                   \
+#define VF_PROPERTY(name, type, kind, value)                                      \
+    kind({                                                                        \
         const auto value_of = [](const VfView& v) { return known<type>(value); }; \
         if (value_of(before) != value_of(after)) names.emplace_back(#name);       \
     })
@@ -305,7 +307,7 @@ Options options_of(const Dict& options) {
         auto value =
             value_of<bool, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t, std::uint32_t,
                      std::int64_t, std::uint64_t, double, std::string>(variant);
-        if (!value) throw no_such_type(name, variant.peekValueType());
+        if (!value) throw unsupported_type(name, variant.peekValueType());
         bytes += name.size() + bytes_of(*value);
         check_total(bytes);
         values[name] = *std::move(value);

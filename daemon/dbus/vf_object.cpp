@@ -117,7 +117,7 @@ VF_JOB(Quiesce)
 VF_JOB(Thaw)
 #undef VF_JOB
 
-#define VF_PROPERTY(name, type, signalled, value)                                                \
+#define VF_PROPERTY(name, type, kind, value)                                                     \
     type VfObject::name() {                                                                      \
         return read(#name,                                                                       \
                     [](const VfView& v) { return known<type>(value).value_or(unset<type>()); }); \

@@ -52,7 +52,7 @@ private:
                  const SentOptions& options);
     void start(VfJob job, JobResult&& result, const SentOptions& options);
 
-#define VF_PROPERTY(name, type, signalled, value) type name() override;
+#define VF_PROPERTY(name, type, kind, value) type name() override;
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
@@ -61,8 +61,8 @@ private:
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();
         const auto at = seen->vfs.find(target_.vf);
-        const bool is_in_service = at != seen->vfs.end() && at->second.record.spec.uuid == vf_uuid_;
-        if (!is_in_service) return value_of(signalled_);
+        const bool is_same_vf = at != seen->vfs.end() && at->second.record.spec.uuid == vf_uuid_;
+        if (!is_same_vf) return value_of(signalled_);
         if (!is_completed(name)) return value_of(at->second);
         VfView whole = at->second;
         complete(context_, whole);

@@ -112,7 +112,6 @@ void DomainWatch::connect() {
 /// Closes the connection, if there is one, and sets the time of the next attempt to connect.
 /// Reports only the first failure since the last connection, and nothing if `why` is empty.
 void DomainWatch::disconnect(const std::string& why) {
-    const std::string reason = why;
     if (connection_ != nullptr) {
         if (callback_ >= 0) virConnectDomainEventDeregisterAny(connection_, callback_);
         virConnectUnregisterCloseCallback(connection_, on_connection_close);
@@ -122,9 +121,9 @@ void DomainWatch::disconnect(const std::string& why) {
     callback_ = -1;
     next_try_ = std::chrono::steady_clock::now() + delay_;
     delay_ = std::min(delay_ * 2, kLongestDelay);
-    if (is_loss_reported_ || reason.empty()) return;
+    if (is_loss_reported_ || why.empty()) return;
     is_loss_reported_ = true;
-    report_(line_of({{"lost", "no connection to " + uri_ + ": " + reason}}));
+    report_(line_of({{"lost", "no connection to " + uri_ + ": " + why}}));
 }
 
 void DomainWatch::report_all() {

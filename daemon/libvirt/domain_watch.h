@@ -45,11 +45,11 @@ private:
     std::string uri_;
     Report report_;
     virConnectPtr connection_ = nullptr;
-    int callback_ = -1;
-    bool is_lost_ = false;
-    bool is_loss_reported_ = false;
-    std::chrono::milliseconds delay_ = kFirstDelay;
-    std::chrono::steady_clock::time_point next_try_{};
+    int callback_ = -1;              ///< libvirt's id of on_lifecycle(); -1: not registered
+    bool is_lost_ = false;           ///< true if libvirt has closed connection_
+    bool is_loss_reported_ = false;  ///< true if the line "lost" was sent since the last connection
+    std::chrono::milliseconds delay_ = kFirstDelay;  ///< from the next failure to the next attempt
+    std::chrono::steady_clock::time_point next_try_{};  ///< when to connect, if not connected
 };
 
 }  // namespace vgpu::libvirt

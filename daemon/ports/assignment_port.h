@@ -31,14 +31,14 @@ enum class AssignmentMode {
     return kWords[static_cast<std::size_t>(assignment_mode)];
 }
 
-/// Whether set() may take a VF in mode Host from the driver of this host that has the VF.
+/// Whether set() may unbind the host's driver of a VF in mode Host.
 enum class TakeFromHost { No, Yes };
 
 class AssignmentPort {
 public:
     virtual ~AssignmentPort() = default;
 
-    /// The mode in force. Default only for a VF that does not exist yet and was set to Default.
+    /// The mode in force. Default only if set() chose Default and the VF does not exist yet.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
     /// No effect if `assignment_mode` is already in force.
     virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost take) = 0;

@@ -34,7 +34,7 @@ struct Error {
 
 [[nodiscard]] const ErrorRow& row_of(ErrorId id);
 
-/// "VGPU-302: gpu0 has 64 MiB free, 128 MiB wanted. Ask for less VRAM, or destroy a VF."
+/// "VGPU-302: VRAM: 128 MiB wanted, 96 MiB free on gpu0. Ask for less VRAM, or destroy a VF."
 [[nodiscard]] std::string text_of(const Error& error);
 
 /// "org.vgpu1.Error.NoVram"

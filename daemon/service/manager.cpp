@@ -214,9 +214,10 @@ Result<> Manager::name_is_free(const std::string& name, const Target& except) co
     for (auto at = begin; at != end; ++at) {
         const Target other{at->second.first, at->second.second};
         if (other == except) continue;
-        const std::string_view away = find_gpu(other.gpu) == nullptr ? ", on an absent GPU" : "";
+        const std::string_view absent_note =
+            find_gpu(other.gpu) == nullptr ? ", on an absent GPU" : "";
         return fail(ErrorId::NameTaken,
-                    fmt::format("'{}' is the name of {}{}", name, path_of(other), away));
+                    fmt::format("'{}' is the name of {}{}", name, path_of(other), absent_note));
     }
     if (locked_names_.contains(name))
         return fail(ErrorId::NameTaken,

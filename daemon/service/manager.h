@@ -36,8 +36,8 @@ struct Target {
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
 /// Manager gives a VF only a name that no GPU, no other VF on record and no other request under way
-/// has. If VFs share a name in the state files, Manager reports them, and only their paths and
-/// UUIDs find them.
+/// has. If VFs share a name in the state files, Manager reports the clash, and resolve() finds
+/// these VFs only by path or UUID.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -92,12 +92,12 @@ public:
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
     /// Call it when the VFs of `owner` are unassigned. Records the end of the owner's claims of VFs
-    /// that the current apply has destroyed, except persistent claims. The apply then recreates
-    /// these VFs without an owner.
+    /// that the current apply has destroyed, except persistent claims. If the apply is rolled back,
+    /// it recreates these VFs without an owner.
     void end_claims(const std::string& owner);
-    /// True if the claim has ended since the current apply began. Then the apply recreates the VF
-    /// without an owner. Not durable: after a restart of vgpud, the recovery knows only the ends
-    /// since the restart.
+    /// True if the claim has ended since the current apply began. Then a rollback recreates the VF
+    /// without an owner. Not durable: after a restart of vgpud, the recovery knows only the claims
+    /// that ended since the restart.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
     /// Answers with the generation of the claim. Options: generation, lease_s, persistent.

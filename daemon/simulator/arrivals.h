@@ -82,7 +82,7 @@ public:
                              .vf = from.vf,
                              .incarnation = from.incarnation,
                              .fault = fault});
-        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, from);
+        if (work.arrivals == Arrivals::Recorded) return update_and_signal_jobs(work, from);
         if (work.arrivals == Arrivals::Bursty) from.at_ns += rng.exponential(work.period_ns);
         if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
         from.work_ns = work.work_ns;
@@ -97,14 +97,14 @@ public:
     /// Adds the VF's arrival after `last`. Does nothing for backlogged work, which has one arrival.
     void follow(const Workload& work, Arrival last, Rng& rng) {
         if (work.arrivals == Arrivals::Backlogged) return;
-        if (work.arrivals == Arrivals::Recorded) return follow_jobs(work, last);
+        if (work.arrivals == Arrivals::Recorded) return update_and_signal_jobs(work, last);
         last.at_ns +=
             work.arrivals == Arrivals::Bursty ? rng.exponential(work.period_ns) : work.period_ns;
         queue_.push(last);
     }
 
 private:
-    void follow_jobs(const Workload& work, Arrival last) {
+    void update_and_signal_jobs(const Workload& work, Arrival last) {
         while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
             ++last.next_job;
         if (last.next_job == work.jobs.size()) return;

@@ -13,10 +13,10 @@
  * vgpu_pf_device to false, and the platform attaches the device again.
  *
  * The platform must call one function at a time, unless the comment of a function allows more. No
- * function sleeps. A call that can change a VF or the engine ends with the pending work: it carries
- * out events of VFs, decides the next run, writes the checkpoint, reports finished requests, and
- * arms the timer. After a crash of the platform, a new core adopts the VFs in service without a
- * reset, from registers, VF page tables and the checkpoint.
+ * function sleeps. At the end of each call that can change a VF or the engine, the core does the
+ * pending work: it carries out events of VFs, decides the next run, writes the checkpoint, reports
+ * finished requests, and arms the timer. After a crash of the platform, a new core adopts the VFs
+ * in service without a reset. It reads their state from registers, VF page tables and checkpoint.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -147,8 +147,8 @@ struct vgpu_pf_vf_view {
  * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
  * @is_switching: true if a world switch is in progress
  * @is_broken: true if a command failed and the engine has not recovered
- * @reserved: bit n is set for a VF n in the engine whose run comes from a reservation or gang slot,
- *	and for a VF n outside the engine whose next run comes from one
+ * @reserved: bit n: the run of VF n comes from its reservation or gang slot. For the VF in the
+ *	engine, this is its present run; for another VF, its next run
  */
 struct vgpu_pf_engine_view {
 	bool is_switching;
@@ -247,7 +247,8 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
  * @pf: a PF without a device
  *
  * If the device has kept its state and the checkpoint is valid, VFs stay in service. Otherwise the
- * first attach clears the device, and a later attach programs the device again.
+ * PF's first attach clears the device, and a later attach writes the resources of the VFs to the
+ * device again.
  *
  * Return: 0; or -ENODEV with a message if the device is gone, is not a vgpu device of a supported
  * size, is another device than before, or is still in its reset. After an error the PF is
@@ -353,8 +354,8 @@ bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client);
  * vgpu_pf_report_policy() - report a policy that was written to sysfs while a client has the lease
  * @pf: the PF
  * @vf: VF number; 0: all VFs
- * @policy: which policy
- * @value: in the unit of the policy
+ * @policy: the policy that was written
+ * @value: the new value, in the unit of the policy (docs/pf-driver.md)
  */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
@@ -398,7 +399,7 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 #define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
 
 /**
- * struct vgpu_share - one part of a whole
+ * struct vgpu_share - one part of a whole, such as a VF's share of the engine
  * @weight: at most VGPU_SHARE_WEIGHT_MAX
  * @min_ppm: floor in millionths of the whole
  * @max_ppm: cap in millionths of the whole

@@ -28,8 +28,8 @@ enum vgpu_pf_timer_id {
 
 /* checkpoint.c: what the core knows about the contents of one copy of a record in PF VRAM */
 struct vgpu_pf_record {
-	uint32_t known; /* number of leading bytes that are known */
-	uint8_t bytes[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
+	uint32_t known; /* number of leading bytes that are the same in contents[] and the copy */
+	uint8_t contents[VGPU_PF_RECORD_BYTES] __attribute__((aligned(8)));
 };
 
 struct vgpu_pf;
@@ -39,7 +39,7 @@ struct vgpu_bulk_op {
 	uint32_t opcode; /* enum vgpu_hw_op */
 	uint32_t vf;	 /* VF whose state or VRAM is used; 0: VRAM offsets are device offsets */
 	uint32_t owner;	 /* argument of done() */
-	uint64_t src, dst, bytes;
+	uint64_t src, dst, bytes;   /* VRAM offsets or bus addresses; length */
 	struct vgpu_os_dma *memory; /* DMA memory that the operation uses; NULL: none */
 	void (*done)(struct vgpu_pf *pf, uint32_t owner, int error);
 };
@@ -58,7 +58,7 @@ struct vgpu_pf_bulk {
 	struct vgpu_os_dma retained; /* memory that the abandoned operation may still use */
 };
 
-/* vf_state.c: sizes in bytes of the buffer of a stream */
+/* stream.c: sizes in bytes of the buffer of a stream */
 #define VGPU_STREAM_BUFFER_DUMP	 0x10000u   /* longest text of a dump */
 #define VGPU_STREAM_BUFFER	 0x2000000u /* the maximum; more than the state of 64 CUs */
 #define VGPU_STREAM_BUFFER_BASE	 0x100000u  /* the part that does not depend on the CUs */
@@ -71,12 +71,12 @@ enum vgpu_stream_kind {
 	VGPU_STREAM_DUMP,
 };
 
-/* vf_state.c, restore.c: the stream in progress */
+/* stream.c, restore.c: the stream in progress */
 struct vgpu_pf_stream_job {
 	enum vgpu_stream_kind kind;
 	uint32_t vf;
 	uint64_t token;
-	struct vgpu_pf_stream *payload; /* payload of the request; NULL: the client is gone */
+	struct vgpu_pf_stream *request; /* NULL: the client is gone */
 	uint32_t step;			/* enum stream_step */
 	uint64_t vram_offset;		/* next byte of VRAM to be saved or restored */
 	uint32_t first;			/* start of the buffer's bytes that are still to be moved */
@@ -104,7 +104,7 @@ struct vgpu_pf_pending_verify {
 	struct vgpu_range range; /* units being checked */
 };
 
-/* a request that has ended after its call, and that the core must still report */
+/* a request that returned -EINPROGRESS and has ended; the core must still report its end */
 struct vgpu_finished_request {
 	uint64_t token;
 	int error;
@@ -144,7 +144,7 @@ struct vgpu_pf_checkpoint {
 
 /* device_reset.c: the reset of the whole device */
 struct vgpu_pf_device_reset {
-	uint64_t count;
+	uint64_t count; /* resets that this core has begun */
 	bool is_due; /* true if the core must reset the device when it next does the pending work */
 	bool is_under_way;
 	uint64_t deadline_ns; /* when the core declares the device lost */
@@ -166,7 +166,7 @@ struct vgpu_trace_line {
 /* control.c: the last transitions of VFs, for the dump */
 struct vgpu_pf_trace {
 	struct vgpu_trace_line lines[VGPU_PF_TRACE];
-	uint32_t used; /* transitions so far */
+	uint32_t total; /* transitions so far; lines[] keeps the last ones as a ring */
 };
 
 struct vgpu_pf {
@@ -189,6 +189,7 @@ struct vgpu_pf {
 	struct vgpu_pf_timers timers;
 	struct vgpu_pf_trace trace;
 	uint64_t table_generation; /* generation of the run table in force */
+	/* temporary buffer for contents of VRAM; it belongs to one function at a time */
 	uint8_t scratch[VGPU_PF_SCRATCH_BYTES] __attribute__((aligned(8)));
 };
 

@@ -210,12 +210,12 @@ static int run_copied(struct vgpu_client *client, u32 op, void *payload, void __
 			    "the struct is longer than this version knows, and the rest is not "
 			    "zero");
 	if (error)
-		return error;
+		return fail(client, error, "the struct is not readable memory");
 	error = client->node->number ? run_on_vf(client, op, payload)
 				     : run_on_pf(client, op, payload);
 	/* also after an error, because a stream reports its progress in the payload */
 	if (copy_to_user(user, payload, min(known, user_bytes)))
-		return -EFAULT;
+		return fail(client, -EFAULT, "the struct is not writable memory");
 	return error;
 }
 
@@ -235,7 +235,7 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 		return fail(client, -EPERM, "only a file open for writing may do that");
 	payload = kvzalloc(traits->bytes, GFP_KERNEL);
 	if (!payload)
-		return -ENOMEM;
+		return fail(client, -ENOMEM, "no memory for the struct");
 	error = run_copied(client, op, payload, (void __user *)argument, _IOC_SIZE(command));
 	kvfree(payload);
 	return error;

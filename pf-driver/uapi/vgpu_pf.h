@@ -254,7 +254,7 @@ struct vgpu_pf_info {
  * @bad_packets: packets that the device refused
  * @bad_accesses: accesses to registers and BARs that the device refused
  * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
- * @guard_events: what the guest caused in the present windows of the guard: resets, requests of a
+ * @guard_events: number of events in each present window of the guard: resets, requests of a
  *	loading driver for full access, time-outs of full access, mailbox messages
  * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
  * @last_error: enum vgpu_pf_reason of the latest reset, stop or failed scrub
@@ -592,7 +592,7 @@ enum vgpu_pf_idle {
 /**
  * struct vgpu_pf_event - one entry of the event ring
  * @seq: sequence number, from 1; 0 while the entry is being written
- * @time_ns: end of the run by the device's clock for RUN, else CLOCK_MONOTONIC
+ * @time_ns: RUN: end of the run by the device's clock; other types: CLOCK_MONOTONIC
  * @type: enum vgpu_pf_event_type
  * @vf: VF number; 0: the GPU
  * @duration_ns: depends on the type

@@ -35,8 +35,8 @@
 
 /* time between two attempts to reach a device that is gone */
 #define RECONNECT_MS 100
-/* real-time priority, equal to kRealTimeWatch of softgpu (base/priority.h) */
-#define REAL_TIME 2
+/* equal to kRealTimeWatch of softgpu (base/priority.h) */
+#define REAL_TIME_PRIORITY 2
 
 /* strings point into argv; numbers are within their range when parse_options() returns 0 */
 struct options {
@@ -64,7 +64,7 @@ struct platform {
 enum poll_slot {
 	SLOT_SIGNAL = 0,
 	SLOT_TIMER,
-	SLOT_SOCKET,
+	SLOT_SOCKET_WATCH,
 	SLOT_VECTOR,
 	SLOT_DEVICE = SLOT_VECTOR + GPUIOV_VECTOR_COUNT,
 	SLOT_SERVER,
@@ -235,7 +235,7 @@ static int lock_device(struct platform *platform)
 	return -EBUSY;
 }
 
-/* signals arrive as input of the loop, so that none interrupts the core */
+/* the loop reads signals from signal_fd, so that no signal interrupts the core */
 static int open_signals(struct platform *platform)
 {
 	sigset_t set;
@@ -272,7 +272,7 @@ static int init_core(struct platform *platform)
  */
 static void become_real_time(void)
 {
-	const struct sched_param parameters = {.sched_priority = REAL_TIME};
+	const struct sched_param parameters = {.sched_priority = REAL_TIME_PRIORITY};
 
 	(void)sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameters);
 	(void)mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
@@ -305,7 +305,7 @@ static int start(struct platform *platform)
 	return error;
 }
 
-/* logs why the core refuses the device, but not again until the reason changes */
+/* logs why the core refuses the device, unless the last logged refusal had the same reason */
 static void log_refusal(struct platform *platform)
 {
 	if (!strcmp(platform->refusal, vgpu_pf_view_message(platform->pf)))
@@ -339,7 +339,7 @@ static uint32_t list_fds(struct platform *platform, struct pollfd *fds)
 {
 	fds[SLOT_SIGNAL] = (struct pollfd){.fd = platform->signal_fd, .events = POLLIN};
 	fds[SLOT_TIMER] = (struct pollfd){.fd = platform->os.timer_fd, .events = POLLIN};
-	fds[SLOT_SOCKET] = (struct pollfd){.fd = platform->server.watch_fd, .events = POLLIN};
+	fds[SLOT_SOCKET_WATCH] = (struct pollfd){.fd = platform->server.watch_fd, .events = POLLIN};
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
 			(struct pollfd){.fd = platform->os.vector_fds[i], .events = POLLIN};
@@ -389,7 +389,7 @@ static void check_socket(struct platform *platform, const struct pollfd *fds)
 {
 	int result;
 
-	if (!fds[SLOT_SOCKET].revents)
+	if (!fds[SLOT_SOCKET_WATCH].revents)
 		return;
 	result = vgpu_user_server_listen_again(&platform->server);
 	if (result > 0)
@@ -476,7 +476,7 @@ static int confine(struct platform *platform)
 		vgpu_user_os_log(&platform->os, VGPU_OS_LOG_INFO,
 				 "this kernel has no Landlock: only seccomp confines vgpu-pf");
 	if (!error)
-		error = vgpu_confine_files(REAL_TIME);
+		error = vgpu_confine_files(REAL_TIME_PRIORITY);
 	if (!error)
 		error = vgpu_confine_calls(&rules);
 	if (error)

@@ -17,7 +17,7 @@
 /*
  * All DMA memory is one file, which the device maps as a whole after each connect. The core gets
  * pieces of it, so nothing is mapped or unmapped while the engine runs. The base is 4 GiB, so that
- * every bus address needs more than 32 bits.
+ * a bus address that was cut to 32 bits by mistake matches no memory.
  */
 #define DMA_BYTES    0x4000000ull /* address space; pages are allocated on first use */
 #define DMA_BUS_BASE 0x100000000ull
@@ -82,7 +82,7 @@ static bool find_gap(const struct os_user *os, uint32_t bytes, uint64_t *offset)
 		    at >= block->offset + block->bytes)
 			continue;
 		at = block->offset + block->bytes;
-		i = UINT32_MAX; /* from the start: blocks are unordered */
+		i = UINT32_MAX; /* start again at block 0, because blocks are unordered */
 	}
 	*offset = at;
 	return at + bytes <= DMA_BYTES;

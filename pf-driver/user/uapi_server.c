@@ -70,8 +70,8 @@ static void send_reply(struct uapi_client *client, const struct outgoing *reply)
 	}
 }
 
-static void reply_plain(struct uapi_client *client, const struct incoming *in, int error,
-			const char *text)
+static void reply_without_struct(struct uapi_client *client, const struct incoming *in, int error,
+				 const char *text)
 {
 	struct outgoing reply = {.head = {.magic = VGPU_PF_UAPI_MAGIC,
 					  .error = error,
@@ -218,7 +218,7 @@ static void get_event_ring(struct uapi_server *server, struct uapi_client *clien
 	if (client->event_fd < 0)
 		client->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (client->event_fd < 0) {
-		reply_plain(client, in, -errno, "no eventfd left");
+		reply_without_struct(client, in, -errno, "no eventfd left");
 		return;
 	}
 	if (in->body_bytes < reply.head.size)
@@ -299,7 +299,7 @@ static void run_request(struct uapi_server *server, struct uapi_client *client, 
 
 	pending->payload = calloc(1, known);
 	if (!pending->payload) {
-		reply_plain(client, in, -ENOMEM, "no memory");
+		reply_without_struct(client, in, -ENOMEM, "no memory");
 		return;
 	}
 	memcpy(pending->payload, in->body, in->body_bytes < known ? in->body_bytes : known);
@@ -330,11 +330,12 @@ static void handle_request(struct uapi_server *server, struct uapi_client *clien
 	const char *wrong = check_request(client, in, &error);
 
 	if (wrong)
-		reply_plain(client, in, error, wrong);
+		reply_without_struct(client, in, error, wrong);
 	else if (in->head.op == VGPU_PF_OP_GET_EVENT_RING)
 		get_event_ring(server, client, in);
 	else if (!pending)
-		reply_plain(client, in, -EBUSY, "too many requests of this client at once");
+		reply_without_struct(client, in, -EBUSY,
+				     "too many requests of this client at once");
 	else
 		run_request(server, client, in, pending);
 }
@@ -387,7 +388,7 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 		wrong = "a request has at most one fd";
 	}
 	if (wrong)
-		reply_plain(client, &in, -EBADMSG, wrong);
+		reply_without_struct(client, &in, -EBADMSG, wrong);
 	else
 		handle_request(server, client, &in);
 	if (in.fd >= 0)

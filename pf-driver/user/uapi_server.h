@@ -41,13 +41,13 @@ struct uapi_pending {
 /* one connection, which owns its descriptors */
 struct uapi_client {
 	int fd;		/* the socket; -1: the slot is free */
-	int event_fd;	/* signalled when the ring has entries; -1: the ring was not requested */
+	int event_fd;	/* signalled when the ring has new entries; -1: no request for the ring */
 	bool may_write; /* true if the peer (SO_PEERCRED) is root or the owner of the process */
 	bool is_lost;	/* true if a reply could not be sent: the event loop drops the client */
 	struct uapi_pending pending[UAPI_CLIENT_REQUESTS];
 };
 
-/* large, so it lives in static memory */
+/* large, so callers keep it in static memory */
 struct uapi_server {
 	struct vgpu_pf *pf;	/* not owned */
 	int listen_fd;		/* -1: none (tests add clients directly) */
@@ -57,10 +57,11 @@ struct uapi_server {
 	int ring_fd;		/* sealed memfd of the event ring, passed to clients */
 	void *ring;		/* the memory of ring_fd; only the core writes it */
 	uint32_t ring_bytes;
-	uid_t owner;	     /* effective user of the process, with the same rights as root */
-	uint64_t last_token; /* newest token; none is reused, so a late answer finds no request */
-	int stream_fd;	     /* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
-	bool is_stream_blocked; /* true if stream_fd is to be polled for stream_events */
+	uid_t owner; /* effective user of the process; may call all operations, as root */
+	/* newest token; no token is used twice, so a late answer cannot match a later request */
+	uint64_t last_token;
+	int stream_fd;		/* client's fd of SAVE, RESTORE or DUMP, non-blocking; -1: none */
+	bool is_stream_blocked; /* true if the loop must poll stream_fd for stream_events */
 	short stream_events;	/* POLLIN or POLLOUT */
 	uint64_t stream_token;	/* token of the stream's request; 0: none */
 	struct uapi_client clients[UAPI_CLIENTS];

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "pf-driver/confine/sealed.h"
@@ -92,6 +93,7 @@ void vgpu_user_client_init(struct vfio_user_client *client)
 	client->fd = -1;
 	client->next_id = 1;
 	client->max_transfer = MIN_TRANSFER;
+	client->timeout_ms = VFIO_USER_REPLY_TIMEOUT_MS;
 }
 
 /*
@@ -132,6 +134,23 @@ static void attach_fds(struct msghdr *message, void *control, const struct reque
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(request->fd_count * sizeof(int));
 	memcpy(CMSG_DATA(header), request->fds, request->fd_count * sizeof(int));
+}
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * The time limits of the socket hold for each system call. So after each part of a message, this
+ * function checks the limit of the request, or a device could delay it for ever, byte by byte.
+ */
+static bool is_overdue(const struct vfio_user_client *client)
+{
+	return monotonic_ns() - client->started_ns > client->timeout_ms * 1000000ull;
 }
 
 /* removes the moved bytes, and empty pieces after them, from the front of the vector */
@@ -175,6 +194,8 @@ static int send_request(struct vfio_user_client *client, const struct request *r
 		consume(&message, (size_t)sent);
 		message.msg_control = NULL;
 		message.msg_controllen = 0;
+		if (message.msg_iovlen && is_overdue(client))
+			return -ENODEV;
 	}
 	return 0;
 }
@@ -192,6 +213,8 @@ static int receive_all(struct vfio_user_client *client, struct iovec *parts, siz
 		if (got <= 0)
 			return -ENODEV;
 		consume(&message, (size_t)got);
+		if (message.msg_iovlen && is_overdue(client))
+			return -ENODEV;
 	}
 	return 0;
 }
@@ -203,7 +226,7 @@ static int receive_reply(struct vfio_user_client *client, struct request *reques
 	struct iovec parts[2] = {{&header, sizeof(header)}};
 	size_t rest;
 
-	/* a request of the device is a breach, too: the device needs no DMA by message */
+	/* a request of the device is a breach, too: the device maps the DMA memory instead */
 	if (receive_all(client, parts, 1) || header.size < sizeof(header) ||
 	    (header.flags & FLAG_TYPE_MASK) != FLAG_REPLY)
 		return -ENODEV;
@@ -218,9 +241,12 @@ static int receive_reply(struct vfio_user_client *client, struct request *reques
 	if (receive_all(client, parts, 2))
 		return -ENODEV;
 	request->reply_got = rest;
-	if (header.flags & FLAG_ERROR)
-		return header.error && header.error < 4096 ? -(int)header.error : -EIO;
-	return 0;
+	if (!(header.flags & FLAG_ERROR))
+		return 0;
+	/* -ENODEV means that the connection is broken */
+	if (header.error == 0 || header.error >= 4096 || header.error == ENODEV)
+		return -EIO;
+	return -(int)header.error;
 }
 
 static int transact(struct vfio_user_client *client, struct request *request)
@@ -229,6 +255,7 @@ static int transact(struct vfio_user_client *client, struct request *request)
 
 	if (client->fd < 0)
 		return -ENODEV;
+	client->started_ns = monotonic_ns();
 	error = send_request(client, request);
 	if (!error && !(request->flags & FLAG_NO_REPLY))
 		error = receive_reply(client, request);
@@ -280,7 +307,8 @@ static int negotiate(struct vfio_user_client *client)
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
 	struct sockaddr_un address;
-	struct timeval limit = {.tv_sec = VFIO_USER_REPLY_TIMEOUT_MS / 1000};
+	struct timeval limit = {.tv_sec = client->timeout_ms / 1000,
+				.tv_usec = client->timeout_ms % 1000 * 1000};
 	int error;
 
 	if (vgpu_socket_address(path, &address))

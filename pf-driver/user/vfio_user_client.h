@@ -2,7 +2,7 @@
 /*
  * The part of a vfio-user client (QEMU docs/interop/vfio-user.rst, protocol 0.0) that a PF driver
  * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. One
- * request is open at a time. No wait for the device lasts longer than VFIO_USER_REPLY_TIMEOUT_MS.
+ * request is open at a time. No request lasts longer than twice VFIO_USER_REPLY_TIMEOUT_MS.
  * Small writes may be posted, as on PCI: they keep their order, and a later read sees their effect.
  * Any breach of protocol or time limit closes the connection; every call then returns -ENODEV until
  * the next connect. Only one thread uses a client.
@@ -28,6 +28,8 @@ struct vfio_user_client {
 	int fd;		       /* owned; -1: not connected; poll() reports the connection's end */
 	uint16_t next_id;      /* id of the next request; a reply with another id is a breach */
 	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer data is split */
+	uint32_t timeout_ms;   /* limit for each wait, and for a request moved in parts */
+	uint64_t started_ns;   /* start of the request, CLOCK_MONOTONIC */
 };
 
 /*

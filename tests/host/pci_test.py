@@ -9,7 +9,7 @@ import unittest
 import kernel_log
 from machine import HOST
 from host import wait_for
-from pci_machine import GENERIC, XE, PciMachine
+from pci_machine import GENERIC, PFS, XE, PciMachine
 from vgpud_in_vm import STATE_DIR, VgpudInVm
 
 DEVICES = '/sys/bus/pci/devices'
@@ -19,9 +19,10 @@ MIB = 1 << 20
 class PciTest(VgpudInVm, unittest.TestCase):
     """"net" is driven by the kernel's igb, "b50" by vgpu_test_xe.ko. igbvf is loaded, so the kernel has a
     driver for each VF that vgpud does not keep it from."""
-    kernel = '6.12'
+    kernel = os.environ.get('VGPU_PCI_KERNEL', '6.12')
     gpus = [{'id': 'net', 'pci': {'address': GENERIC, 'manage': 'full'}},
             {'id': 'b50', 'pci': {'address': XE, 'manage': 'full', 'contracts': 'approximate', 'vram_mb': 16384}}]
+    module_parameters = ''  # of vgpu_test_xe.ko
     expected_warnings = ()
     maxDiff = None
 
@@ -39,7 +40,7 @@ class PciTest(VgpudInVm, unittest.TestCase):
     @classmethod
     def load(cls):
         """Loads the drivers and starts the bus; tests call it again after a reboot."""
-        cls.vm.check('load vfio && insmod /built/vgpu_test_xe.ko && '
+        cls.vm.check(f'load vfio && insmod /built/vgpu_test_xe.ko {cls.module_parameters} && '
                      f'echo xe > {DEVICES}/{XE}/driver_override && load igb', 120)
         cls.vm.check(f'echo {XE} > /sys/bus/pci/drivers_probe')
         cls.start_bus()
@@ -58,7 +59,7 @@ class PciTest(VgpudInVm, unittest.TestCase):
             self.close(address)
         self.vm.run('kill -9 $(pidof vgpud)')
         self.inject('off 0 0 0')
-        for pf in (GENERIC, XE):
+        for pf in PFS:
             self.write_pf(pf, 'sriov_numvfs', 0)
             self.write_pf(pf, 'sriov_drivers_autoprobe', 1)
         self.vm.check(f'rm -rf /r{STATE_DIR}')

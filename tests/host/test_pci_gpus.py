@@ -5,7 +5,7 @@ import re
 import time
 import unittest
 
-from pci_machine import GENERIC, TOTAL_VFS, XE
+from pci_machine import DISK, GENERIC, TOTAL_VFS, XE
 from pci_test import DEVICES, PciTest
 from vgpud_in_vm import BUS, COMMAND, STATE_DIR
 from host import wait_for
@@ -121,6 +121,32 @@ class Generic(PciTest):
         self.assertEqual(self.vm.check(command), '00')
         self.assertEqual(self.driver(address), 'vfio-pci')
         self.assertEqual(self.hook(second, 'prepare', address, '').status, 0)
+
+
+class Disk(PciTest):
+    """A device of another kind, whose driver has nothing for its VFs but the kernel's sriov_numvfs."""
+    gpus = [{'id': 'disk', 'pci': {'address': DISK, 'manage': 'full'}}]
+
+    @classmethod
+    def load(cls):
+        super().load()
+        cls.vm.check('load nvme')
+
+    def test_vfs_are_made_kept_while_open_and_made_again(self):
+        self.start_vgpud()
+        self.apply('disk', NAMES)
+        addresses = dict(self.vfs('name', 'address'))
+        self.assertEqual(self.ctl('show disk')['gpu']['driver'], 'nvme')
+        self.assertEqual([self.driver(address) for address in addresses.values()], ['vfio-pci'] * 3)
+        self.open(addresses['web-2'])
+        self.put_document('disk', [*NAMES, 'web-4'])
+        self.assertNotEqual(self.run_ctl('apply /tmp/vms.json --yes --force').status, 0)
+        self.kill_vgpud()
+        self.start_vgpud()
+        self.assertEqual(self.vfs('name', 'attached'), [('web-1', False), ('web-2', True), ('web-3', False)])
+        self.close(addresses['web-2'])
+        self.apply('disk', [*NAMES, 'web-4'])
+        self.assertEqual(self.count(DISK), 4)
 
 
 class Both(PciTest):

@@ -9,6 +9,9 @@ from host import wait_for
 
 NAMES = ['web-1', 'web-2', 'web-3']
 SIZE = '512MiB'
+WEIGHTS = (100, 200, 400)
+NS_PER_S = 1_000_000_000
+COUNT_S = 3  # vgpud counts once a second
 QUANTUM_PAUSE_S = 10  # least time between restorations: daemon/backend/sriov/drift_guard.h
 EIO = 5
 
@@ -151,6 +154,50 @@ class Xe(XeTest):
         wait_for('the write', 120, lambda: 'has not finished' not in self.run_ctl('show b50').text, 1)
         wait_for('the weight', 60, lambda: self.profile('exec_quantum_ms', [2])[0] >= 2 * self.profile(
             'exec_quantum_ms', [1])[0], 1)
+
+
+class BusyTime(XeTest):
+    """The busy time of VFs, counted by the perf PMU of the xe module."""
+    gpus = [{'id': 'b50', 'pci': {**PciTest.gpus[1]['pci'], 'busy_time': True}}]
+    module_parameters = 'pmu=1 busy=0xe'  # VFs 1 to 3 always have work
+
+    def busy_ns(self):
+        return [one[0] for one in self.vfs('service_ns')]
+
+    def test_the_measured_shares_are_those_of_the_weights(self):
+        self.make()
+        for name, weight in zip(NAMES, WEIGHTS):
+            self.ctl(f'set {name} --weight {weight}')
+        time.sleep(COUNT_S)
+        before = self.busy_ns()
+        wait_for('10 s of busy time', 120, lambda: sum(self.busy_ns()) - sum(before) > 10 * NS_PER_S, 1)
+        after = self.busy_ns()
+        spent = [last - first for first, last in zip(before, after)]
+        for measured, weight in zip(spent, WEIGHTS):
+            self.assertAlmostEqual(measured / sum(spent), weight / sum(WEIGHTS), delta=0.02)
+
+    def test_an_idle_vf_gets_no_time_and_the_others_share_it(self):
+        self.make()
+        self.vm.check('echo 6 > /sys/module/vgpu_test_xe/parameters/busy')
+        time.sleep(COUNT_S)
+        before = self.busy_ns()
+        wait_for('4 s of busy time', 120, lambda: sum(self.busy_ns()) - sum(before) > 4 * NS_PER_S, 1)
+        spent = [last - first for first, last in zip(before, self.busy_ns())]
+        self.vm.check('echo 14 > /sys/module/vgpu_test_xe/parameters/busy')
+        self.assertEqual(spent[2], 0)
+        self.assertAlmostEqual(spent[0] / (spent[0] + spent[1]), 0.5, delta=0.02)
+
+
+class NoBusyTime(XeTest):
+    """The kernel has no PMU for the GPU."""
+    gpus = BusyTime.gpus
+
+    def test_the_busy_time_is_unknown_and_an_event_says_why(self):
+        self.make()
+        self.assertEqual(self.vfs('service_ns'), [(None,)] * 3)
+        text = ' '.join(self.run_ctl('events b50').text.split())
+        self.assertIn('the busy time of VFs of 0000:02:00.0 is unknown: there is no /sys/bus/event_source', text)
+        self.assertEqual(self.event_kinds().count('driver-changed'), 1)
 
 
 if __name__ == '__main__':

@@ -35,8 +35,8 @@ Result<> check_card(const SriovConfig& config, const PfFunction& facts) {
 
 }  // namespace
 
-SriovLink::SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with)
-    : files(std::move(all_files)), config(std::move(with)) {
+SriovLink::SriovLink(std::shared_ptr<Sysfs> writable_files, SriovConfig gpu_config)
+    : files(std::move(writable_files)), config(std::move(gpu_config)) {
     if (config.is_observing) files = std::make_shared<ReadOnlySysfs>(files);
 }
 
@@ -65,7 +65,7 @@ bool SriovBackend::take_changes() {
     if (!link_->uevents) return false;
     const UeventSocket::Batch batch = link_->uevents->read();
     if (std::ranges::any_of(batch.events, [this](const Uevent& event) {
-            return is_other_driver(event, link_->config.address);
+            return changes_driver_of(event, link_->config.address);
         }))
         disconnect();
     return batch.has_lost || !batch.events.empty();
@@ -203,9 +203,8 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     return bind_again();
 }
 
-/// Gives each VF of SriovLink::modes its mode again after VFs were enabled. Also resets each of
-/// these VFs, because the memory of an enabled VF may hold data of other VFs. bind() includes the
-/// reset.
+/// Sets the modes of SriovLink::modes again after VFs were enabled. Also resets these VFs, because
+/// the memory of a VF that was just enabled may hold data of other VFs. bind() includes a reset.
 Result<> SriovBackend::bind_again() {
     for (const auto& [vf, mode] : link_->modes) {
         TRY(const auto found, link_->pf->inspect(vf));

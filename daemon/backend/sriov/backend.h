@@ -39,7 +39,7 @@ struct SriovConfig {
 
 /// The state that the backend and the assignment port of one GPU share.
 struct SriovLink {
-    SriovLink(std::shared_ptr<Sysfs> all_files, SriovConfig with);
+    SriovLink(std::shared_ptr<Sysfs> writable_files, SriovConfig gpu_config);
 
     std::shared_ptr<Sysfs> files;
     SriovConfig config;
@@ -124,7 +124,7 @@ private:
     EnableSteps no_steps_;
     std::map<std::uint32_t, ProvisionedVf> provisioned_;
     std::uint32_t generation_ = 0;  ///< generation of the VF that was provisioned last
-    /// Number of VFs at the last read; none after vgpud has changed the number.
+    /// Number of VFs at the last read; none from a change by vgpud until the next read.
     std::optional<std::size_t> count_{};
     /// How another program changed the number of VFs; empty if none did.
     std::string foreign_change_;

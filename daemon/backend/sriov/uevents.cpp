@@ -42,7 +42,7 @@ std::optional<Uevent> parse_uevent(std::string_view message) {
     return event;
 }
 
-bool is_other_driver(const Uevent& event, std::string_view address) {
+bool changes_driver_of(const Uevent& event, std::string_view address) {
     return event.address == address && (event.action == "bind" || event.action == "unbind");
 }
 

@@ -29,7 +29,7 @@ struct Uevent {
 [[nodiscard]] std::optional<Uevent> parse_uevent(std::string_view message);
 
 /// True if the function at `address` got or lost a driver. A PF has then lost all its values.
-[[nodiscard]] bool is_other_driver(const Uevent& event, std::string_view address);
+[[nodiscard]] bool changes_driver_of(const Uevent& event, std::string_view address);
 
 class UeventSocket {
 public:

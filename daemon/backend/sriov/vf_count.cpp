@@ -2,11 +2,14 @@
 //
 // SriovPf: changes the number of VFs. The PCI core changes a number such as 3 to 4 only through 0
 // (else EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks
-// of the PF. So vgpud writes 0 only when every VF is closed and without a driver:
+// of the PF. So vgpud writes 0 only when every VF is closed and without a driver. The steps:
 //
-//   all closed?   autoprobe 0   unbind each, check again   numvfs 0   numvfs n   count the links
-//   `- no: VfsInUse,     `-------- opened meanwhile: -'
-//      nothing written              bind again, VfsInUse
+//   1. If a VF is not closed: VfsInUse, and nothing is written.
+//   2. Write 0 to sriov_drivers_autoprobe, so that the new VFs get no driver.
+//   3. Unbind every VF and check again. If a VF was opened meanwhile: bind the drivers again,
+//      VfsInUse.
+//   4. Write 0 and then the new number to sriov_numvfs.
+//   5. Count the VFs, that is the links virtfnN.
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>

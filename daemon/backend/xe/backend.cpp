@@ -20,6 +20,7 @@ Result<> XeBackend::connect() {
     settings_ = {};
     quanta_ = {};
     in_force_.clear();
+    if (busy_) busy_->close();
     return SriovBackend::connect();
 }
 
@@ -79,8 +80,8 @@ Result<> XeBackend::free_resources(std::uint32_t vf) {
 
 Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
     if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
-    // Write nothing if vgpud has no VFs. Kernels from 7.2 on choose defaults of their own, but only
-    // while no function has a value.
+    // Write nothing if vgpud has no VFs. Kernels from 7.2 on set defaults, but only while no
+    // function has a value.
     if (vfs.empty()) {
         settings_.timings.clear();
         return {};
@@ -105,11 +106,27 @@ Result<GpuFacts> XeBackend::get_info() {
         TRY(facts.vram, vram_facts(facts));
     }
     read_timings(facts.enabled_vfs);
+    if (busy_ && in_force_.size() == functions_) count_busy_time();
     if (!link().config.is_observing) check_drift();
     return facts;
 }
 
-/// Counts the VRAM of VFs that do not belong to vgpud, too.
+void XeBackend::count_busy_time() {
+    busy_->update(in_force_);
+    if (const std::string problem = busy_->take_problem(); !problem.empty())
+        add_notice(0, NoticeKind::DriverChanged,
+                   fmt::format("the busy time of VFs of {} is unknown: {}", link().config.address,
+                               problem));
+}
+
+Result<VfFacts> XeBackend::get_vf(std::uint32_t vf) {
+    TRY(VfFacts facts, SriovBackend::get_vf(vf));
+    if (const auto busy = busy_ ? busy_->of(vf) : std::nullopt; busy && facts.generation != 0)
+        facts.service_ns = static_cast<std::uint64_t>(busy->count());
+    return facts;
+}
+
+/// VRAM that is given to a VF is not free, even if the VF does not belong to vgpud.
 Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
     VramFacts vram{.bytes = link().config.vram_bytes};
     if (vram.bytes == 0) {

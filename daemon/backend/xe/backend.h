@@ -6,11 +6,13 @@
 //
 //   provision     quota, then a reset, because the driver does not clear the memory
 //   set_shares    weights -> quanta_of() -> PF and all VFs, read back
-//   get_info      restores values that another program changed, within limits (DriftGuard)
+//   get_info      restores values that another program changed, within limits (DriftGuard), and
+//                 counts the busy time of VFs (BusyTime)
 #pragma once
 
 #include "daemon/backend/sriov/backend.h"
 #include "daemon/backend/sriov/drift_guard.h"
+#include "daemon/backend/xe/busy_time.h"
 #include "daemon/backend/xe/enable_steps.h"
 
 #include <map>
@@ -22,11 +24,16 @@ namespace vgpu::daemon::xe {
 
 class XeBackend final : public sriov::SriovBackend {
 public:
-    XeBackend(const std::shared_ptr<sriov::SriovLink>& link, const Clock& clock)
-        : SriovBackend(link), clock_(clock), admin_(*link->files, link->config.address) {}
+    /// `perf`: null if vgpud must not count the busy time of VFs.
+    XeBackend(const std::shared_ptr<sriov::SriovLink>& link, const Clock& clock,
+              std::unique_ptr<Perf> perf = nullptr)
+        : SriovBackend(link), clock_(clock), admin_(*link->files, link->config.address) {
+        if (perf) busy_.emplace(*link->files, std::move(perf), clock, link->config.address);
+    }
 
     Result<> connect() override;
     Result<GpuFacts> get_info() override;
+    Result<VfFacts> get_vf(std::uint32_t vf) override;
     /// NoSchedule, and nothing is written, if no quanta keep the weights and the bounds on waits.
     Result<> set_shares(std::span<const VfShare> vfs) override;
 
@@ -49,6 +56,7 @@ protected:
 private:
     Result<VramFacts> vram_facts(const GpuFacts& facts) const;
     void read_timings(std::uint32_t vfs);
+    void count_busy_time();
     void check_drift();
     void check_drift(std::uint32_t function, const Timing& requested);
 
@@ -60,6 +68,7 @@ private:
     std::map<std::uint32_t, Timing> in_force_;  ///< timings at the last read, by function
     std::uint32_t functions_ = 0;  ///< number of functions at the last read, with the PF
     sriov::DriftGuard drift_;
+    std::optional<BusyTime> busy_{};
 };
 
 }  // namespace vgpu::daemon::xe

@@ -20,7 +20,6 @@ namespace vgpu::daemon::xe {
 struct XeSettings {
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};  ///< by VF
     std::map<std::uint32_t, Timing> timings{};            ///< by function; 0 is the PF
-    bool is_strict = false;
 
     bool operator==(const XeSettings&) const = default;
 };
@@ -31,7 +30,8 @@ public:
         : admin_(admin), settings_(settings) {}
 
     Result<> before_enable(std::uint32_t count) override;
-    /// Checks the quotas, and writes the timings and the strict mode if they differ. VFs may run.
+    /// Checks the quotas, and writes the timings if they differ. Turns the strict mode off, which
+    /// no contract uses. VFs may run.
     Result<> after_enable(std::uint32_t count) override;
 
 private:

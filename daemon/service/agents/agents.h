@@ -28,7 +28,8 @@ public:
     /// Follows changes of VFs, handles input, and ends requests that are late.
     void step() override;
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
-    /// Closes all sessions. Drops open requests without answers.
+    /// Closes all sessions when vgpud ends. Drops open requests without answers, because no caller
+    /// is left.
     void end();
 
     /// Passes `request` to the VF's session. Options: timeout_ms. Fails with WrongType, OutOfRange
@@ -66,7 +67,7 @@ private:
     const Clock& clock_;
     std::vector<std::uint64_t> followed_;  ///< by GPU: last snapshot that follow() has seen
     std::map<Target, Agent> agents_;
-    EventFold fold_;
+    EventFold fold_;  ///< limits the events that guests cause
     std::vector<AdminEvent> admin_events_;
     bool is_step_due_ = false;  ///< true if a session may have a change or a new next step
     std::optional<Nanoseconds> next_step_;  ///< earliest() at the last step of the sessions

@@ -118,7 +118,7 @@ void AgentSession::handle(AgentStatus status) {
     status_ = std::move(status);
     // One good line is not enough: the next pause is short again only if the last pause ended more
     // than kLongestPause ago.
-    if (misbehaved_ == 0 || clock_.now() - open_at_ > kLongestPause) pause_ = kFirstPause;
+    if (misbehaved_ == 0 || clock_.now() - pause_end_ > kLongestPause) pause_ = kFirstPause;
 }
 
 /// The request is erased before it is answered, because the answer may call ask().
@@ -140,7 +140,7 @@ void AgentSession::misbehave(const std::string& what) {
                        std::chrono::ceil<std::chrono::seconds>(pause_).count(), what));
     end_connection("the agent broke the protocol");
     state_ = State::Shut;
-    open_at_ = clock_.now() + pause_;
+    pause_end_ = clock_.now() + pause_;
     pause_ = std::min(pause_ * 2, kLongestPause);
 }
 
@@ -170,7 +170,7 @@ void AgentSession::report(EventKind kind, std::string text) {
 
 void AgentSession::step() {
     const Nanoseconds now = clock_.now();
-    if (state_ == State::Shut && now >= open_at_) {
+    if (state_ == State::Shut && now >= pause_end_) {
         port_.accept_clients(path_, true);
         state_ = State::Listening;
     }
@@ -194,7 +194,7 @@ void AgentSession::step() {
 
 std::optional<Nanoseconds> AgentSession::next_step() const {
     std::optional<Nanoseconds> next;
-    if (state_ == State::Shut) next = open_at_;
+    if (state_ == State::Shut) next = pause_end_;
     if (state_ == State::Serving) next = seen_at_ + kSilence;
     for (const auto& [id, asked] : open_requests_)
         next = next ? std::min(*next, asked.deadline) : asked.deadline;

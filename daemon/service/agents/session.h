@@ -11,6 +11,8 @@
 //     │                                               │ misbehaviour (also from Welcomed)
 //     └────────────── the pause is over ────────── Shut ◀┘
 //
+// An agent that restarts on the same connection also returns to Welcomed.
+//
 // Each request is answered once: with the agent's result, or with an error if the agent
 // disconnects, falls silent or is late. Owned by Agents; runs in the main loop only.
 #pragma once
@@ -103,8 +105,8 @@ private:
     struct Bucket {
         std::uint64_t max, more;
         Nanoseconds every = std::chrono::seconds(1);
-        std::uint64_t left = max;
-        Nanoseconds since{0};
+        std::uint64_t left = max;  ///< tokens in the bucket
+        Nanoseconds since{0};      ///< time of the last refill that added tokens
 
         void refill(Nanoseconds now);
         [[nodiscard]] bool take(std::uint64_t count);
@@ -120,8 +122,8 @@ private:
     /// Forgets the connection's state; version and driver stay in view().
     void end_connection(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Adds a change for take_changes(). Only counts a change beyond kBurstChanges and
-    /// kChangeEvery.
+    /// Adds a change for take_changes(). If the limits kBurstChanges and kChangeEvery are reached,
+    /// only counts the change.
     void report(EventKind kind, std::string text);
 
     std::string target_, path_;
@@ -133,10 +135,10 @@ private:
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
-    Nanoseconds seen_at_{0};  ///< time of the last valid line
-    Nanoseconds open_at_{0};  ///< end of the latest pause
-    Nanoseconds pause_ = kFirstPause;
-    std::uint64_t misbehaved_ = 0;
+    Nanoseconds seen_at_{0};           ///< time of the last valid line
+    Nanoseconds pause_end_{0};         ///< end of the latest pause
+    Nanoseconds pause_ = kFirstPause;  ///< length of the next pause
+    std::uint64_t misbehaved_ = 0;     ///< number of disconnects for misbehaviour
     std::uint64_t next_id_ = 1;
     std::map<std::uint64_t, OpenRequest> open_requests_;
     std::vector<std::pair<EventKind, std::string>> changes_;

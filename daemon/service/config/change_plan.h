@@ -5,9 +5,9 @@
 // that name. A step changes only its own VF or the GPU's settings, except for Enable, which is the
 // first step of its GPU. After each step the schedule is valid, VRAM and VF numbers suffice, and
 // names are unique. Consecutive Set and Rename steps of one GPU count as one step, because they
-// are one request. Steps without loss come first (set, rename, create). Steps that scrub VRAM
-// (resize, destroy) come earlier only if other steps wait for them. Only sums of VRAM matter,
-// because the units of a VF need not be contiguous. Pure; ApplyRun carries plans out.
+// are one request. Steps without loss (set, rename, create) come first. A step that scrubs VRAM
+// (resize, destroy) comes before them only if they wait for it. Only sums of VRAM matter, because
+// the units of a VF need not be contiguous. Pure; ApplyRun carries plans out.
 #pragma once
 
 #include "daemon/ports/result.h"

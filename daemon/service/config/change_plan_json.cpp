@@ -32,7 +32,8 @@ OrderedJson ordered_resources(const VfResources& resources) {
     return json;
 }
 
-OrderedJson part_of(Action action, const VfSpec& vf) {
+/// The properties of the VF that a step with this action changes.
+OrderedJson changed_properties(Action action, const VfSpec& vf) {
     OrderedJson json = OrderedJson::object();
     const bool is_all = action == Action::Create || action == Action::Destroy;
     if (is_all || action == Action::Rename) json["name"] = vf.name;
@@ -57,8 +58,8 @@ void drop_same(OrderedJson& from, OrderedJson& to) {
 
 OrderedJson step_json(const Step& step) {
     OrderedJson from = OrderedJson::object(), to = OrderedJson::object();
-    if (step.from) from = part_of(step.action, *step.from);
-    if (step.to) to = part_of(step.action, *step.to);
+    if (step.from) from = changed_properties(step.action, *step.from);
+    if (step.to) to = changed_properties(step.action, *step.to);
     if (step.gpu_from) from = settings_json(*step.gpu_from);
     if (step.gpu_to) to = settings_json(*step.gpu_to);
     if (step.vf_count) {

@@ -98,7 +98,8 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
     constexpr std::uint32_t kMaxVramMb = 1u << 22, kMaxPfQuantumMs = 1000;
     PciConfig config;
     JsonSection section(json, path, error);
-    section.only({"address", "ids", "manage", "contracts", "vfs", "vram_mb", "pf_quantum_ms"});
+    section.only(
+        {"address", "ids", "manage", "contracts", "vfs", "vram_mb", "pf_quantum_ms", "busy_time"});
     section.text("address", config.address);
     bool is_full = false;
     read_word(section, "manage", "observe", "full", is_full);
@@ -107,6 +108,7 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
     section.number("vfs", {0, kMaxVfsPerGpu}, config.vfs);
     section.number("vram_mb", {0, kMaxVramMb}, config.vram_mb);
     section.number("pf_quantum_ms", {1, kMaxPfQuantumMs}, config.pf_quantum_ms);
+    section.flag("busy_time", config.counts_busy_time);
     if (config.address.empty())
         section.complain("address", "is missing; 'lspci -D' shows addresses of PFs");
     else if (!has_form(config.address, "xxxx:xx:xx.7"))
@@ -122,7 +124,7 @@ void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
     constexpr std::uint32_t kUnitUs = 1000;
     if (section.find("max_gap_ms") != nullptr)
         section.complain("max_gap_ms",
-                         "is not offered for a GPU with 'pci'; leave it out, and name it "
+                         "is not offered for a GPU with 'pci'; leave it out, and set it "
                          "in the profiles of its VFs");
     if (config.quantum_us % kUnitUs != 0)
         section.complain("quantum_us",
@@ -193,8 +195,8 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
-/// Checks that sockets fit the limit of the kernel and QEMU. `longest`: the longest socket path
-/// that follows from `key`.
+/// Checks that the paths of sockets fit the limit of the kernel and QEMU. `longest`: the longest
+/// socket path that follows from `key`.
 void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
     if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
     root.complain(

@@ -31,7 +31,7 @@ struct SoftgpuConfig {
     std::vector<std::string> pf_args;  ///< additional arguments for vgpu-pf
 };
 
-/// A PF core that vgpud does not start: a vgpu-pf of another program, or vgpu_pf.ko.
+/// A PF core that vgpud does not start: a vgpu-pf that another program started, or vgpu_pf.ko.
 struct AttachConfig {
     std::string uapi_socket;    ///< path of the socket, or of the character device of vgpu_pf.ko
     std::string vf_socket_dir;  ///< may be empty: then sockets are not shown
@@ -45,8 +45,9 @@ struct PciConfig {
     bool is_observing = true;             ///< true for "manage": "observe"
     bool accepts_approximations = false;  ///< true for "contracts": "approximate"
     std::uint32_t vfs = 0;                ///< minimum number of VFs to enable
-    std::uint32_t vram_mb = 0;            ///< VRAM for all VFs; 0: as much as the VRAM's BAR
+    std::uint32_t vram_mb = 0;            ///< VRAM for all VFs; 0: the size of the VRAM's BAR
     std::uint32_t pf_quantum_ms = 1;      ///< the PF's own quantum
+    bool counts_busy_time = false;        ///< true if vgpud opens counters of the driver's PMU
 };
 
 /// quantum_us and max_gap_ms apply to a GPU without a record. Later the values in its record apply.

@@ -34,9 +34,9 @@ Result<> GpuModel::apply_settings(const GpuRecord& before, const GpuRecord& afte
     TRY_VOID(admit(after));
     TRY_VOID(check_needs(before, after, requester));
     TRY_VOID(commit(after));
-    const auto moved = move_assignment_modes(before, after, requester.force);
-    if (!moved) put(0, before);
-    return moved;
+    const auto changed = change_assignment_modes(before, after, requester.force);
+    if (!changed) put(0, before);
+    return changed;
 }
 
 Result<> GpuModel::check_needs(const GpuRecord& before, const GpuRecord& after,
@@ -57,22 +57,22 @@ Result<> GpuModel::check_needs(const GpuRecord& before, const GpuRecord& after,
     return {};
 }
 
-Result<> GpuModel::move_assignment_modes(const GpuRecord& before, const GpuRecord& after,
-                                         Force force) {
+Result<> GpuModel::change_assignment_modes(const GpuRecord& before, const GpuRecord& after,
+                                           Force force) {
     const TakeFromHost take = force == Force::Yes ? TakeFromHost::Yes : TakeFromHost::No;
-    std::vector<std::uint32_t> moved;
+    std::vector<std::uint32_t> changed;
     for (const auto& [vf, one] : after.vfs) {
         if (one.spec.assignment_policy.assignment_mode == assignment_mode_in(before, vf)) continue;
         const auto set = set_assignment_mode(vf, one.spec.assignment_policy.assignment_mode, take);
         if (!set) {
-            for (const std::uint32_t other : moved)
+            for (const std::uint32_t other : changed)
                 if (const auto back =
                         set_assignment_mode(other, assignment_mode_in(before, other), take);
                     !back)
                     emit(other, EventKind::AssignmentModeFailed, back.error().cause);
             return set;
         }
-        moved.push_back(vf);
+        changed.push_back(vf);
     }
     return {};
 }

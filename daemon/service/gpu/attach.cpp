@@ -110,7 +110,7 @@ Result<> GpuModel::read_all_vfs() {
         if (!events_ || events_->next_seq() == before) break;
     }
     for (auto& [vf, one] : vfs_) {
-        count_from(one);
+        sync_counted_service(one);
         one.scrubbed.reset();
     }
     return {};
@@ -234,7 +234,7 @@ Result<> GpuModel::provision(const VfRecord& desired) {
     one.active = std::move(active);
     one.defined = desired;
     one.refusal.reset();
-    count_from(one);
+    sync_counted_service(one);
     read_assignment_mode(one);
     return {};
 }
@@ -255,7 +255,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
                           : has_failed  ? GpuState::Failed
                           : is_starting ? GpuState::Starting
                                         : GpuState::PfLost;
-    become(next, has_failed ? managed_processes_message_ : error.cause);
+    enter_state(next, has_failed ? managed_processes_message_ : error.cause);
 }
 
 /// Reads the GPU, and the offset from CLOCK_MONOTONIC to the clock of the device.
@@ -269,19 +269,19 @@ Result<> GpuModel::read_info() {
     return {};
 }
 
-void GpuModel::count_from(Vf& one) {
+void GpuModel::sync_counted_service(Vf& one) {
     one.counted_service_ns = one.active.service_ns.value_or(0);
     one.counted_reserved_ns = one.active.reserved_ns();
 }
 
 void GpuModel::notice_device_state() {
     if (info_.is_device_lost)
-        become(GpuState::DeviceLost, "the device does not answer vgpu-pf");
+        enter_state(GpuState::DeviceLost, "the device does not answer vgpu-pf");
     else
-        become(GpuState::Ok, abilities_->is_observing ? "vgpud only watches this GPU" : "");
+        enter_state(GpuState::Ok, abilities_->is_observing ? "vgpud only watches this GPU" : "");
 }
 
-void GpuModel::become(GpuState state, std::string message) {
+void GpuModel::enter_state(GpuState state, std::string message) {
     if (state != state_) emit(0, event_of(state), message.empty() ? "in service" : message);
     state_ = state;
     message_ = std::move(message);

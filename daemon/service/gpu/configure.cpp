@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuModel: the requests that carry out plans. Makes the inventory, changes many settings in one
-// durable step, and gives a VF new resources. Steps of a resize: record durable (VfRecord::next),
-// RELEASE, scrub seen, scrub durable, SCRUB_DURABLE, PROVISION, record durable. After a crash
-// before the release the VF has its old resources. After a later crash the VF gets the new
+// durable step, and gives a VF new resources. A resize makes the new resources durable
+// (VfRecord::next), then sends RELEASE. When the scrub has ended, step() makes its end durable,
+// sends SCRUB_DURABLE and PROVISION, and records the new resources without `next`. After a crash
+// before RELEASE, the VF keeps its old resources. After a later crash, the VF gets the new
 // resources. If the PF core refuses them, the VF gets its old resources.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
@@ -147,10 +148,10 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     emit(vf, EventKind::NotResized,
          fmt::format("'{}' did not get {}: {}", new_record.spec.name,
                      size_text(new_record.spec.resources.vram_bytes), made.error().cause));
-    // The record is written before the old resources are requested. Otherwise, after a crash
-    // before the write, resolve_next() could record the new resources for a VF that has the old
-    // resources. resolve_next() compares what the PF core reports, and the PF core does not report
-    // limits of the guest.
+    // Write the record before requesting the old resources. Otherwise, after a crash in between,
+    // the VF would have its old resources and a record with `next`. If the old and the new
+    // resources differ only in the guest's limits, which the PF core does not report,
+    // resolve_next() would then record the new ones.
     record.vfs[vf] = old_record;
     put(vf, record);
     made = restore_vf(old_record);

@@ -286,7 +286,7 @@ void GpuModel::count_missed_service() {
                 .vf = vf,
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
-        count_from(one);
+        sync_counted_service(one);
         record_scrub(one);
     }
     if (events_) events_->skip_to_end();
@@ -380,7 +380,7 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
     one.client.reset();  // The VF may have another client now.
     if (is_new) {
         one.defined = record_for(one.active, record_.get());
-        count_from(one);
+        sync_counted_service(one);
     }
     const bool may_be_idle = std::exchange(one.may_be_idle, false);
     if (!events_ || is_new) record_scrub(one);

@@ -46,14 +46,15 @@ void GpuModel::step() {
     finish_scrubs(now);
     refresh_all(now);
     report_notices();
-    // refresh_all() may have marked VFs. Read them now, so that the run table follows from one
-    // state.
+    // refresh_all() may have added VFs to dirty_. Read them now, so that the run table follows
+    // from one state.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
     find_orphans(now);
-    // Done in step() and not in the request, so that the request's answer does not wait for it.
+    // In step() and not in the request, so that the request's answer does not wait for the new
+    // members.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }

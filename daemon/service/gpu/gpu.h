@@ -7,9 +7,10 @@
 //   requests create, destroy, set: checked, made durable, then done; step() does the rest.
 //            control: checked, then done
 //
-// Create: record durable, PROVISION, table. Destroy: record durable, RELEASE, scrub seen, scrub
-// durable, SCRUB_DURABLE. A new vgpud can continue from any point in between. Calls block until the
-// PF core answers. Runs in the one thread of its GpuHost.
+// create() makes the record durable, then sends PROVISION; step() installs the new run table.
+// destroy() makes the record durable, then sends RELEASE. When the scrub has ended, step() makes
+// its end durable, then sends SCRUB_DURABLE. After a crash at any point, the next vgpud continues.
+// Calls block until the PF core answers. Runs in the one thread of its GpuHost.
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -103,8 +104,9 @@ public:
     /// Time between two checks of whether owners exist. A check reads all of /proc if an owner is a
     /// VM.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
-    /// Time for which a client may keep open a VF that owes a scrub. Then vgpud takes the VF from
-    /// the client. The time is long enough for the device to notice that a client died.
+    /// How long vgpud waits for the client of a released VF to close the VF. Then vgpud takes the
+    /// VF from the client, and the scrub begins. Long enough for the device to notice that a client
+    /// died.
     static constexpr Nanoseconds kDetachTimeout = std::chrono::seconds(5);
 
     /// References and `owners` must outlive the model.
@@ -121,8 +123,8 @@ public:
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
 
-    /// Does all work that is due, and blocks while the PF core answers, bounded by the backend's
-    /// limits per request. Order: processes, connection, events, finished scrubs, counters, owed
+    /// Does all work that is due. Blocks while the PF core answers; the backend limits the time of
+    /// each request. Order: processes, connection, events, finished scrubs, counters, owed
     /// scrubs, missing VFs, owners. The run table is last, because it depends on all of these.
     void step();
     /// When step() is due even if no descriptor becomes readable.
@@ -135,7 +137,7 @@ public:
 
     /// Makes a VF and returns its number. Fails as check_capacity() and admit() (capacity.h), with
     /// NoVram or NoFreeVf if too little is free now, or with VfsInUse. The record is durable first,
-    /// so that a later vgpud makes or releases the VF.
+    /// so that after a crash the next vgpud makes or releases the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
     /// Destroys a VF. `by`: the owner that requests the destroy; may be empty. Returns when the
     /// release has begun; step() does the rest. Succeeds if the VF is already being scrubbed.
@@ -169,14 +171,16 @@ public:
     /// Changes the resources of a VF, which scrubs its VRAM. Continues in step(), until the record
     /// has no `next`; the VF's resources then show the result.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
-    /// Makes VFs up to `count.to` exist. If other VFs exist, the driver disables all of them first.
-    /// Fails with NotOffered, or with VfsInUse if a VF is open or a domain runs with a VF (even
-    /// with force) or if a VF has an owner (without force). If `to` < `from`, rolls back an earlier
-    /// call: frees the VRAM of VFs that no create has made, but the VFs stay enabled.
+    /// Makes VFs up to `count.to` exist. If VFs exist already, the driver first disables all of
+    /// them. Fails with NotOffered or VfsInUse. A VF that is open or belongs to a running domain
+    /// causes VfsInUse even with force, any other VF with an owner only without force.
+    /// If `to` < `from`, rolls back an earlier call: frees the VRAM of VFs that no create has made,
+    /// but the VFs stay enabled.
     Result<> enable_vfs(const VfCount& count, Force force);
-    /// Writes the PF core's diagnostic dump to `fd`, which stays the caller's.
+    /// Writes the PF core's diagnostic dump to `fd`, and does not close `fd`.
     Result<> dump(int fd);
-    /// Recent decisions and their reasons, beginning at the offset `after` (trace/recorder.h).
+    /// Recent scheduling decisions and their reasons, beginning at the offset `after`
+    /// (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
         return schedule_.read(after);
     }
@@ -234,9 +238,9 @@ public:
 private:
     // attaching and losing (attach.cpp)
     void try_attach(Nanoseconds now);
-    /// After a failure, try_attach() restores the VFs and calls lose().
+    /// After a failure, try_attach() restores vfs_ and calls lose().
     Result<> attach(Nanoseconds now);
-    /// Reads all VFs, and the counters to which RUN events add.
+    /// Reads all VFs and their counters of service, to which later RUN events add.
     Result<> read_all_vfs();
     /// Reconciles records and device: unknown VFs get a record, missing VFs are recreated.
     Result<> adopt_vfs();
@@ -254,9 +258,9 @@ private:
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
     /// Sets the counted service of `one` to the PF core's counters. RUN events add to it.
-    static void count_from(Vf& one);
+    static void sync_counted_service(Vf& one);
     void notice_device_state();
-    void become(GpuState state, std::string message);
+    void enter_state(GpuState state, std::string message);
 
     // VFs that are defined and not in service (restore.cpp)
     /// Why the VF is not as defined; empty if it is.
@@ -288,7 +292,7 @@ private:
     /// need. VfsInUse, WrongState or Claimed.
     [[nodiscard]] Result<> check_needs(const GpuRecord& before, const GpuRecord& after,
                                        const Requester& requester) const;
-    Result<> move_assignment_modes(const GpuRecord& before, const GpuRecord& after, Force force);
+    Result<> change_assignment_modes(const GpuRecord& before, const GpuRecord& after, Force force);
     Result<> set_assignment_mode(std::uint32_t vf, AssignmentMode assignment_mode,
                                  TakeFromHost take = TakeFromHost::No);
     void reset_assignment_mode(const VfRecord& record);
@@ -350,19 +354,21 @@ private:
     void install_table(Nanoseconds now);
     /// Like install_table(), for a driver without run tables.
     void set_shares();
-    /// Emits what other programs did to the GPU.
+    /// Emits events about changes that other programs have made to the GPU.
     void report_notices();
     void record_table_condition(std::string condition);
     void make_refresh_due();
 
     // requests (requests.cpp)
-    /// Success if requests can be accepted now; else the most lasting reason why not.
+    /// Success if the GPU accepts requests now. If there are several reasons why not, the error is
+    /// the reason that will last longest.
     [[nodiscard]] Result<> check_usable() const;
     /// As check_usable(), for requests that change no record.
     [[nodiscard]] Result<> check_in_reach() const;
     /// NoSuchVf unless the VF is in vfs_.
     [[nodiscard]] Result<> check_known(std::uint32_t vf) const;
-    /// Reads the VF before anything is recorded, in case the PF core is lost.
+    /// Reads the VF again, before a request records anything. Fails if the PF core is lost or the
+    /// VF is gone.
     Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
@@ -408,8 +414,8 @@ private:
     // the record (gpu.cpp)
     /// Makes `after` durable, then shows it. A failure changes nothing.
     Result<> commit(const GpuRecord& after);
-    /// Shows `after`, which has happened already, and makes it durable now or later. If the disk
-    /// refuses, emits an event of `vf` (0: of the GPU).
+    /// Shows `after`, the record of a change that has happened already, and makes it durable now or
+    /// later. If the disk refuses, emits an event of `vf` (0: of the GPU).
     void put(std::uint32_t vf, const GpuRecord& after);
     void show(const GpuRecord& record);
     /// The VF's entry in `record`; if there is none, adds the one that vfs_ has.

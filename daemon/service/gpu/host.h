@@ -58,8 +58,8 @@ template <typename T, typename Start> void or_refuse(const Done<T>& done, const 
     if (const Result<> started = start(); !started) done(tl::make_unexpected(started.error()));
 }
 
-/// mutex_ guards the members that both threads use: queue, answers, events, and the pointer to a
-/// snapshot.
+/// mutex_ guards the members that both threads use: queue, answers, events, and the pointer to the
+/// current snapshot.
 class GpuHost final : public GpuLoop {
 public:
     static constexpr Nanoseconds kTimeout = std::chrono::seconds(15);
@@ -148,8 +148,8 @@ private:
     std::string id_;
     std::unique_ptr<GpuModel> model_;  ///< GPU thread only
     const Clock& clock_;
-    Nanoseconds published_at_{0};  ///< GPU thread only
-    bool has_unpublished_ = false;
+    Nanoseconds published_at_{0};                ///< GPU thread only
+    bool has_unpublished_ = false;               ///< true if the model may differ from the snapshot
     std::optional<Nanoseconds> deferred_since_;  ///< since when the step is deferred to step_at_
     Nanoseconds step_at_{0};
     std::function<void()> on_change_;
@@ -165,7 +165,7 @@ private:
     std::vector<Queued> queue_;
     std::vector<Answer> answers_;
     std::vector<AdminEvent> admin_events_;
-    std::uint64_t iterations_ = 0;
+    std::uint64_t iterations_ = 0;             ///< number of iterations with a step
     std::uint64_t refresh_requested_ = 0;      ///< number of requested refreshes
     std::uint64_t refresh_done_ = 0;           ///< number of requested refreshes that are done
     Freshness freshness_ = Freshness::Events;  ///< freshness that the pending request desires

@@ -35,7 +35,7 @@ private:
 };
 
 /// Adds the start time to a bare process id, because a later process with that id is not the owner.
-std::string full_name(const std::string& owner, const OwnerPort* owners) {
+std::string with_start_time(const std::string& owner, const OwnerPort* owners) {
     const OwnerForm form = form_of(owner);
     const auto* process = std::get_if<ProcessId>(&form);
     if (owners == nullptr || process == nullptr || process->start_time != 0) return owner;
@@ -64,7 +64,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
             fmt::format("{} is being scrubbed and is available afterwards", describe_name(vf)));
     const OwnerRecord before = one.owner;
     ClaimRequest full = request;
-    full.owner = full_name(request.owner, ports_.owners);
+    full.owner = with_start_time(request.owner, ports_.owners);
     TRY(one.owner, daemon::claim(one.owner, full,
                                  {.target = describe_name(vf),
                                   .now = ports_.store.leases().now(),
@@ -85,8 +85,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     return one.owner.generation;
 }
 
-/// Refuses a claim that takes a VF over from an owner whose lease is over. Scrubs the VF first,
-/// because its VRAM has the former owner's data.
+/// Ends the claim `before`, whose lease is over, and requires a scrub, because the VRAM has the
+/// data of the former owner. Refuses the new claim for now; it is possible after the scrub.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);

@@ -92,16 +92,16 @@ Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
     return check_known(vf);
 }
 
-/// The first free VF number. Takes a number whose function a client still has open only if there is
-/// no other, because that client would get the new VF. NoFreeVf if no number is free.
+/// The first free VF number. Prefers a number whose function no client has open, because a client
+/// that has the function open would get the new VF. NoFreeVf if no number is free.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = record_.get();
     std::optional<std::uint32_t> open;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
         if (vfs_.contains(vf) || record.vfs.contains(vf)) continue;
-        const auto absent = pf_.ask(&Backend::get_vf, vf);
-        if (!absent) return tl::make_unexpected(absent.error());
-        if (!absent->is_attached) return vf;
+        const auto facts = pf_.ask(&Backend::get_vf, vf);
+        if (!facts) return tl::make_unexpected(facts.error());
+        if (!facts->is_attached) return vf;
         if (!open) open = vf;
     }
     if (open) return *open;
@@ -145,7 +145,7 @@ Result<> GpuModel::check_room(const VfSpec& desired) const {
     TRY_VOID(check_capacity(capacity(), desired));
     const std::uint64_t vram = desired.resources.vram_bytes, available = vram_available();
     if (vram <= available || !abilities_->can(Change::VramBytes)) return {};
-    // check_capacity() has refused more VRAM than one VF can have, so too little VRAM is free.
+    // check_capacity() refuses more VRAM than one VF can have, so the cause is too little free VRAM
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
                             "would fit",
@@ -175,7 +175,7 @@ Result<> GpuModel::check_new(const VfRecord& desired) const {
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(check_usable());
-    TRY_VOID(check_gpu());
+    TRY_VOID(check_gpu());  // reads the GPU again, which may be lost now
     TRY_VOID(check_in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     VfRecord desired{.vf = vf, .spec = request.spec, .owner = request.owner};
@@ -199,7 +199,7 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     return vf;
 }
 
-/// A PF core that is lost may still make the VF, so the record stays, and the VF is released later.
+/// A lost PF core may have made the VF. Then the record stays, and a later step releases the VF.
 void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
     if (pf_.is_connected()) {

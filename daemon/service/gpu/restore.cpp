@@ -18,7 +18,8 @@ std::string GpuModel::condition(std::uint32_t vf) const {
     const auto at = vfs_.find(vf);
     if (at == vfs_.end()) return "";
     const Vf& one = at->second;
-    if (one.refusal && one.refusal->generation == one.incarnation()) return one.refusal->text;
+    if (one.refusal && one.refusal->generation == one.resource_generation())
+        return one.refusal->text;
     if (one.is_absent() || !is_replaced(vf)) return "";
     const std::string name = record_.get().vfs.at(vf).spec.name;
     return fmt::format(
@@ -35,7 +36,7 @@ std::size_t GpuModel::count_vfs_with_problems() const {
 
 void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
     Vf& one = vfs_.at(vf);
-    one.refusal = Vf::Refusal{.generation = one.incarnation(), .text = std::move(text)};
+    one.refusal = Vf::Refusal{.generation = one.resource_generation(), .text = std::move(text)};
 }
 
 /// Shows a VF without resources, and logs the reason unless the VF shows that reason already.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: changes the number of VFs, for drivers that do so only while all VFs are disabled.
+// GpuModel: changes the number of VFs, for drivers that change it only while all VFs are disabled.
 // Checks that all VFs are idle, has the backend enable VFs, and reads the facts again. The record
 // has no number of VFs, only the VFs themselves. So a vgpud that starts after a crash during
 // these steps enables the VFs of its record, all at once.

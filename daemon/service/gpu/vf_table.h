@@ -33,8 +33,9 @@ struct Vf {
     /// most GpuModel::kDetachTimeout.
     std::optional<Nanoseconds> released_at{};
 
-    /// Service of the VF: the PF core's counter at the last GpuModel::count_from(), plus later RUN
-    /// events. If the PF core's counter is larger, the difference is service in lost events.
+    /// Service of the VF: the PF core's counter at the last GpuModel::sync_counted_service(), plus
+    /// later RUN events. If the PF core's counter is larger, the difference is service in lost
+    /// events.
     std::uint64_t counted_service_ns = 0;
     std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns, from the reservation
     bool may_be_idle = false;  ///< true if the VF may be idle although no IDLE event has said so
@@ -48,7 +49,9 @@ struct Vf {
 
     [[nodiscard]] bool is_absent() const { return active.state == VGPU_PF_VF_ABSENT; }
     /// The generation of the VF's resources; 0 if it has none.
-    [[nodiscard]] std::uint32_t incarnation() const { return is_absent() ? 0 : active.generation; }
+    [[nodiscard]] std::uint32_t resource_generation() const {
+        return is_absent() ? 0 : active.generation;
+    }
 };
 
 using VfTable = std::map<std::uint32_t, Vf>;

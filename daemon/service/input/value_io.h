@@ -40,6 +40,7 @@ std::string mistake_in(std::string_view text, const Line& kind);
 inline Result<> read_value(const OptionReader& options, const std::string& key, const Whole& kind,
                            std::uint32_t& to) {
     TRY(auto number, options.number(key, {kind.takes_zero ? 0 : kind.min, kind.max}));
+    // 0 was refused or is the default; any other number must be within the bounds of the kind
     if (number && *number != 0) {
         TRY(number, options.number(key, {kind.min, kind.max}));
     }

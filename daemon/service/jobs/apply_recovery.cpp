@@ -175,7 +175,7 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
     if (intent_.goes_forward())
         if (const auto possible = check_forward(plan, found); !possible)
             return roll_back(possible.error());
-    if (!intent_.goes_forward()) leave_out_used(plan, found);
+    if (!intent_.goes_forward()) erase_steps_in_use(plan, found);
     requests_ = requests_of(plan);
     next_ = 0;
     phase_ = Phase::Executing;
@@ -197,7 +197,7 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
     return {};
 }
 
-void ApplyRecovery::leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found) {
+void ApplyRecovery::erase_steps_in_use(ChangePlan& plan, const std::vector<GpuInventory>& found) {
     std::erase_if(plan.steps, [&](const Step& step) {
         if (step.in_use.empty() || may_take_vf(intent_, step, found)) return false;
         conditions_.push_back(fmt::format("{}: {}", describe(step), step.in_use));

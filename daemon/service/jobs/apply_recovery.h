@@ -2,9 +2,9 @@
 //
 // ApplyRecovery: finishes or rolls back an apply that an earlier vgpud did not end (ApplyIntent in
 // the state files), or that ApplyRun left unfinished because a GPU or the disk was lost. Plans
-// again from the current state, because VFs may have got other users since the apply began:
-//   1. goes forward, if all remaining steps can be done and none of these users loses a VF;
-//   2. else rolls back, except steps by which one of these users would lose a VF;
+// again from the current state, because VFs may have got new users since the apply began:
+//   1. goes forward, if all remaining steps can be done and no new user would lose a VF;
+//   2. else rolls back, except steps by which a new user would lose a VF;
 //   3. reports the remaining steps (event apply-unfinished, the job's error).
 //
 // The direction changes only from forward to back, and is durable. A failed request is tried again
@@ -68,7 +68,7 @@ private:
     void accept(ChangePlan plan, const std::vector<GpuInventory>& found);
     [[nodiscard]] Result<> check_forward(const ChangePlan& plan,
                                          const std::vector<GpuInventory>& found) const;
-    void leave_out_used(ChangePlan& plan, const std::vector<GpuInventory>& found);
+    void erase_steps_in_use(ChangePlan& plan, const std::vector<GpuInventory>& found);
     bool begin_next();
     void end_step(const Result<>& result);
     void roll_back(Error error);

@@ -210,7 +210,7 @@ bool ApplyRun::begin_next() {
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
         if (may_be_recovered_) {
-            leave();
+            leave_to_recovery();
         } else {
             error_->cause += "; " + outcome_text();
             finish(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);
@@ -297,7 +297,7 @@ void ApplyRun::abandon(Error error) {
         phase_ = Phase::Undoing;
         if (committed) return;
         conditions_.push_back(committed.error().cause);
-        leave();
+        leave_to_recovery();
     });
 }
 
@@ -311,7 +311,7 @@ void ApplyRun::finish(State state) {
 }
 
 /// Leaves the rest of the rollback to a recovery job.
-void ApplyRun::leave() {
+void ApplyRun::leave_to_recovery() {
     left_over_ = intent_;
     error_->cause += "; " + outcome_text();
     end(error_->id == ErrorId::Cancelled ? State::Cancelled : State::Failed);

@@ -82,7 +82,7 @@ private:
     [[nodiscard]] std::optional<VfResources> defined_if_absent(const Step& step) const;
     void abandon(Error error);
     void finish(State state);
-    void leave();
+    void leave_to_recovery();
     void end(State state);
     [[nodiscard]] std::string outcome_text() const;
 

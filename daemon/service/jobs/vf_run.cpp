@@ -73,7 +73,7 @@ void VfRun::step() {
     const Nanoseconds now = services_.clock.now();
     if (!deadline_) {
         deadline_ = now + row().limit;
-        // a state from before the processes stopped does not count
+        // the snapshot may be older than the stop of the processes
         if (job_ == VfJob::Quiesce) return request_refresh_now();
     }
     if ((this->*row().has_ended)()) return end({});
@@ -123,8 +123,8 @@ bool VfRun::is_not_resetting() {
 /// If the GPU is no longer in state Ok, requests the reason from the GPU's thread. The job then
 /// fails with this reason.
 bool VfRun::is_idle() {
-    // Requests counters for the next check. kFreshness keeps the snapshot that brings the counters
-    // from causing the next request at once.
+    // Requests counters for the next check. Counters of at most kFreshness age are not read again,
+    // so that the snapshot that brings them does not cause the next read at once.
     static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
     const auto seen = gpu().snapshot();
     if (seen->gpu.state != GpuState::Ok) {

@@ -41,8 +41,8 @@ bool is_withheld(const VfView& view) {
 
 /// The availability of a VF for `owner`, and the reason. Temporary reasons come first, so that a
 /// request may wait.
-std::pair<Availability, std::string> judge(const VfView& view, const std::string& owner,
-                                           bool is_reserved, UnixTime now) {
+std::pair<Availability, std::string> availability_for(const VfView& view, const std::string& owner,
+                                                      bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
     const bool is_open = view.active.is_attached;
     const bool is_own = is_same_owner(owned.name, owner);
@@ -119,7 +119,7 @@ public:
                 !taken_.contains(one.target) && (best == nullptr || rank(one) < rank(*best)))
                 best = &one;
         if (best != nullptr) return take(*best);
-        return tl::make_unexpected(none_of(profile));
+        return tl::make_unexpected(none_available(profile));
     }
 
 private:
@@ -148,7 +148,7 @@ private:
 
     /// The error if no VF of `profile` is available. Counts the reasons, so that an operator sees
     /// whether more VFs or waiting would help.
-    [[nodiscard]] Refusal none_of(const std::string& profile) const {
+    [[nodiscard]] Refusal none_available(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;
         std::vector<Target> orphans;
@@ -232,7 +232,8 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
         const auto seen = gpu->snapshot();
         for (const auto& [vf, view] : seen->vfs) {
             const Target target{.gpu = gpu->id(), .vf = vf};
-            auto [availability, why] = judge(view, owner, reserved.contains(target), now);
+            auto [availability, why] =
+                availability_for(view, owner, reserved.contains(target), now);
             if (is_takeable(availability) && seen->gpu.state != GpuState::Ok) {
                 availability = Availability::NotInService;
                 why = fmt::format("is on {}, which is {}", gpu->id(), name_of(seen->gpu.state));

@@ -131,6 +131,7 @@ private:
     /// takeover or a destroy.
     void follow_claims();
     void follow(const GpuHost& gpu);
+    /// Adds the VF to opened_ as the snapshot shows it. Calls keep_or_revoke() for an older entry.
     void record_opened(const Target& target);
     /// Ends the claim and scrubs the VF if the claim is from before the boot and not persistent,
     /// and the owner is a domain that is off. No event reported the end of that domain.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Domains: the state of libvirt's domains, from lines of vgpu-libvirt
-// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and tells whether
-// a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown. Runs in the
-// main loop.
+// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and reports
+// whether a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown.
+// Runs in the main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"

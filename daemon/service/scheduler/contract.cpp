@@ -18,8 +18,8 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint32_t kMaxWeight = 10'000;
-/// Limit of the budgets that a VF with latency_ms may take ahead of time. Without budgets ahead,
-/// periods would cut the VF's bursts.
+/// Limit of the budgets that a VF with latency_ms may take ahead of time. Without budgets ahead, a
+/// burst of work would be cut after one budget in each period.
 constexpr std::int64_t kMaxAhead = 4;
 
 std::string party_name(const ContractParty& party) {
@@ -57,7 +57,7 @@ std::int64_t longest_gap_ns(const Reservation& reservation) {
 }
 
 /// The largest number of budgets ahead with which the reservation keeps gaps within `gap_ns`.
-/// kMaxAhead if no number does, because then the weights must keep the gap.
+/// kMaxAhead if no number does, because then the run table must keep the gap.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -65,8 +65,8 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// The policy of a contract. A bucket holds at least one slice of request_ns, so that a full bucket
-/// never cuts a slice. The planner only shortens slices.
+/// The policy of a contract. A bucket holds at least request_ns, so that a full bucket never cuts a
+/// slice: the planner makes no slice longer than request_ns.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.priority_class = contract.priority_class,
                     .weight = contract.weight,
@@ -156,9 +156,9 @@ Result<> admit_reservations(std::span<const ContractParty> parties,
         const double fits = parties[i].contract.min_pct - (demand - max) * 100;
         return fail(
             ErrorId::NoSchedule,
-            fmt::format("{}: min_pct {:g} every {:g} ms: with the reservations of periods up to "
-                        "that, two switches of {:g} ms each and {:g} ms of waiting, {:.1f} % of "
-                        "the engine are needed and {:g} % can be reserved; {}",
+            fmt::format("{}: min_pct {:g} every {:g} ms does not fit: with the reservations that "
+                        "can delay it, two switches of {:g} ms each and {:g} ms of waiting, "
+                        "{:.1f} % of the engine are needed and {:g} % can be reserved; {}",
                         party_name(parties[i]), parties[i].contract.min_pct, period_ms,
                         ms_of(static_cast<double>(engine.switch_ns)),
                         ms_of(static_cast<double>(blocking_ns(engine))), demand * 100, max * 100,

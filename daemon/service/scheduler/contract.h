@@ -59,16 +59,16 @@ struct ContractParty {
 /// One VF's contract in the units of a run table.
 struct TableTerms {
     VfPolicy policy{};  ///< its request_ns is the requested slice; the planner may shorten slices
-    std::int64_t table_gap_ns = 0;  ///< longest gap, in the table's own time; kNoGapLimit: no
-                                    ///< limit, because the reservation bounds the gap, or the VF is
-                                    ///< alone or a gang
+    std::int64_t table_gap_ns = 0;  ///< longest gap, in the table's own time (planner.h, Limits);
+                                    ///< kNoGapLimit: no limit, because the reservation bounds the
+                                    ///< gap, or the VF is alone or a gang
 };
 inline constexpr std::int64_t kNoGapLimit = INT64_MAX;
 
 struct TableAdmission {
     std::vector<TableTerms> terms;  ///< one per party
     double reserved = 0;            ///< reserved part of the engine, 0..1, switches included
-    std::int64_t budgets_ns = 0;    ///< all budgets that may run at once, switches included
+    std::int64_t budgets_ns = 0;    ///< sum of all budgets that may run in a row, with switches
 };
 
 /// OutOfRange with the field, its value and its range. Also OutOfRange for fields that contradict

@@ -46,9 +46,9 @@ struct Part {
 [[nodiscard]] std::uint64_t entries_for(const std::vector<Part>& parts, std::uint64_t cycle_us);
 
 /// Length of a cycle in us. A hyperperiod is one microsecond per unit of weight. The cycle is the
-/// fewest hyperperiods that give every VF at least its whole request. If their slices exceed
-/// `max_entries`, the cycle has fewer hyperperiods, or is a part of one. If a total cannot be cut
-/// into slices between kMinQuantumUs and the request, the cycle has a few more hyperperiods.
+/// fewest hyperperiods that give every VF at least its whole request. If these need more than
+/// `max_entries` slices, the cycle has fewer hyperperiods, or is a part of one. If a total cannot
+/// be cut into slices between kMinQuantumUs and the request, the cycle has a few more hyperperiods.
 [[nodiscard]] std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries);
 
 /// Sets the total and the number of slices of each VF. Returns true if every total is exactly

@@ -32,12 +32,13 @@ constexpr std::array<std::uint64_t, 3> kCorrectionSlices{1, 2, 4};
 /// plan() shortens all slices to kShorterPart / kShorterParts if no table of full slices, with
 /// their overheads, handles the lags and keeps the gaps.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
-/// Limit of the attempts of fit_gap() for one limit of the slices.
+/// fit_gap() makes at most this many plans for one limit of the slice length.
 constexpr int kShrinkRounds = 24;
 /// For messages: slices are not evenly spaced, so a gap is assumed to exceed the mean by
 /// 1/kUnevenness.
 constexpr std::uint64_t kUnevenness = 4;
-/// Lag bounds tried for the order: kTightestBound to kBoundParts eighths of the longest slice.
+/// find_best() tries lag bounds from kTightestBound / kBoundParts of the longest slice to the whole
+/// slice, in steps of 1 / kBoundParts.
 constexpr std::int64_t kBoundParts = 8;
 constexpr std::int64_t kTightestBound = 4;
 
@@ -51,9 +52,9 @@ std::int64_t magnitude(std::int64_t value) {
 /// that would reach lag B first is next. B = 1/2 slice centres every slice on its ideal time. Not
 /// all weights allow that, so lags may exceed B, and find_best() checks the result. `Number` must
 /// hold lag · Σ weight, and this product times a weight, exactly.
-template <typename Number> class Unroller {
+template <typename Number> class SliceSorter {
 public:
-    explicit Unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
+    explicit SliceSorter(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
         : parts_(std::move(parts)), weights_(static_cast<std::int64_t>(weight_sum(parts_))) {
         begin();
         if (bound_ns) bound_ = static_cast<Number>(*bound_ns) * weights_;
@@ -145,7 +146,8 @@ private:
     Plan plan_;
 };
 
-/// True if Unroller's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the table.
+/// True if SliceSorter's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the
+/// table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     constexpr double kMax = 4e18;
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
@@ -158,10 +160,10 @@ bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
     return 2 * ns * weights * heaviest < kMax;
 }
 
-Plan run_unroller(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
+Plan sort_slices(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) {
     if (is_narrow(parts, bound_ns.value_or(0)))
-        return Unroller<std::int64_t>(std::move(parts), bound_ns).run();
-    return Unroller<Wide>(std::move(parts), bound_ns).run();
+        return SliceSorter<std::int64_t>(std::move(parts), bound_ns).run();
+    return SliceSorter<Wide>(std::move(parts), bound_ns).run();
 }
 
 /// A slice of a sleeping VF.
@@ -204,11 +206,12 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
     plan.entries = std::move(merged);
 }
 
+/// Orders the slices of the awake VFs by lag, then spreads the slices of the sleepers.
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.demand.is_asleep ? asleep : awake).push_back(part);
-    if (awake.empty()) return run_unroller(parts, bound_ns);
-    Plan plan = run_unroller(std::move(awake), bound_ns);
+    if (awake.empty()) return sort_slices(parts, bound_ns);
+    Plan plan = sort_slices(std::move(awake), bound_ns);
     merge(plan, asleep);
     return plan;
 }
@@ -285,10 +288,10 @@ struct LagMode {
     std::uint64_t divisor = 1;  ///< ManySlices: a VF loses at most 1/divisor of its total
 };
 
-/// If there are lags, a cycle spans several hyperperiods, so that the lags are small during most of
-/// the table.
-Plan unroll(std::vector<Part> parts, const Limits& limits, LagMode mode,
-            std::optional<std::int64_t> bound_ns = {}) {
+/// Makes a plan of one cycle: the length, each part's slices, and their order. If there are lags,
+/// the cycle spans several hyperperiods, so that the lags are small during most of the table.
+Plan plan_cycle(std::vector<Part> parts, const Limits& limits, LagMode mode,
+                std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
     if (has_lag(parts)) {
         const std::uint64_t desired_entries = std::min<std::uint64_t>(
@@ -312,11 +315,11 @@ Plan unroll(std::vector<Part> parts, const Limits& limits, LagMode mode,
 /// no more than EEVDF does. If no other order is better, returns EEVDF, whose lags are bounded by
 /// one slice for any weights. Tries bounds from the tightest on.
 Plan find_best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
-    Plan chosen = unroll(parts, limits, mode);
+    Plan chosen = plan_cycle(parts, limits, mode);
     double ratio = gap_ratio_of(chosen, parts, limits);
     const std::int64_t slice_ns = std::int64_t{chosen.quantum_us} * kNsPerUs;
     for (std::int64_t eighths = kTightestBound; eighths <= kBoundParts; ++eighths) {
-        Plan plan = unroll(parts, limits, mode, slice_ns * eighths / kBoundParts);
+        Plan plan = plan_cycle(parts, limits, mode, slice_ns * eighths / kBoundParts);
         const double other_ratio = gap_ratio_of(plan, parts, limits);
         if (other_ratio > std::max(1.0, ratio) || plan.worst_lag_ns >= chosen.worst_lag_ns)
             continue;
@@ -342,7 +345,7 @@ struct Ratio {
 };
 
 /// `parts` with each request shortened to `ratio` of its length, but at least kMinQuantumUs.
-std::vector<Part> with_requests_of(std::vector<Part> parts, Ratio ratio) {
+std::vector<Part> with_shorter_requests(std::vector<Part> parts, Ratio ratio) {
     for (Part& part : parts)
         part.request_us =
             std::max<std::uint64_t>(kMinQuantumUs, part.request_us * ratio.part / ratio.whole);
@@ -373,9 +376,9 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     return has_shrunk;
 }
 
-/// Finds slice lengths that keep the gap limit, assuming lags of 0. Shortens the slices of VFs
-/// that wait too long first, so that a short limit does not cost other VFs. The last resort is to
-/// halve the limit of all slices.
+/// Finds slice lengths that keep the gap limits, assuming lags of 0. First shortens only the slices
+/// of VFs that wait too long, so that a VF with a short gap limit does not cost other VFs. If that
+/// is not enough, halves the limit of all slices and tries again.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t limit_us = 0;
@@ -385,7 +388,7 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
         std::vector<Part> attempt = parts;
         for (Part& part : attempt) part.request_us = std::min(part.request_us, limit_us);
         for (int round = 0; round < kShrinkRounds; ++round) {
-            const Plan plan = unroll(attempt, limits, {Correction::None});
+            const Plan plan = plan_cycle(attempt, limits, {Correction::None});
             const double ratio = gap_ratio_of(plan, attempt, limits);
             if (ratio <= 1) return attempt;
             best_ratio = std::min(best_ratio, ratio);
@@ -477,7 +480,7 @@ std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& 
 std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kCorrectionDivisors) {
         for (const std::uint64_t slices : kCorrectionSlices) {
-            Plan correcting = find_best(with_requests_of(parts, {1, slices}), limits,
+            Plan correcting = find_best(with_shorter_requests(parts, {1, slices}), limits,
                                         {Correction::ManySlices, divisor});
             correcting.worst_lag_ns += largest_lag_ns(parts);
             if (keeps_gap(correcting, parts, limits)) return correcting;
@@ -495,11 +498,11 @@ std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& l
 Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     if (demands.empty()) return Plan{};
     if (demands.size() == 1) return single_entry_plan(demands.front());
-    Limits slices_alone = limits;
-    slices_alone.overhead_us = 0;
+    Limits without_overhead = limits;
+    without_overhead.overhead_us = 0;
     auto fitting = fitting_parts(demands, limits);
     if (!fitting && limits.overhead_us > 0) {
-        limits = slices_alone;
+        limits = without_overhead;
         fitting = fitting_parts(demands, limits);
     }
     TRY(std::vector<Part> parts, std::move(fitting));
@@ -508,12 +511,13 @@ Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     if (!has_lag_over_slice(parts)) {
         if (auto made = keep_or_correct(parts, lag_free, limits)) return *std::move(made);
         if (limits.overhead_us > 0) {
-            const auto shorter = with_requests_of(parts, {kShorterPart, kShorterParts});
+            const auto shorter = with_shorter_requests(parts, {kShorterPart, kShorterParts});
             if (auto made = keep_or_correct(shorter, lag_free, limits)) return *std::move(made);
-            if (auto made = keep_or_correct(parts, lag_free, slices_alone)) return *std::move(made);
+            if (auto made = keep_or_correct(parts, lag_free, without_overhead))
+                return *std::move(made);
         }
     }
-    if (auto made = correct_many(parts, slices_alone)) return *std::move(made);
+    if (auto made = correct_many(parts, without_overhead)) return *std::move(made);
     lag_free.worst_lag_ns += largest_lag_ns(parts);
     return lag_free;
 }

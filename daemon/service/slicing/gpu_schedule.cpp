@@ -16,7 +16,7 @@ using scheduler::TableAdmission;
 
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr double kUsPerMs = 1000;
-constexpr std::uint64_t kNsPerMinQuantum = std::uint64_t{scheduler::kMinQuantumUs} * 1000;
+constexpr std::uint64_t kMinQuantumNs = std::uint64_t{scheduler::kMinQuantumUs} * 1000;
 constexpr std::uint32_t kAllPpm = scheduler::Cap::kAll;
 static_assert(scheduler::Fluid::kPriorityClasses == scheduler::kPriorityClasses);
 static_assert(scheduler::kPriorityClasses == VGPU_PF_PRIORITY_CLASSES);
@@ -75,16 +75,16 @@ std::vector<scheduler::Entry> entries_of(const vgpu_pf_run_table& table) {
     return entries;
 }
 
-/// Appends the table of one priority class. The PF core goes through each class separately.
-void append(scheduler::Plan& plan, scheduler::Plan priority_class) {
-    plan.entries.insert(plan.entries.end(), priority_class.entries.begin(),
-                        priority_class.entries.end());
-    plan.quantum_us = std::max(plan.quantum_us, priority_class.quantum_us);
-    plan.cycle_us += priority_class.cycle_us;
-    plan.worst_gap_us = std::max(plan.worst_gap_us, priority_class.worst_gap_us);
-    plan.worst_lag_ns = std::max(plan.worst_lag_ns, priority_class.worst_lag_ns);
-    plan.is_exact = plan.is_exact && priority_class.is_exact;
-    plan.corrects = plan.corrects || priority_class.corrects;
+/// Appends the plan of one priority class to `plan`. The PF core goes through the entries of each
+/// class separately.
+void append(scheduler::Plan& plan, scheduler::Plan class_plan) {
+    plan.entries.insert(plan.entries.end(), class_plan.entries.begin(), class_plan.entries.end());
+    plan.quantum_us = std::max(plan.quantum_us, class_plan.quantum_us);
+    plan.cycle_us += class_plan.cycle_us;
+    plan.worst_gap_us = std::max(plan.worst_gap_us, class_plan.worst_gap_us);
+    plan.worst_lag_ns = std::max(plan.worst_lag_ns, class_plan.worst_lag_ns);
+    plan.is_exact = plan.is_exact && class_plan.is_exact;
+    plan.corrects = plan.corrects || class_plan.corrects;
 }
 
 /// Compares by field, because padding has no meaning.
@@ -195,7 +195,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
     std::sort(wakes.begin(), wakes.end());
     state_.woken.clear();
-    // a throttled VF may still run by its reservation
+    // a throttled VF may still run from its reservation
     if (!state_.throttled.contains(vf)) state_.fluid.wake(vf);
     Nanoseconds from = end - Nanoseconds{table_ns};
     // The run is cut at each wake, because fewer VFs shared the ideal service before the wake.
@@ -232,7 +232,8 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     state_.overhead += (std::min(between + overrun, kMaxOverhead) - state_.overhead) / kPart;
 }
 
-/// True if the overhead of slices has changed much. Measurement noise does not replace tables.
+/// True if the overhead of slices differs from planned_overhead by more than half of the smaller
+/// value, and by more than kMin, so that measurement noise does not replace tables.
 bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(state_.overhead, state_.planned_overhead);
@@ -330,7 +331,7 @@ bool GpuSchedule::needs_table(Nanoseconds now) const {
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    // If a table is due when the interval ends, only the interval delays that table.
+    // If a table would be due at `earliest`, only the interval delays the table.
     const Nanoseconds earliest = state_.installed_at + state_.interval;
     return needs_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -379,7 +380,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
         contract.burst_ns =
             std::max(static_cast<std::uint64_t>(policy.cap.burst_ns),
                      contract.budget_ns +
-                         std::max(static_cast<std::uint64_t>(policy.request_ns), kNsPerMinQuantum));
+                         std::max(static_cast<std::uint64_t>(policy.request_ns), kMinQuantumNs));
     }
     // If there is only one priority class, its number has no meaning and must not make contracts
     // differ.
@@ -427,8 +428,8 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     for (std::size_t priority_class = 0; priority_class < scheduler::kPriorityClasses;
          ++priority_class) {
         const std::vector<scheduler::Demand> desired = demands(priority_class);
-        // Each priority class has a plan of its own, because a lower priority class runs only while
-        // the higher classes have no work. The PF core keeps a cursor for each class.
+        // Each priority class has a separate plan, because a lower class runs only while the higher
+        // classes have no work. The PF core keeps a cursor for each class.
         TRY(scheduler::Plan plan, scheduler::plan(desired, limits));
         for (const scheduler::Entry& entry : scheduler::reserve_of(plan, desired))
             table.reserve[table.reserve_count++] = {.vf = entry.vf, .quantum_us = entry.quantum_us};
@@ -485,11 +486,11 @@ bool GpuSchedule::fits_members(const vgpu_pf_run_table& table) const {
         found += own.size();
         if (!desired.empty() && !scheduler::is_fair_table(own, desired)) return false;
     }
-    vgpu_pf_run_table desired{};
-    set_terms(desired);
+    vgpu_pf_run_table terms{};
+    set_terms(terms);
     for (std::size_t i = 0; i < VGPU_PF_MAX_VFS; ++i)
-        if (!is_same(table.contracts[i], desired.contracts[i]) ||
-            table.weights[i] != desired.weights[i] || table.max_gap_us[i] != desired.max_gap_us[i])
+        if (!is_same(table.contracts[i], terms.contracts[i]) ||
+            table.weights[i] != terms.weights[i] || table.max_gap_us[i] != terms.max_gap_us[i])
             return false;
     return found == entries.size();
 }
@@ -530,7 +531,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     struct Competitor {
         std::uint32_t vf;
         double weight, reserved, max;
-        bool is_full;
+        bool is_at_cap;
     };
     double left = 1;
     std::array<std::vector<Competitor>, scheduler::kPriorityClasses> priority_classes;
@@ -541,7 +542,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                        .weight = static_cast<double>(state_.members[i].weight),
                        .reserved = 0,
                        .max = 1,
-                       .is_full = false};
+                       .is_at_cap = false};
         if (policy.reservation.budget_ns > 0)
             one.reserved = static_cast<double>(policy.reservation.budget_ns) /
                            static_cast<double>(policy.reservation.period_ns);
@@ -561,11 +562,11 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
             is_settled = true;
             double weights = 0;
             for (const Competitor& one : priority_class)
-                if (!one.is_full) weights += one.weight;
+                if (!one.is_at_cap) weights += one.weight;
             for (Competitor& one : priority_class) {
-                if (one.is_full || one.reserved + left * one.weight / weights < one.max) continue;
-                one.is_full = one.max < 1;
-                if (!one.is_full) continue;
+                if (one.is_at_cap || one.reserved + left * one.weight / weights < one.max) continue;
+                one.is_at_cap = one.max < 1;
+                if (!one.is_at_cap) continue;
                 left -= std::max(0.0, one.max - one.reserved);
                 is_settled = false;
                 break;
@@ -573,8 +574,8 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
             if (!is_settled) continue;
             for (const Competitor& one : priority_class)
                 if (one.vf == vf)
-                    share = one.is_full ? std::max(one.max, one.reserved)
-                                        : one.reserved + left * one.weight / weights;
+                    share = one.is_at_cap ? std::max(one.max, one.reserved)
+                                          : one.reserved + left * one.weight / weights;
             // VFs without a cap share all that is left, and lower priority classes get nothing.
             if (weights > 0) left = 0;
         }

@@ -8,8 +8,9 @@
 //
 // The entries of each priority class share, by weight, the time that reservations leave. A table
 // also has contracts, which the PF core keeps. Lags concern entries only: reserved service does not
-// count, and a throttled or gang VF does not compete. The PF core accounts by the table's
-// weights. The caller passes the time. Owned by GpuModel; one thread.
+// count, and a throttled or gang VF does not compete. The PF core also tracks lags, by the
+// table's weights, and deviates from the entries if a lag exceeds the longest entry. The caller
+// passes the time. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -177,7 +178,8 @@ private:
     [[nodiscard]] std::vector<scheduler::Demand> demands(std::size_t priority_class) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     void set_terms(vgpu_pf_run_table& table) const;
-    /// The gap limit of a member in us; 0 if the table need not keep a gap limit (kNoGapLimit).
+    /// The gap limit in us of real time that a table gives the PF core for a member; 0 if the
+    /// planner has no limit for the member (kNoGapLimit).
     [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
     [[nodiscard]] bool has_priority_classes() const;
     [[nodiscard]] static bool is_gang(const Member& member) {

@@ -13,6 +13,8 @@ namespace vgpu::daemon {
 
 class WaitHistogram {
 public:
+    /// Length of a half of the histogram. Waits are counted in the current half and the half
+    /// before.
     static constexpr Nanoseconds kWindow = std::chrono::seconds(30);
 
     void add(Nanoseconds ns, Nanoseconds at);

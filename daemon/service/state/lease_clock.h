@@ -31,8 +31,8 @@ public:
     LeaseClock(const Clock& clock, const std::optional<LeaseTime>& recorded);
 
     [[nodiscard]] UnixTime now() const;
-    /// Reading at the start of the current boot. A claim that was made no later is from before the
-    /// boot.
+    /// Reading at the start of the current boot. A claim with this reading or an earlier one is
+    /// from before the boot.
     [[nodiscard]] UnixTime boot() const { return base_; }
     [[nodiscard]] LeaseTime record() const {
         return {.boot = boot_, .base = base_, .reading = now()};
@@ -44,8 +44,9 @@ public:
 
 private:
     const Clock& clock_;
-    std::string boot_;
-    UnixTime base_{0};
+    std::string boot_;  ///< id of the current boot
+    UnixTime base_{0};  ///< reading at the start of the current boot
+    /// Wall clock less reading, as wall_time() last used it.
     mutable std::atomic<std::int64_t> wall_ahead_s_{0};
 };
 

@@ -22,8 +22,8 @@ std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Checksum of the content as dump() writes it, and not of the file. So white space and the order
-/// of members do not count.
+/// Checksum of the content as dump() writes it, not of the bytes in the file. So changes of white
+/// space and of the order of members do not matter.
 std::string checksum_of(const Json& content) {
     return fmt::format("crc32c:{:08x}", crc32c(text_of(content)));
 }
@@ -224,9 +224,9 @@ std::string seal(Json json, std::string_view schema) {
     return text_of(json, 2) + "\n";
 }
 
-/// The content of a file. Fails with StateCorrupt or StateNewer; throws if `text` is no such JSON.
-/// The checksum, which every version has, is verified first, so that a damaged file is not mistaken
-/// for a newer one.
+/// The content of a file without its checksum. Fails with StateCorrupt or StateNewer; throws if
+/// `text` is not JSON or lacks a member. First verifies the checksum, which every version has, so
+/// that a damaged file is not mistaken for a newer one.
 Result<Json> unseal(std::string_view text, std::string_view schema) {
     Json json = Json::parse(text);
     const auto checksum = json.at("checksum").get<std::string>();
@@ -242,8 +242,8 @@ Result<Json> unseal(std::string_view text, std::string_view schema) {
     return json;
 }
 
-/// Returns `content_of` of the content of a file. Fails with StateCorrupt or StateNewer and the
-/// reason.
+/// Unseals a file and converts its content by `content_of`. Fails with StateCorrupt or StateNewer
+/// and the reason.
 template <typename Content>
 Result<Content> decode(std::string_view text, std::string_view schema,
                        Content (*content_of)(const Json&)) {

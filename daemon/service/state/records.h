@@ -18,8 +18,8 @@
 namespace vgpu::daemon {
 
 /// A resize or a required scrub that is under way: the VF gets `resources` once the VRAM of
-/// generation `replaces` is scrubbed. On record from before the release until the VF is made
-/// again, so that a later vgpud can continue.
+/// generation `replaces` is scrubbed. vgpud records the VfNext before it releases the VF, and
+/// erases the VfNext when the VF has resources again, so that a later vgpud can continue.
 struct VfNext {
     VfResources resources;
     std::uint32_t replaces = 0;
@@ -40,7 +40,7 @@ struct VfRecord {
     bool operator==(const VfRecord&) const = default;
 };
 
-/// True if the VF in service has this UUID, or its driver stores no UUIDs.
+/// True if the VF that the driver reports has this UUID, or the driver stores no UUIDs.
 [[nodiscard]] inline bool is_vf(const VfFacts& active, const Uuid& uuid) {
     return active.uuid.value_or(uuid) == uuid;
 }

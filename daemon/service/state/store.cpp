@@ -19,8 +19,7 @@ constexpr const char* kDamaged = ".damaged";
 constexpr const char* kApply = "apply.json";
 constexpr std::string_view kMayBeFound =
     "; the written file could not be rolled back, so a vgpud that starts before the next change "
-    "may "
-    "find this change made";
+    "may find this change made";
 
 /// Name of the state file of a GPU. An id is a valid name, so it has no slash.
 std::string name_of(const std::string& id) {
@@ -280,9 +279,9 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     return {};
 }
 
-/// Rolls back a failed write. The new file may be in place nevertheless, because a sync can fail
-/// after the rename, and a later start must not find it. A file whose content is not the refused
-/// content is the old file or another program's, and stays.
+/// Rolls back a failed write. The refused file may be in place nevertheless, because a sync can
+/// fail after the rename, and a later start must not find this file. A file with any other content
+/// is the old file or another program's, and stays.
 void StateStore::roll_back_write(const std::string& name, const std::optional<std::string>& refused,
                                  const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);

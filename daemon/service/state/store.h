@@ -74,14 +74,15 @@ public:
     /// files of a newer vgpud. May be repeated if it was interrupted.
     Result<std::vector<std::string>> recover();
 
-    /// Replaces the record of one GPU. StateReadOnly and StateNotWritten change nothing. Blocks on
-    /// the disk. Succeeds and writes nothing if the record equals the current one.
+    /// Replaces the record of one GPU, and waits until the new record is on disk. Writes nothing if
+    /// the record equals the current one. Fails with StateReadOnly or StateNotWritten, and then
+    /// changes nothing.
     Result<> commit(const std::string& id, const GpuRecord& record);
     /// As commit(), for the apply that is under way. None: the apply has ended.
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
     /// Writes the reading of the lease clock to this GPU's file if the last recorded reading is
     /// older than kRecordInterval. A reboot can prolong a lease by at most the time since that
-    /// reading. If the disk refuses, the next call tries again.
+    /// reading. If the write fails, the next call tries again.
     void record_time(const std::string& id);
     static constexpr UnixTime kRecordInterval{60};
 
@@ -95,7 +96,6 @@ private:
     [[nodiscard]] std::optional<GpuFile> file(const std::string& id) const;
     [[nodiscard]] std::mutex& write_mutex_of(const std::string& id);
     Result<> commit(const std::string& id, const GpuRecord& record, Write when);
-    /// Rolls back a write that failed.
     void roll_back_write(const std::string& name, const std::optional<std::string>& refused,
                          const std::optional<std::string>& old, Error& error);
     void record_result(const Result<>& done);

@@ -139,7 +139,7 @@ template <typename A> void walk(A& archive, FluidImage& fluid) {
     });
 }
 
-/// The whole plan is stored, because an older vgpud may have made it.
+/// The whole plan is stored, because an older vgpud with another planner may have made it.
 template <typename A> void walk(A& archive, scheduler::Plan& plan) {
     archive.list(plan.entries, VGPU_PF_TABLE_ENTRIES, [](A& a, scheduler::Entry& entry) {
         walk_vf(a, entry.vf);

@@ -23,7 +23,8 @@ void ChunkRing::append(const Json& item) {
 Result<Piece> ChunkRing::read(std::optional<std::uint64_t> after) const {
     if (chunks_.empty()) {
         if (after.value_or(0) == 0) return Piece{};
-        return fail(ErrorId::OutOfRange, fmt::format("nothing was recorded up to {}", *after));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("nothing is recorded yet, so there is no offset {}", *after));
     }
     Piece piece{.next = chunks_.back().offset + chunks_.back().bytes.size()};
     const std::uint64_t oldest = chunks_.front().offset;
@@ -48,7 +49,7 @@ void Recorder::begin_chunk(bool continues) {
     for (const auto& [vf, name] : source_.names()) names[std::to_string(vf)] = name;
     const Nanoseconds at = last_;
     Json schedule = json_of(schedule_.image(), last_);
-    last_ = at;
+    last_ = at;  // json_of() has changed last_, but the first event counts from "at", too
     ring_.begin({{"vgpu_trace", kTraceVersion},
                  {"chunk", chunks_++},
                  {"continues", continues},

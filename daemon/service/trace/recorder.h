@@ -6,6 +6,7 @@
 //   {"vgpu_trace": 4, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID,
 //    "names": {VF: NAME}, "unix_time": S, "schedule": [...]}   times below count from "at"
 //   [kind, members…] …                                         see event.cpp
+// "continues" is true if the events of the chunk before led to this chunk's image.
 //
 // A client that keeps reading gets every chunk. If it reads too rarely, Piece::is_late reports that
 // chunks were dropped. Owned by GpuModel.
@@ -93,6 +94,7 @@ public:
 private:
     void begin_due_chunk();
     void write(const Event& event);
+    /// `continues`: as in the head of a chunk.
     void begin_chunk(bool continues);
 
     Source source_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Owners of VFs. A claim gives a VF to an owner, which any word may name: a VM, a job, a person.
-// The generation of a claim is unique on its GPU, so that a late release cannot end the next claim.
-// Pure rules; time and facts are arguments. Called by GpuModel.
+// Owners of VFs. A claim gives a VF to an owner. Any word can be the name of an owner, such as a
+// VM, a job or a person. The generation of a claim is unique on its GPU, so that a late release
+// cannot end the next claim. Pure rules; time and facts are arguments. Called by GpuModel.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -128,9 +128,10 @@ struct OrphanFacts {
 };
 
 /// Why the claim looks forgotten (lease over, owner gone, VF not open for long); empty if it does
-/// not. That a VF is not open counts only for a claim without a lease, and not if the owner exists.
-/// If outlives_stops() is true, a claim looks forgotten only when its lease is over. The same holds
-/// for a claim of an EngineOwner, because only the engine knows whether that owner is gone.
+/// not. An unopened VF matters only for a claim without a lease, and only if the owner is not known
+/// to exist. If outlives_stops() is true, a claim looks forgotten only when its lease is over. The
+/// same holds for a claim of an EngineOwner, because only the engine knows whether that owner is
+/// gone.
 [[nodiscard]] std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts);
 
 }  // namespace vgpu::daemon

@@ -13,7 +13,8 @@
 
 namespace vgpu::daemon {
 
-/// Percent of the engine's time and milliseconds, with fractions; see schemas/vf_settings.def.
+/// Percentages of the engine's time, and times in milliseconds; both may have fractions.
+/// schemas/vf_settings.def describes each of them.
 struct VfQos {
     double min_pct = 0, max_pct = 100;
     double burst_ms = 0, latency_ms = 0;

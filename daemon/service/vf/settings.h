@@ -33,7 +33,7 @@ void apply(const VfChange& change, VfSpec& spec);
 /// The change that gives a VF all settings and the profile of `spec`.
 [[nodiscard]] VfChange settings_of(const VfSpec& spec);
 
-/// A kind of change. `value`: the new value, if it is the whole number of a setting.
+/// A kind of change. `value`: the new value of a setting that is a whole number; else none.
 struct ChangedValue {
     Change change{};
     std::optional<std::uint64_t> value{};

@@ -16,6 +16,7 @@
 
 namespace vgpu::daemon {
 
+/// The form of VfSpec::description: one line of at most 256 bytes.
 inline constexpr Line kDescription = line(256);
 
 /// In a profile, `name`, `uuid` and `profile` are empty. 0 and empty values stand for a default.

@@ -27,6 +27,7 @@ public:
     [[nodiscard]] bool admits(const AdminEvent& admin_event, Nanoseconds now);
     /// For each finished window with counted events: the last of these events, and how many.
     [[nodiscard]] std::vector<AdminEvent> take_due(Nanoseconds now);
+    /// When to call take_due() next; none if no event is counted.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
 private:

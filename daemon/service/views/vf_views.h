@@ -20,6 +20,7 @@ public:
     struct Entry {
         std::uint32_t first;
         const VfView& second;
+        /// For Iterator::operator->(), which returns an Entry by value.
         const Entry* operator->() const { return this; }
     };
     class Iterator {

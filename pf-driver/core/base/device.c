@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Access to the device by name: registers of the PF and of the VFs' banks, the GPU-IOV capability
- * and its scheduler block. The probe reads the properties of the device.
+ * (a vendor-specific capability, VSEC) and its scheduler block. The probe reads the properties of
+ * the device.
  */
 #include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
@@ -129,13 +130,14 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 	return 0;
 }
 
+/* finds the GFX scheduler block; returns vsec if the capability has none, or 0 after an error */
 static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 {
 	uint32_t value = 0;
 
 	if (pf->os->ops->config_read(pf->os, vsec + GPUIOV_GFX_SCH_OFFSET, 1, &value))
 		return 0;
-	return vsec + (value & 0xffu) * 16u;
+	return vsec + (value & 0xffu) * 16u; /* the offset has units of 16 bytes */
 }
 
 /* refuses a device that reports unsupported sizes, before anything is written to it */

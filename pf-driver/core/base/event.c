@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The event ring is memory that the core writes and that clients map read-only. The core writes the
- * seq of an entry last, so that a reader that sees the seq sees the whole entry. While an entry is
- * overwritten, its seq is 0.
+ * sequence number (seq) of an entry last: a reader that sees the seq sees the whole entry. While
+ * the core overwrites an entry, its seq is 0.
  */
 #include "pf-driver/core/base/parts.h"
 

@@ -65,7 +65,7 @@ struct vgpu_os_dma {
  * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
  *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
  * @request_done: report the end of a request that returned -EINPROGRESS and whose payload is now
- *	filled in; error: 0 or negative errno; message: text of the error
+ *	filled in; token: of the request; error: 0 or negative errno; message: text of the error
  */
 struct vgpu_os_ops {
 	int (*config_read)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t *value);

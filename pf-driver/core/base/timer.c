@@ -57,10 +57,11 @@ bool vgpu_pf_timer_expire(uint64_t *deadline_ns, uint64_t now)
 	return true;
 }
 
+/* the earlier of two deadlines, of which 0, 1 or 2 are set */
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	if (a == 0 || b == 0)
-		return a + b;
+		return a + b; /* the one that is set; 0 if neither is */
 	return vgpu_min_u64(a, b);
 }
 

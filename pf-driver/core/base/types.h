@@ -42,7 +42,7 @@ int memcmp(const void *a, const void *b, size_t bytes);
 int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 #endif
 
-/* Linux's values, because -errno is part of the uapi */
+/* Linux's values, because -errno is part of the uapi; C++ files may have the values already */
 #ifndef EPERM
 #define EPERM	    1
 #define ENOENT	    2
@@ -67,7 +67,7 @@ int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 
 #endif /* !__KERNEL__ */
 
-/* These enclose the functions of a header that C++ includes, too. */
+/* These enclose the declarations of a header that C++ files include, too. */
 #ifdef __cplusplus
 #define VGPU_C_BEGIN extern "C" {
 #define VGPU_C_END   }

@@ -51,7 +51,7 @@ struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
 	bool out_pending;  /* true if out[] waits until the guest takes the message in the box */
 	bool ack_expected; /* true if the driver must still acknowledge the message in the box */
-	uint32_t deferred_request; /* the deferred request, enum mailbox_to_pf; 0: none */
+	uint32_t deferred_request; /* request to answer later, enum mailbox_to_pf; 0: none */
 	uint64_t not_before_ns;	   /* until when the guard delays the guest's message; 0: not set */
 	uint64_t messages;	   /* messages received, with known and unknown numbers */
 	uint64_t unknown;	   /* messages received with an unknown number */
@@ -85,7 +85,7 @@ struct vgpu_vf_reset {
 	uint64_t deadline_ns; /* WAIT_FLR: end of the time limit */
 	uint64_t started_ns;
 	uint64_t count;	      /* all resets */
-	uint64_t guest_count; /* resets for GUEST_REQUEST or GUEST_FLR */
+	uint64_t guest_count; /* resets with the reason GUEST_REQUEST or GUEST_FLR */
 	uint64_t hang_count;  /* resets because a world switch failed */
 };
 
@@ -100,7 +100,7 @@ enum vgpu_vf_scrub_stage {
 /* scrub.c */
 struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
-	uint32_t next_unit; /* first unit of the range in progress, or where to look for the next */
+	uint32_t next_unit; /* first unit of the range in progress, or from where to look for one */
 	uint32_t failures;  /* failed attempts of this scrub */
 	uint64_t started_ns;	    /* start of the stage VRAM */
 	uint64_t verify_started_ns; /* start of the stage VERIFY */
@@ -112,7 +112,7 @@ struct vgpu_vf_scrub {
  */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
-	/* true if the VF had work when the core last updated the reservation, and has had since */
+	/* true if the VF had work at the last update of the reservation, and still has */
 	bool is_awake;
 	bool is_exhausted; /* true until the next budget comes, or the next gang slot begins */
 	bool is_throttled; /* true if the VF is skipped until it has tokens for a slice */
@@ -121,9 +121,9 @@ struct vgpu_vf_contract {
 	int64_t tokens; /* tokens of the cap, in millionths of a ns; negative after an overrun */
 	uint64_t deadline_ns;	     /* deadline of the budget, or end of the gang slot */
 	uint64_t filled_ns;	     /* the time up to which tokens have been added */
-	uint64_t cap_since_ns;	     /* since when the VF has had a cap without a break */
-	uint64_t throttled_since_ns; /* since when the throttled VF has had work; 0: not now */
-	uint64_t throttled_ns;	     /* total of the earlier times with work while throttled */
+	uint64_t cap_since_ns;	     /* when the VF, which had no cap, got one */
+	uint64_t throttled_since_ns; /* since when the VF waits for tokens with work; 0: not now */
+	uint64_t throttled_ns;	     /* total of the earlier waits for tokens with work */
 };
 
 /* run/share.c: the weight of the VF, and how far the VF has been served */
@@ -138,7 +138,7 @@ struct vgpu_vf_share {
 	bool has_negative_lag;
 	bool was_by_weight; /* true unless a reservation or gang slot served the last logged run */
 	uint64_t received;  /* virtual time up to which the VF has been served: R in share.c */
-	uint64_t remainder; /* rest when service was last divided by the weight */
+	uint64_t remainder; /* remainder of the last division of service by the weight */
 	uint64_t early_ns;  /* service that was charged before the device logged the run */
 };
 
@@ -175,7 +175,8 @@ struct vgpu_vf_guard {
 	uint32_t limits[VGPU_GUARD_KINDS]; /* events in a window; UINT32_MAX: no limit */
 	uint32_t level;			   /* reaction in force; guard.c lists the levels */
 	bool paused;			   /* true if the guard paused the VF, and will resume it */
-	uint32_t used[VGPU_GUARD_KINDS];   /* events of each kind counted so far */
+	/* events of each kind counted so far */
+	uint32_t counted[VGPU_GUARD_KINDS];
 	/* times of the last events of each kind */
 	uint64_t times_ns[VGPU_GUARD_KINDS][VGPU_GUARD_RECORDS];
 	uint32_t notified;   /* notify.c: events and log lines written in this minute */
@@ -196,11 +197,11 @@ enum vgpu_vf_timer {
 #define VGPU_TABLE_ENTRIES_UNKNOWN UINT32_MAX
 
 struct vgpu_vf {
-	uint32_t number; /* 1..total_vfs; 0: the PF */
-	uint32_t generation;
+	uint32_t number;     /* 1..total_vfs; 0: the PF */
+	uint32_t generation; /* counts the provisionings of the VF */
 	enum vgpu_pf_vf_state state;
-	enum vgpu_pf_reason last_error;
-	bool attached; /* true if a client has the function open */
+	enum vgpu_pf_reason last_error; /* cause of the last reset, stop or failed scrub */
+	bool attached;			/* true if a client has the function open */
 	struct vgpu_vf_config config;
 	/*
 	 * the VF's leaf tables in PF VRAM hold zeroes after this number of entries;

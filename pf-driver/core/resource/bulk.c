@@ -114,12 +114,12 @@ static int poll(struct vgpu_pf *pf)
 
 	if (status == VGPU_OP_DONE)
 		return 0;
-	/*
-	 * All ones: the device did not answer this time, or it is gone, which the platform reports.
-	 * Keep polling.
-	 */
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
+	/*
+	 * Busy, or all ones: the device did not answer this time, or is gone, which the platform
+	 * reports. Keep polling.
+	 */
 	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
 }
 
@@ -155,14 +155,17 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 
 /*
  * Queue a copy of an operation. When the operation has ended, bulk.c calls op->done() once. Return:
- * 0, -EBUSY if the queue is full, or -ENODEV if no device is attached.
+ * 0, or with a message -EBUSY if the queue is full, or -ENODEV if no device is attached.
  */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 {
 	if (!pf->device.is_attached)
-		return -ENODEV;
+		return vgpu_pf_text_fail(pf, -ENODEV, "no device is attached");
 	if (pf->bulk.used == VGPU_BULK_QUEUE)
-		return -EBUSY;
+		return vgpu_pf_text_fail(pf, -EBUSY,
+					 "the device is busy with %u copies and scrubs; "
+					 "try again",
+					 VGPU_BULK_QUEUE);
 	pf->bulk.queue[(pf->bulk.head + pf->bulk.used) % VGPU_BULK_QUEUE] = *op;
 	pf->bulk.used++;
 	if (pf->bulk.used == 1) {

@@ -22,7 +22,7 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 			 uint32_t bytes);
 #define VGPU_VRAM_WORD_BYTES 8u
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
-			     uint32_t bytes, const uint8_t *present, uint32_t known);
+			     uint32_t bytes, const uint8_t *old_data, uint32_t known);
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes);

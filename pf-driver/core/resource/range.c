@@ -18,7 +18,7 @@ static uint32_t range_length(const struct vgpu_range_map *map, uint32_t first, u
 	return end - first;
 }
 
-/* finds the smallest range of free units that has at least count units; long ranges stay whole */
+/* finds the shortest range of at least count free units, so that long ranges stay whole */
 static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint32_t *found)
 {
 	uint32_t best = UINT32_MAX;

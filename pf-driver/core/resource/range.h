@@ -2,7 +2,7 @@
 /*
  * Range manager: a map of the owners of at most VGPU_RANGE_UNITS equal units of a resource. A unit
  * is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF). A unit is clean if it is known to
- * hold zeroes, else dirty. vgpu_pf_range_claim() takes one range of free units if a range is long
+ * hold zeroes, else dirty. vgpu_pf_range_claim() takes one range of free units if one is long
  * enough, otherwise scattered units. The map of the VRAM is `vram` of struct vgpu_pf.
  */
 #ifndef VGPU_CORE_RANGE_H

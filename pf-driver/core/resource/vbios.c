@@ -75,19 +75,20 @@ static const struct placed_value image_values[] = {
 	{VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1)},
 	{VBIOS_SMU_INFO + 0x10, 4, 2700}, /* core_refclk_10khz */
 	{VBIOS_VRAM_USAGE, 4, TABLE_HEADER(12, 2, 1)},
-	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* SR-IOV message share, at 0 */
+	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* flag: share for SR-IOV messages; offset 0 */
 	{VBIOS_VRAM_USAGE + 0x08, 2, VF_VRAM_RESERVED_BYTES / 1024},
 	{VBIOS_INDIRECT_IO, 4, TABLE_HEADER(8, 1, 1)},
 	{VBIOS_UMC_INFO, 4, TABLE_HEADER(64, 3, 1)},
 	{VBIOS_VRAM_INFO, 4, TABLE_HEADER(0x100, 2, 3)},
-	{VBIOS_VRAM_INFO + 0x14, 1, 1},	   /* modules */
-	{VBIOS_VRAM_INFO + 0x1c, 4, 0xff}, /* channel enable */
-	{VBIOS_VRAM_INFO + 0x2c, 2, 60},   /* module size */
-	{VBIOS_VRAM_INFO + 0x2f, 1, 0x60}, /* HBM2 */
-	{VBIOS_VRAM_INFO + 0x30, 1, 16},   /* channels */
-	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* 128 bits each */
+	{VBIOS_VRAM_INFO + 0x14, 1, 1},	   /* number of modules */
+	{VBIOS_VRAM_INFO + 0x1c, 4, 0xff}, /* mask of enabled channels */
+	{VBIOS_VRAM_INFO + 0x2c, 2, 60},   /* bytes of a module's entry */
+	{VBIOS_VRAM_INFO + 0x2f, 1, 0x60}, /* memory type: HBM2 */
+	{VBIOS_VRAM_INFO + 0x30, 1, 16},   /* number of channels */
+	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* log2 of a channel's width: 128 bits */
 };
 
+/* where the VRAM size of the VF is written, in MiB */
 #define VBIOS_MODULE_SIZE_MB (VBIOS_VRAM_INFO + 0x18)
 
 struct placed_text {

@@ -78,25 +78,27 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 }
 
 /*
- * Write the table of a VF's units into PF VRAM. The VF's previous table is not in use. Each word
- * may be a trapped access, so entries that are already zero are not written. Return: 0 or negative
- * errno.
+ * Write the table of a VF's units into PF VRAM. The device must not use the VF's previous table
+ * any more. Each word may be a trapped access, so entries that are zero already are not written.
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t old_entries = vf->table_entries, old_rest = old_entries;
+	uint32_t old_entries = vf->table_entries, old_entries_left = old_entries;
 	uint32_t tables = 0, entries = 0;
 	uint32_t unit = 0, units;
 	int error;
 
 	vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
-	while (tables < PF_VRAM_TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
+	while (tables < PF_VRAM_LEAF_TABLES_PER_VF && (units = fill_leaf_table(pf, vf, &unit))) {
 		error = write_table(pf, pf_vram_leaf(vf->number, tables), units * ENTRIES_PER_UNIT,
-				    old_rest);
+				    old_entries_left);
 		if (error)
 			return error;
 		entries += units * ENTRIES_PER_UNIT;
-		old_rest -= old_rest < VF_PAGE_TABLE_ENTRIES ? old_rest : VF_PAGE_TABLE_ENTRIES;
+		old_entries_left -= old_entries_left < VF_PAGE_TABLE_ENTRIES
+					    ? old_entries_left
+					    : VF_PAGE_TABLE_ENTRIES;
 		tables++;
 	}
 	error = write_root_table(pf, vf, tables,
@@ -182,7 +184,7 @@ int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vgpu_pf_vf_page_table_is_live(pf, vf))
 		return -ENOENT;
 	if (units == 0 || bytes % VGPU_VRAM_UNIT_BYTES ||
-	    units > PF_VRAM_TABLES_PER_VF * UNITS_PER_TABLE)
+	    units > PF_VRAM_LEAF_TABLES_PER_VF * UNITS_PER_TABLE)
 		return -EBADMSG;
 	for (uint32_t leaf = 0; !error && units; leaf++) {
 		uint32_t mapped = units < UNITS_PER_TABLE ? units : UNITS_PER_TABLE;

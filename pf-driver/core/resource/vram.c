@@ -60,8 +60,8 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 
 /*
  * Turns an offset in the VF's VRAM into an offset in device VRAM. Returns false if the VF has no
- * VRAM, or if the bytes are not all in its first unit. This unit has the area that the PF shares
- * with the guest's driver.
+ * VRAM, or if the bytes are not all in its first unit. The core needs no other unit, because the
+ * first unit has the area that the PF shares with the guest's driver.
  */
 static bool to_device_offset(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
 			     uint32_t bytes)
@@ -88,21 +88,21 @@ int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t 
 	return pf->os->ops->vram_read(pf->os, offset, data, bytes);
 }
 
-static bool is_same_word(const uint8_t *word, const uint8_t *present)
+static bool is_same_word(const uint8_t *word, const uint8_t *old_data)
 {
 	static const uint8_t zeroes[VGPU_VRAM_WORD_BYTES];
 
-	return !memcmp(word, present ? present : zeroes, VGPU_VRAM_WORD_BYTES);
+	return !memcmp(word, old_data ? old_data : zeroes, VGPU_VRAM_WORD_BYTES);
 }
 
 /*
- * Write to device VRAM only the words that differ from the present contents, because each write may
- * be a trapped access. offset: in bytes, in device VRAM. present: the first `known` bytes of the
- * present contents; NULL: the first `known` bytes are zero. bytes: a multiple of
- * VGPU_VRAM_WORD_BYTES. Return: 0 or negative errno.
+ * Write to device VRAM only the words that differ from the old contents, because each write may be
+ * a trapped access. offset: in bytes, in device VRAM. bytes: a multiple of VGPU_VRAM_WORD_BYTES.
+ * old_data: the first `known` bytes of the old contents; NULL: the first `known` bytes are zero.
+ * Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
-			     uint32_t bytes, const uint8_t *present, uint32_t known)
+			     uint32_t bytes, const uint8_t *old_data, uint32_t known)
 {
 	int error = 0;
 	uint32_t to;
@@ -110,7 +110,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t 
 	for (uint32_t from = 0; !error && from < bytes; from = to) {
 		for (to = from; to < bytes; to += VGPU_VRAM_WORD_BYTES)
 			if (to + VGPU_VRAM_WORD_BYTES <= known &&
-			    is_same_word(data + to, present ? present + to : NULL))
+			    is_same_word(data + to, old_data ? old_data + to : NULL))
 				break;
 		if (to > from)
 			error = pf->os->ops->vram_write(pf->os, offset + from, data + from,
@@ -130,8 +130,8 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, zero words
- * of the data are skipped. The caller marks the units dirty. Return: 0, -ERANGE as for
+ * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, skip the
+ * words of the data that are zero. The caller marks the units dirty. Return: 0, -ERANGE as for
  * vgpu_pf_vram_read_vf(), or an error of the write.
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,

@@ -20,7 +20,7 @@
 #include "pf-driver/hw/regs.h"
 
 #define OVERRUN_NOTABLE_NS (200 * VGPU_NS_PER_US)
-#define SWITCH_BUCKET_BASE 8u /* bucket 0 ends at 256 ns */
+#define SWITCH_BUCKET_BASE 8u /* log2 of the upper end of bucket 0, in ns */
 #define SWITCH_MEAN_MAX_NS (2 * VGPU_NS_PER_MS)
 #define SWITCH_MEAN_COUNT  32u /* number of switches in the moving mean */
 
@@ -177,6 +177,7 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	return true;
 }
 
+/* finds the bucket of a duration: bucket 0 ends at 256 ns, then each octave has four buckets */
 static uint32_t bucket_of(uint64_t ns)
 {
 	uint32_t octave = 0;
@@ -207,11 +208,11 @@ static uint64_t bucket_ns(uint32_t bucket)
  */
 static void update_mean(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
 {
-	uint64_t part = vgpu_min_u64(scheduler->switches.count, SWITCH_MEAN_COUNT);
+	uint64_t count = vgpu_min_u64(scheduler->switches.count, SWITCH_MEAN_COUNT);
 
 	duration_ns = vgpu_min_u64(duration_ns, SWITCH_MEAN_MAX_NS);
-	scheduler->switches.mean_ns -= scheduler->switches.mean_ns / part;
-	scheduler->switches.mean_ns += duration_ns / part;
+	scheduler->switches.mean_ns -= scheduler->switches.mean_ns / count;
+	scheduler->switches.mean_ns += duration_ns / count;
 }
 
 /* Count a world switch. duration_ns: from the decision until the core has seen the switch end. */

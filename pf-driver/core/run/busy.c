@@ -24,9 +24,9 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
  */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
-	uint32_t wanting = pf->scheduler.work.busy | vgpu_pf_run_contract_strict(pf);
+	uint32_t busy_or_strict = pf->scheduler.work.busy | vgpu_pf_run_contract_strict(pf);
 
-	return vgpu_pf_run_busy_runnable(pf) & wanting & ~vgpu_pf_run_contract_throttled(pf);
+	return vgpu_pf_run_busy_runnable(pf) & busy_or_strict & ~vgpu_pf_run_contract_throttled(pf);
 }
 
 /* true if the VF runs or is being switched; engine.c updates `announced` for such a VF */

@@ -24,8 +24,8 @@
  */
 #include "pf-driver/core/run/internal.h"
 
-/* tokens in one ns: a token is a millionth of a ns */
-#define PARTS ((int64_t)VGPU_PF_RATE_MAX_PPM)
+/* a token is a millionth of a ns */
+#define TOKENS_PER_NS ((int64_t)VGPU_PF_RATE_MAX_PPM)
 /* a smaller rest of a budget is not worth a world switch */
 #define REMNANT_NS ((int64_t)(10 * VGPU_NS_PER_US))
 
@@ -54,7 +54,7 @@ static bool has_unlogged_run(const struct vgpu_pf_scheduler *scheduler, uint32_t
 /* capacity of the bucket, in tokens */
 static int64_t capacity(const struct vgpu_vf_contract *contract)
 {
-	return (int64_t)contract->terms.burst_ns * PARTS;
+	return (int64_t)contract->terms.burst_ns * TOKENS_PER_NS;
 }
 
 static void fill_tokens(struct vgpu_vf_contract *contract, uint64_t at)
@@ -108,7 +108,7 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	fill_tokens(contract, now);
 	threshold = was_throttled ? resume_threshold_ns(pf, vf)
 				  : retained_ns(vf) + (int64_t)SLICE_MIN_NS;
-	contract->is_throttled = contract->tokens < threshold * PARTS;
+	contract->is_throttled = contract->tokens < threshold * TOKENS_PER_NS;
 	return contract->is_throttled != was_throttled;
 }
 
@@ -154,7 +154,8 @@ static bool is_budget_usable(const struct vgpu_vf_contract *contract, uint64_t n
 	       (contract->deadline_ns - now) / VGPU_NS_PER_US * contract->terms.budget_ns;
 }
 
-static void update_server(struct vgpu_vf *vf, bool is_awake, uint64_t now)
+/* adds due budgets; if the VF wakes, renews a budget that the VF may no longer use */
+static void update_reservation(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 	bool wakes = is_awake && !contract->is_awake;
@@ -191,7 +192,7 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 		if (vgpu_pf_run_gang_has(vf))
 			vgpu_pf_run_gang_update(vf, now);
 		else if (has_reservation(vf))
-			update_server(vf, has_work, now);
+			update_reservation(vf, has_work, now);
 	}
 	return is_changed;
 }
@@ -288,7 +289,7 @@ static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint3
 		if (!has_reservation(vf) || contract->is_exhausted || vgpu_pf_run_gang_has(vf) ||
 		    !vgpu_has_bit(competing & pf->scheduler.work.busy, vf->number))
 			continue;
-		if (has_cap(vf) && contract->tokens < REMNANT_NS * PARTS)
+		if (has_cap(vf) && contract->tokens < REMNANT_NS * TOKENS_PER_NS)
 			continue;
 		if (!best || contract->deadline_ns < best->contract.deadline_ns)
 			best = vf;
@@ -330,7 +331,7 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 	run->is_limited = true;
 	if (vgpu_pf_run_gang_has(vf))
 		return;
-	tokens = vf->contract.tokens / PARTS;
+	tokens = vf->contract.tokens / TOKENS_PER_NS;
 	if (run->kind != VGPU_RUN_CONTRACT)
 		tokens -= retained_ns(vf);
 	/* round down to us: the device counts quanta in us, and the core rounds a quantum up */
@@ -362,7 +363,7 @@ void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const s
 	/* service before the VF had a cap uses no tokens */
 	if (run && run->started_ns < contract->cap_since_ns)
 		ran = vgpu_min_u64(ran, now - contract->cap_since_ns);
-	contract->tokens -= (int64_t)vgpu_min_u64(ran, VGPU_PF_CONTRACT_MAX_NS) * PARTS;
+	contract->tokens -= (int64_t)vgpu_min_u64(ran, VGPU_PF_CONTRACT_MAX_NS) * TOKENS_PER_NS;
 	fill_tokens(contract, now);
 }
 
@@ -390,7 +391,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
 	if (!contract->is_throttled || has_unlogged_run(&pf->scheduler, vf->number))
 		return at;
-	missing = resume_threshold_ns(pf, vf) * PARTS - contract->tokens;
+	missing = resume_threshold_ns(pf, vf) * TOKENS_PER_NS - contract->tokens;
 	missing = (missing + contract->terms.rate_ppm - 1) / contract->terms.rate_ppm;
 	if (missing < 1)
 		missing = 1;
@@ -432,19 +433,19 @@ static void set_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_pf
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
 	uint64_t now = vgpu_pf_timer_now(pf);
-	bool was_on = has_cap(vf);
+	bool had_cap = has_cap(vf);
 
 	if (contract->terms.rate_ppm == terms->rate_ppm &&
 	    contract->terms.burst_ns == terms->burst_ns)
 		return;
-	if (was_on)
+	if (had_cap)
 		fill_tokens(contract, now);
 	contract->terms.rate_ppm = terms->rate_ppm;
 	contract->terms.burst_ns = terms->burst_ns;
 	contract->filled_ns = now;
-	if (!was_on)
+	if (!had_cap)
 		contract->cap_since_ns = now;
-	if (!was_on)
+	if (!had_cap)
 		contract->tokens = bucket == VGPU_BUCKET_FULL ? capacity(contract) : 0;
 	else if (contract->tokens > capacity(contract))
 		contract->tokens = capacity(contract);
@@ -475,7 +476,7 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	/* the first table without contracts clears the terms; further such tables change nothing */
 	if (!table->has_contracts && !pf->scheduler.tables.has_contracts)
 		return;
-	pf->scheduler.tables.has_contracts = true;
+	pf->scheduler.tables.has_contracts = true; /* for vgpu_pf_run_contract_update() below */
 	vgpu_for_each_vf(pf, vf) {
 		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 

@@ -18,7 +18,7 @@ static void activate_pending_table(struct vgpu_pf *pf)
 
 	if (!scheduler->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; the lag has the rest of a cut slice (share.c) */
+	/* the new table starts at its first entry; lag makes up for the rest of a cut slice */
 	scheduler->cut.vf = 0;
 	scheduler->tables.active = !scheduler->tables.active;
 	scheduler->tables.is_pending = false;
@@ -59,9 +59,9 @@ enum decision {
 
 /* the VFs that a row may choose */
 enum decision_mask {
-	MASK_ADMITTED = 0, /* admitted_mask(), with work or strict, and not throttled */
-	MASK_RUNNABLE,	   /* as MASK_ADMITTED, but also VFs without work and VFs without tokens */
-	MASK_FIRST_PRIORITY_CLASS, /* as MASK_ADMITTED, of the highest priority class with work */
+	MASK_COMPETING = 0,	   /* of admitted_mask(): with work or strict, and not throttled */
+	MASK_RUNNABLE,		   /* of admitted_mask(): with or without work and tokens */
+	MASK_FIRST_PRIORITY_CLASS, /* as MASK_COMPETING, of the highest priority class with work */
 };
 
 struct decision_row {
@@ -72,7 +72,8 @@ struct decision_row {
 
 static const struct decision_row decisions[] = {
 	/* the VF in exclusive full access */
-	[DECISION_EXCLUSIVE] = {"exclusive full access", MASK_ADMITTED, vgpu_pf_run_pick_exclusive},
+	[DECISION_EXCLUSIVE] = {"exclusive full access", MASK_COMPETING,
+				vgpu_pf_run_pick_exclusive},
 	/* an open gang slot, or else the earliest deadline among VFs with work and budget */
 	[DECISION_RESERVATION] = {"reservation", MASK_RUNNABLE, vgpu_pf_run_contract_pick},
 	/*
@@ -111,7 +112,7 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CL
 	if (scheduler->preemption == VGPU_PREEMPT_FOR_PRIORITY_CLASS)
 		competing = vgpu_pf_run_contract_before_priority_class(
 			pf, competing, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
-	masks[MASK_ADMITTED] = competing;
+	masks[MASK_COMPETING] = competing;
 	masks[MASK_RUNNABLE] = vgpu_pf_run_busy_runnable(pf) & admitted_mask(pf);
 	masks[MASK_FIRST_PRIORITY_CLASS] = vgpu_pf_run_contract_first_priority_class(pf, competing);
 }
@@ -234,6 +235,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
 
 	if (scheduler->run.vf == 0)
 		return;
+	/* a run without a VF: if the core begins this run, the engine becomes empty */
 	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_IDLE_RESIDENT, 0, 0);
 	if (!vgpu_vf_is_runnable(&pf->vfs[scheduler->run.vf])) {
 		vgpu_pf_run_engine_begin(pf, &run);

@@ -8,6 +8,7 @@
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
+/* the core blames no VF for so many refused commands in succession (find_guilty_of_abort()) */
 #define ABORTS_MAX 2u
 
 static uint32_t quantum_us(const struct vgpu_run *run)
@@ -74,7 +75,7 @@ static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* reads which VFs have work; no interrupt reports work that a VF got while it left the engine */
+/* reads which VFs have work: no interrupt reports work that a VF got while it left the engine */
 static void read_work_after_switch(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -128,7 +129,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for a VF whose WAKE was lost, and which could wait for ever during a run without end. */
+/* Look for a VF whose WAKE was lost: it could otherwise wait for ever during a run without end. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
@@ -260,14 +261,14 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 
 /*
  * Finds the guilty VF after a refused command; 0: none. A stalled VF is guilty. If no VF is
- * stalled, the core may have acted on an old state of the engine. So the core blames `guilty`, the
- * VF that seems guilty, only after ABORTS_MAX earlier refusals in succession.
+ * stalled, the core may have acted on an old state of the engine. So the core blames the suspect
+ * only after ABORTS_MAX earlier refusals in succession.
  */
-static uint32_t find_guilty_of_abort(struct vgpu_pf *pf, uint32_t guilty)
+static uint32_t find_guilty_of_abort(struct vgpu_pf *pf, uint32_t suspect)
 {
 	if (stalled_vf(pf))
 		return stalled_vf(pf);
-	return pf->scheduler.aborts++ < ABORTS_MAX ? 0 : guilty;
+	return pf->scheduler.aborts++ < ABORTS_MAX ? 0 : suspect;
 }
 
 /* Handle the failure of a world switch. guilty: the VF that seems to have caused the failure. */
@@ -318,7 +319,7 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 	return !stalled || vgpu_vf_is_in_service(&pf->vfs[stalled]);
 }
 
-/* Poll whether a broken engine is usable again. */
+/* Check whether a broken engine is usable again. After the deadline, request a device reset. */
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state != VGPU_SCHEDULER_BROKEN)
@@ -357,7 +358,7 @@ static void decide_if_due(struct vgpu_pf *pf)
 		vgpu_pf_run_decide_now(pf);
 }
 
-/* Let VFs that may no longer run stop competing, and account for runs that have ended. */
+/* Account for runs that have ended. VFs that may not run any more no longer compete. */
 void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)

@@ -5,9 +5,9 @@
  * A VF of a gang is in the engine during its slots, with or without work, and otherwise only in
  * full access. A slot begins phase_us after each multiple of period_ns of CLOCK_MONOTONIC and lasts
  * budget_ns. All GPUs use the clock of the host. So VFs with the same period and phase on several
- * GPUs run at the same time, although no GPU knows of another (a time-triggered schedule: Kopetz
- * 1991). Only a VF in exclusive full access shortens a slot. A slot that begins late, because of a
- * late switch, still ends on time.
+ * GPUs run at the same time, although the GPUs exchange no messages (a time-triggered schedule:
+ * Kopetz 1991). Only a VF in exclusive full access shortens a slot. A slot that begins late,
+ * because of a late switch, still ends on time.
  *
  * For the rest of the scheduler, a slot is a run of a reservation. The VF counts as throttled, so
  * that its entries are skipped. A VF in full access is not throttled but served like any other VF,

@@ -42,9 +42,10 @@ struct vgpu_run_kind_row {
 	const char *name;
 	/* true if the core resumes the run after an urgent run, or a higher class, has cut it */
 	bool may_be_cut;
-	bool has_end;	   /* true if the run ends with a quantum; else idle time is not service */
+	/* false if the run lasts until another VF waits; idle time of such a run is not service */
+	bool has_end;
 	bool is_by_weight; /* true if the run counts for the VF's share by weight */
-	/* true if the run may preempt other runs, but a reserve run may not preempt this run */
+	/* true if the run may preempt other runs, and no reserve run may preempt it */
 	bool is_urgent;
 	bool has_grant; /* true if the time beyond granted_ns is an overrun */
 };
@@ -108,7 +109,7 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns);
 
 /* contract.c */
 
-/* fill of a new cap's bucket; EMPTY after a start, as a new core does not know the past use */
+/* fill of a new cap's token bucket; EMPTY after a start: a new core does not know the past use */
 enum vgpu_bucket {
 	VGPU_BUCKET_EMPTY = 0,
 	VGPU_BUCKET_FULL,
@@ -159,7 +160,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
 
 /* terms.c */
-/* Compute when a gang's slot begins in each period. Return: ns. */
+/* Compute where in each period a gang slot begins. Return: ns from the start of the period. */
 static inline uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
 {
 	return terms->phase_us * VGPU_NS_PER_US;

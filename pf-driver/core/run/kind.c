@@ -5,7 +5,7 @@
 #include "pf-driver/core/run/internal.h"
 
 static const struct vgpu_run_kind_row kinds[VGPU_RUN_KINDS] = {
-	/*		      name	     cut    end    weight urgent grant */
+	/* name, may_be_cut, has_end, is_by_weight, is_urgent, has_grant */
 	[VGPU_RUN_SLICE] = {"slice", true, true, true, false, true},
 	[VGPU_RUN_UNCONTENDED] = {"uncontended", false, false, true, false, false},
 	[VGPU_RUN_IDLE_RESIDENT] = {"idle-resident", false, false, false, false, false},
@@ -20,16 +20,19 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 	return &kinds[run->kind];
 }
 
-/* Return: true if a VF runs, and its run does not end with a quantum. */
+/*
+ * Return: true if a VF runs, and its run lasts until another VF waits. This includes uncontended
+ * runs: when the long quantum of such a run is over, the VF gets the next one.
+ */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
 	return run->vf && !kinds[run->kind].has_end;
 }
 
 /*
- * Compute the length beyond which a run counts as an overrun. An uncontended VF may finish a
- * quantum that began with its run. A starvation boost is never an overrun. Return: ns; UINT64_MAX:
- * no limit.
+ * Compute the duration beyond which a run counts as an overrun. An endless run may last for one
+ * quantum from its start, even if another VF waits. A starvation boost is never an overrun. Return:
+ * ns; UINT64_MAX: no limit.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

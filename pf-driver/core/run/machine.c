@@ -59,7 +59,7 @@ static void enter_running(struct vgpu_pf *pf)
 	pf->scheduler.is_decision_due = false;
 }
 
-/* the core does not know how long the VF in the engine has run */
+/* a VF of the previous core, or from before a failure, was found in the engine */
 static void enter_found(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_idle = false;
@@ -81,6 +81,7 @@ static void enter_broken(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 }
 
+/* a command of the previous core is in execution, so any VF may be in the engine */
 static void enter_busy(struct vgpu_pf *pf)
 {
 	enter_broken(pf);

@@ -7,15 +7,15 @@
 
 /* a lag of this size may come from rounding */
 #define LAG_EPSILON_NS 1
-/* a negative lag of more than 4 slices comes from a hang or a stall of the host, not overruns */
+/* overruns cause less than 4 slices of negative lag; hangs and stalls of the host cause more */
 #define FAR_SLICES 4
 
 /* the lags of a priority class after a possible slice */
 struct outlook {
 	int64_t lag[VGPU_PF_MAX_VFS + 1];
-	int64_t served_ns;	   /* length of the slice */
-	uint64_t weights;	   /* sum of the weights that count */
-	uint64_t sleeping_weights; /* sum of the weights that do not count until their VFs wake */
+	int64_t served_ns;	    /* length of the slice */
+	uint64_t weights;	    /* sum of the weights that count */
+	uint64_t uncounted_weights; /* sum of the weights that count once their VFs have work */
 };
 
 static int64_t slice_of(const struct vgpu_vf *vf)
@@ -44,7 +44,7 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 
 	outlook->served_ns = ns;
 	outlook->weights = vgpu_pf_run_share_weights(pf, priority_class);
-	outlook->sleeping_weights = 0;
+	outlook->uncounted_weights = 0;
 	vgpu_for_each_vf(pf, vf) {
 		int64_t part, lag = vgpu_pf_run_share_lag(pf, vf);
 
@@ -53,7 +53,7 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 			if (vf->share.priority_class == priority_class && vf->share.is_competing)
 				competing_weights += vf->share.weight;
 			else if (vf->share.priority_class == priority_class)
-				outlook->sleeping_weights += vf->share.table_weight;
+				outlook->uncounted_weights += vf->share.table_weight;
 			continue;
 		}
 		part = ns * (int64_t)vf->share.weight / (int64_t)outlook->weights;
@@ -70,7 +70,7 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 				(vf == served ? ns : 0);
 }
 
-/* the service that b is due by its weight until a's deadline */
+/* the service that b gets by its weight until a's deadline */
 static int64_t service_until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
 				      int64_t slice_ns, const struct vgpu_vf *b)
 {
@@ -78,19 +78,19 @@ static int64_t service_until_deadline(const struct outlook *outlook, const struc
 	       (int64_t)a->share.weight;
 }
 
-/* service that VFs with these weights would lose if all sleeping VFs woke now */
-static int64_t service_lost_to_sleeping(const struct outlook *outlook, uint64_t weights)
+/* part of the slice that VFs with this sum of weights would lose if all uncounted VFs woke now */
+static int64_t service_lost_to_uncounted(const struct outlook *outlook, uint64_t weights)
 {
-	uint64_t all = outlook->weights + outlook->sleeping_weights;
-	int64_t sleeping = outlook->served_ns * (int64_t)outlook->sleeping_weights / (int64_t)all;
+	uint64_t all = outlook->weights + outlook->uncounted_weights;
+	int64_t uncounted = outlook->served_ns * (int64_t)outlook->uncounted_weights / (int64_t)all;
 
-	return sleeping * (int64_t)weights / (int64_t)outlook->weights;
+	return uncounted * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* true if the slice would bring the VF too far ahead, even if all VFs without work woke */
+/* true if the slice could bring the VF too far ahead; the worst case: all VFs without work wake */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
-	uint64_t all = outlook->weights + outlook->sleeping_weights;
+	uint64_t all = outlook->weights + outlook->uncounted_weights;
 	int64_t ns = outlook->served_ns;
 	int64_t lag =
 		vgpu_pf_run_share_lag(pf, vf) - ns + ns * (int64_t)vf->share.weight / (int64_t)all;
@@ -101,10 +101,11 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
 /*
  * Computes the service that will be missing at the deadline D of `due`:
  *   sum of lag(VFs with deadline <= D)
- *   - sum of min(-lag, service due until D)(other VFs with lag < 0)
- *   + service that sleeping VFs would take if they woke
- * A VF with a later deadline and a lag >= 0 is due service until D, too, which then goes to the VFs
- * with deadline <= D. But that VF may run out of work, so the sum does not count this service.
+ *   - sum of min(-lag, service by weight until D)(other VFs with lag < 0)
+ *   + service that uncounted VFs, if they woke, would take from the VFs that are not in the first
+ *     sum
+ * A VF with a later deadline and a lag >= 0 also leaves its service until D to the VFs with
+ * deadline <= D. The formula does not subtract this service, because such a VF may run out of work.
  */
 static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook,
 			       const struct vgpu_vf *due)
@@ -115,20 +116,21 @@ static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
-		int64_t lag = outlook->lag[vf->number], passes;
+		int64_t lag = outlook->lag[vf->number], by_weight;
 
 		if (vf->share.priority_class != due->share.priority_class ||
 		    !vgpu_pf_run_share_counts(vf))
 			continue;
-		passes = service_until_deadline(outlook, due, slice, vf);
-		if (vf->share.is_competing && slice_of(vf) - lag <= passes) {
+		by_weight = service_until_deadline(outlook, due, slice, vf);
+		/* true if the deadline of the VF is <= D */
+		if (vf->share.is_competing && slice_of(vf) - lag <= by_weight) {
 			missing += lag;
 			weights += vf->share.weight;
 		} else if (lag < 0) {
-			missing -= passes < -lag ? passes : -lag;
+			missing -= by_weight < -lag ? by_weight : -lag;
 		}
 	}
-	return missing + service_lost_to_sleeping(outlook, outlook->weights - weights);
+	return missing + service_lost_to_uncounted(outlook, outlook->weights - weights);
 }
 
 /* true if the missing service at each deadline of the priority class is within the bound */
@@ -160,8 +162,8 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Return: true if a VF has had more than FAR_SLICES slices too much, as after a hang or a stall of
- * the host. Such a VF keeps its slices: the tables of vgpud reduce the lag in parts, so that no VF
- * waits too long.
+ * the host. The core does not skip the entries of such a VF: vgpud's next tables take the service
+ * back in parts, so that no VF waits too long.
  */
 bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -184,30 +186,30 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 }
 
 /*
- * Find the VF with the earliest deadline among the VFs of one priority class with a lag >= 0. If no
- * VF has such a lag, find the VF that is least ahead. Return: VF number; 0 if no VF competes by
- * weight.
+ * Find the VF with the earliest deadline among the candidates (VFs of one priority class) with a
+ * lag >= 0. If none has such a lag, find the candidate that is least ahead. Return: VF number; 0 if
+ * no VF competes by weight.
  */
-uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing)
+uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t candidates)
 {
 	struct vgpu_vf *first = NULL, *min = NULL, *vf;
-	int64_t first_room = 0;
+	int64_t first_left = 0;
 
 	vgpu_for_each_vf(pf, vf) {
 		int64_t lag = vgpu_pf_run_share_lag(pf, vf);
-		int64_t room = slice_of(vf) - lag;
+		int64_t left = slice_of(vf) - lag; /* (deadline - V) * weight */
 
-		if (!vgpu_has_bit(competing, vf->number) || !vf->share.is_competing)
+		if (!vgpu_has_bit(candidates, vf->number) || !vf->share.is_competing)
 			continue;
 		if (!min || vgpu_pf_run_share_ahead(pf, vf) < vgpu_pf_run_share_ahead(pf, min))
 			min = vf;
 		if (lag < -LAG_EPSILON_NS)
 			continue;
 		if (first &&
-		    room * (int64_t)first->share.weight >= first_room * (int64_t)vf->share.weight)
+		    left * (int64_t)first->share.weight >= first_left * (int64_t)vf->share.weight)
 			continue;
 		first = vf;
-		first_room = room;
+		first_left = left;
 	}
 	if (first)
 		return first->number;

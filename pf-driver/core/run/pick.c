@@ -97,7 +97,7 @@ static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
 
-/* the VF's reserve budget; an advance brings the VF at most one quantum ahead of its share */
+/* the reserve budget that the VF may use now: if the budget is an advance, at most one quantum */
 static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t budget = vf->service.budget_ns;
@@ -222,7 +222,7 @@ static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const str
 	       !first_late(pf, competing, run);
 }
 
-/* Pick a VF of the reserve section that has work and budget. */
+/* Pick a VF that has work and reserve budget. */
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
@@ -315,7 +315,7 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine if it is preempted for any VF, because its own slice may be next */
+/* adds the VF in the engine if any VF may preempt it, because its own slice may be next */
 static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

@@ -16,6 +16,7 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & scheduler->work.busy &
 			   ~(1u << (scheduler->run.vf - 1));
 
+	/* class 0 is the highest; + 1: also the class of the VF in the engine */
 	return vgpu_pf_run_contract_before_priority_class(
 		pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class + 1);
 }
@@ -49,7 +50,7 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/* true if any VF outside the engine has work, even without tokens, or an open slot */
+/* true if any VF outside the engine has an open slot or has work (even if it has no tokens) */
 static bool is_any_waiting(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

@@ -19,13 +19,13 @@
  * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. When
  * the work or the weight of a VF changes, the sums stay within r, too:
  *
- *   runs out of work  in its slice, the VF's positive lag goes to the other VFs, as if the VF had
- *                     been served. At another time, the lag goes to the pool of forfeited lag. The
- *                     core shares out the pool at a decision, or before a VF joins, while all lags
- *                     are negative
- *   had too much      a VF that goes to sleep with a negative lag is marked (has_negative_lag): its
- *                     weight counts until the lag is 0 again
- *   gets new weight   the new weight counts as soon as the sums with it are within r
+ *   out of work, lag > 0  In a run by weight, the lag goes to the other VFs, as if the VF had been
+ *                         served. Otherwise the lag goes to the pool of forfeited lag. The core
+ *                         shares out the pool at a decision, or before a VF joins, while all lags
+ *                         are negative.
+ *   out of work, lag < 0  The VF is marked (has_negative_lag): its weight counts until the lag is 0
+ *                         again.
+ *   new weight            It counts as soon as the sums with it are within r.
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
  * meaning.
@@ -81,7 +81,7 @@ int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return ahead < 0 ? ns : -ns;
 }
 
-/* changes the weight and keeps the lag */
+/* puts the table's weight in force, and keeps the lag in ns */
 static void activate_weight(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -238,7 +238,7 @@ static bool is_by_weight(const struct vgpu_run *run)
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* charges the part of the present run so far, because a VF will begin or stop competing */
+/* charges the present run up to now; called before a VF begins or stops competing */
 static void charge_present_run(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

@@ -41,7 +41,7 @@ struct vgpu_run_indexed_table {
 /* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */
 struct vgpu_run_priority_class {
 	uint64_t now;		/* V in share.c */
-	uint64_t remainder;	/* rest when service was last divided by the weights */
+	uint64_t remainder;	/* remainder of the last division of service by the weights */
 	uint64_t forfeited_lag; /* pool of forfeited lags, not yet shared out, in 2^-24 ns */
 };
 
@@ -72,9 +72,9 @@ struct vgpu_run {
 	uint32_t decision;     /* row (from 1) of decide.c's table that chose the run; 0: none */
 	bool is_cut;	       /* true if the run was preempted, and its rest is to be resumed */
 	bool is_accounted;     /* true if the run's log entry has been read, or will never come */
-	bool is_advance;       /* true if a reserve run is an advance on the VF's own entries */
+	bool is_advance;       /* true if a reserve run uses quanta of the VF's own later entries */
 	bool is_limited;       /* true if the VF's tokens or slot limit granted_ns */
-	bool is_overdue;       /* true if the VF had waited too long: no reserve run preempts it */
+	bool is_overdue;       /* true if the VF had waited too long: no reserve run cuts its run */
 	uint64_t granted_ns;   /* longest duration; 0: no limit */
 	uint64_t quantum_ns;   /* quantum of the VF in the run table */
 	uint64_t started_ns;   /* end of the switch to the run */
@@ -100,7 +100,7 @@ struct vgpu_run_tables {
 	uint32_t active;    /* index in indexed[] of the table in force */
 	bool is_pending;    /* true if the other table takes over at the next decision */
 	bool has_contracts; /* true if the table in force has contracts */
-	/* next position of each priority class; after the entries come the VFs without an entry */
+	/* by class: next position; positions after the last entry stand for VFs without an entry */
 	uint32_t cursors[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t cycle_started_ns;
 };

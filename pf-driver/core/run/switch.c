@@ -15,7 +15,7 @@
  *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
  *                +--> another status for longer than the command time-out -> failed, time-out
  *
- * The last status determines who is guilty of a failure, and the reason of a time-out. If the
+ * The last status determines which VF is guilty of a failure, and the reason of a time-out. If the
  * status has no row in guilty_by_status (such as PENDING or ABORTED), the command determines both.
  *
  * The completion interrupt causes a poll of the command; a timer with a growing delay polls, too,

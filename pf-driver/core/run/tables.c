@@ -192,11 +192,12 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (table->generation != generation + 1)
 		return vgpu_pf_text_fail(
 			pf, -ESTALE,
-			"run table: generation %llu; the newest is %llu, read it and send %llu",
+			"run table: generation %llu does not follow the newest, %llu; "
+			"read that table and send %llu",
 			LLU(table->generation), LLU(generation), LLU(generation) + 1);
 	store_table(pf, &scheduler->tables.indexed[!scheduler->tables.active], table);
 	scheduler->tables.is_pending = true;
-	/* preempt a run without end: otherwise the new table would never take over */
+	/* preempt a run without end: otherwise the new table might not take over for long */
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
 	    vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;

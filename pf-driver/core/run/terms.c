@@ -24,7 +24,7 @@ static int check_gang(struct vgpu_pf *pf, const struct vgpu_pf_contract *terms, 
 	return 0;
 }
 
-static uint64_t greatest_divisor(uint64_t a, uint64_t b)
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
 		uint64_t remainder = a % b;
@@ -42,7 +42,7 @@ static uint64_t greatest_divisor(uint64_t a, uint64_t b)
  */
 static bool do_slots_overlap(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
 {
-	uint64_t common = greatest_divisor(a->period_ns, b->period_ns);
+	uint64_t common = greatest_common_divisor(a->period_ns, b->period_ns);
 	uint64_t from_a = vgpu_pf_run_terms_phase_ns(a) % common;
 	uint64_t from_b = vgpu_pf_run_terms_phase_ns(b) % common;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Resets the whole device (pf->device_reset.is_due) when the FLR of a VF did not end in time, or a
- * broken engine did not become usable again. Every VF loses its state. When the device is back, the
- * core programs the VFs again.
+ * Resets the whole device. reset.c requests this (pf->device_reset.is_due) if the FLR of a VF did
+ * not end in time, and run/engine.c if a broken engine did not become usable again. Every VF loses
+ * its state. When the device is back, the core programs the VFs again.
  */
 #include "pf-driver/core/top/parts.h"
 
@@ -22,7 +22,7 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_RESET, 0, pf->device_reset.count, 0);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
-	vgpu_pf_vf_state_abort(pf, -EIO);
+	vgpu_pf_stream_abort(pf, -EIO);
 	vgpu_pf_inbox_process(pf);
 	vgpu_pf_reset_device_lost(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);

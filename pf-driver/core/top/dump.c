@@ -73,10 +73,10 @@ static void put_vf(struct dump_text *dump, struct vgpu_pf *pf, const struct vgpu
 
 uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
-	uint32_t first = pf->trace.used > VGPU_PF_TRACE ? pf->trace.used - VGPU_PF_TRACE : 0;
+	uint32_t first = pf->trace.total > VGPU_PF_TRACE ? pf->trace.total - VGPU_PF_TRACE : 0;
 	struct dump_text dump = {text, bytes, 0};
 
-	for (uint32_t i = first; i < pf->trace.used; i++) {
+	for (uint32_t i = first; i < pf->trace.total; i++) {
 		const struct vgpu_trace_line *line = &pf->trace.lines[i % VGPU_PF_TRACE];
 
 		put(&dump, "  %llu ns VF%u: %s --%s--> %s\n", LLU(line->time_ns), line->vf,
@@ -115,11 +115,11 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
  */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
 {
-	int error = vgpu_pf_vf_state_begin(pf, VGPU_STREAM_DUMP, 0, payload, token);
+	int error = vgpu_pf_stream_begin(pf, VGPU_STREAM_DUMP, 0, payload, token);
 
 	if (error)
 		return error;
 	pf->stream.filled = vgpu_pf_dump_text(pf, pf->stream.buffer.cpu, pf->stream.buffer.bytes);
-	vgpu_pf_vf_state_advance(pf);
+	vgpu_pf_stream_advance(pf);
 	return -EINPROGRESS;
 }

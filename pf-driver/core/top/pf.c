@@ -7,8 +7,8 @@
  *                                 that was in progress begins again
  *   first attach, no checkpoint   all VFs become ABSENT, and the core clears the device
  *   later attach, no checkpoint   the device has lost its state, so the core programs the resources
- *                                 of the VFs again; VFs that the loss stopped start over as
- *                                 PROVISIONED, other VFs keep their state
+ *                                 of the VFs again; a VF that DEVICE_LOST stopped becomes
+ *                                 PROVISIONED, and the other VFs keep their state
  *   attach after the device was   as a later attach without a checkpoint, because the checkpoint is
  *   lost in its reset             not valid
  */
@@ -18,10 +18,10 @@
 
 #define WATCHDOG_NS VGPU_NS_PER_S
 
-#define INTR_SWITCH                                                                                \
+#define INTR_ENGINE                                                                                \
 	(GPUIOV_INTR_GFX_CMD_COMPLETE | GPUIOV_INTR_GFX_VM_BUSY |                                  \
 	 GPUIOV_INTR_GFX_QUANTUM_EXPIRED | GPUIOV_INTR_GFX_VM_IDLE)
-#define INTR_MAILBOX (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
+#define INTR_GUESTS (GPUIOV_INTR_VF_FLR | GPUIOV_INTR_HVVM_MBOX_ACK | GPUIOV_INTR_HVVM_MBOX_VALID)
 
 void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_params *params)
 {
@@ -51,7 +51,10 @@ static void advance_engine(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_decide(pf);
 }
 
-/* Do what is due, write the checkpoint, send replies and notifications, arm the timer. */
+/*
+ * Carry out the events of engine and VFs, and decide the next run. Then write the checkpoint, send
+ * replies and notifications, and arm the timer.
+ */
 void vgpu_pf_do_pending(struct vgpu_pf *pf)
 {
 	advance_engine(pf);
@@ -88,7 +91,7 @@ static void service_interrupts(struct vgpu_pf *pf)
 	/* all ones: the device is gone */
 	if (status == UINT32_MAX)
 		return;
-	status &= INTR_SWITCH | INTR_MAILBOX;
+	status &= INTR_ENGINE | INTR_GUESTS;
 	if (status == 0)
 		return;
 	/* clear the bits first, so that an interrupt that comes meanwhile sets its bit again */
@@ -100,7 +103,7 @@ static void service_interrupts(struct vgpu_pf *pf)
 
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
-	/* the run log is in host memory: start the next run before reading the device */
+	/* the run log is in host memory: start the next run before the slow reads of registers */
 	advance_engine(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
@@ -150,7 +153,7 @@ int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeou
 
 void vgpu_pf_stream_ready(struct vgpu_pf *pf)
 {
-	vgpu_pf_vf_state_ready(pf);
+	vgpu_pf_stream_move(pf);
 	vgpu_pf_do_pending(pf);
 }
 
@@ -168,7 +171,7 @@ static void detach_device(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
-	vgpu_pf_vf_state_abort(pf, -ENODEV);
+	vgpu_pf_stream_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
 	vgpu_pf_inbox_process(pf);
@@ -218,7 +221,7 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 		vgpu_pf_inbox_abort(pf, vf);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
-	vgpu_pf_vf_state_abort(pf, -ENODEV);
+	vgpu_pf_stream_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
 	vgpu_pf_do_pending(pf);
@@ -232,7 +235,7 @@ static void enable_events(struct vgpu_pf *pf)
 
 	vgpu_pf_run_account_start(pf);
 	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, all);
-	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_ENABLE, INTR_SWITCH | INTR_MAILBOX);
+	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_ENABLE, INTR_ENGINE | INTR_GUESTS);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
@@ -423,7 +426,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* no checkpoint: all VFs become ABSENT, the device is cleared */
+		adopt_all(pf); /* without a checkpoint: makes all VFs ABSENT, clears the device */
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

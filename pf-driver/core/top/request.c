@@ -152,7 +152,7 @@ static int control(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: unknown action %u", vf->number,
 					 action);
 	event = control_events[action];
-	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_vf_state_is_restoring(pf, vf))
+	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_stream_is_restoring(pf, vf))
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
 	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
 		event = VGPU_VF_EVENT_RESUME_FRESH;
@@ -206,9 +206,8 @@ static const struct request_row request_table[] = {
 	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, vgpu_pf_run_tables_set, LEASE, DEVICE),
 	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READS),
 	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, PLATFORMS),
-	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_save, STREAM, DEVICE),
-	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_vf_state_restore, STREAM,
-	    DEVICE),
+	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_stream_save, STREAM, DEVICE),
+	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_stream_restore, STREAM, DEVICE),
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
@@ -288,6 +287,7 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	char message[sizeof(pf->requests.message)];
 	int error = handle(pf, op, &request);
 
+	/* keep the message of this request: the pending work may write others */
 	memcpy(message, pf->requests.message, sizeof(message));
 	vgpu_pf_do_pending(pf);
 	memcpy(pf->requests.message, message, sizeof(message));
@@ -315,6 +315,6 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 		pf->verify.token = 0;
 	/* report the end of a stream nevertheless, because the platform then closes the file */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
-		pf->stream.payload = NULL;
+		pf->stream.request = NULL;
 	vgpu_pf_do_pending(pf);
 }

@@ -6,7 +6,7 @@
  */
 #include "pf-driver/core/pf.h"
 
-/* the sum of the parts: max(sum of floors, min(sum of caps, whole)) */
+/* the sum that the parts must have: max(sum of floors, min(sum of caps, whole)) */
 static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t min = 0, max = 0;
@@ -18,7 +18,7 @@ static uint64_t total_of(const struct vgpu_share *shares, uint32_t count)
 	return vgpu_max_u64(min, vgpu_min_u64(max, VGPU_SHARE_FULL_PPM));
 }
 
-/* the part of one share in ppm, at the level 2^shift / divisor */
+/* the part of one share in ppm, at the level VGPU_SHARE_FULL_PPM * 2^shift / divisor */
 static uint32_t part_of(const struct vgpu_share *share, uint32_t shift, uint64_t divisor)
 {
 	uint64_t unclamped = (share->weight * VGPU_SHARE_FULL_PPM << shift) / divisor;

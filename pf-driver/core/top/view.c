@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The parts of the core's state that platforms may read. */
+/* Functions by which the platform reads the core's state; pf.h documents them. */
 #include "pf-driver/core/top/parts.h"
 
 uint32_t vgpu_pf_bytes(void)

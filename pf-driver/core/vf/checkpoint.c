@@ -3,8 +3,9 @@
  * The checkpoint in PF VRAM has the state of the VFs that a new core needs and cannot read from the
  * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
  * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses only
- * the newest change, never the record. In the record of the run table, contracts, weights and gaps
- * directly follow the last used entry. A write skips words that the copy already holds.
+ * the newest change, never the record. The record of the run table has no unused entries:
+ * contracts, weights and gaps directly follow the last used entry. A write skips words that the
+ * copy already holds.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -31,8 +32,8 @@ struct checkpoint_vf {
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
 	uint8_t guard_paused;
 	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
-	uint8_t reset_answer;	  /* message that the end of the reset answers; 0: none */
-	uint8_t is_flr_known;
+	uint8_t reset_answer;	  /* guest's message that the end of the reset answers; 0: none */
+	uint8_t is_flr_known;	  /* as in struct vgpu_vf_reset */
 	uint8_t reserved[52];
 };
 HW_ASSERT_SIZE(struct checkpoint_vf, 128);
@@ -43,12 +44,12 @@ struct checkpoint_vfs {
 };
 HW_STATIC_ASSERT(sizeof(struct checkpoint_vfs) <= PF_VRAM_CHECKPOINT_BYTES);
 HW_STATIC_ASSERT(sizeof(struct checkpoint_head) + sizeof(struct vgpu_pf_run_table) <=
-		 PF_VRAM_TABLE_BYTES);
-HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
-HW_STATIC_ASSERT(PF_VRAM_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
+		 PF_VRAM_RUN_TABLE_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_RUN_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
+HW_STATIC_ASSERT(PF_VRAM_RUN_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 
-/* every 64th write of a copy skips no words, so that no wrong byte stays for ever */
-#define WHOLE_EVERY 64u
+/* every 64th write of a copy writes all words, in case a word in VRAM has changed */
+#define FULL_WRITE_INTERVAL 64u
 
 /* Have the record of the VFs written at the end of the call, before replies are sent. */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
@@ -78,7 +79,11 @@ static uint32_t round_up_to_words(uint32_t bytes)
 	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
 }
 
-/* writes the record in pf->scratch to one of its copies; returns 0 or an error of the device */
+/*
+ * Completes the head of the record in pf->scratch, and writes head and record to one of the two
+ * copies. offset: of the first copy in PF VRAM; stride: distance of the copies; bytes: length of
+ * the record after its head. Returns 0 or an error of the device.
+ */
 static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, uint64_t seq,
 			uint32_t bytes, struct vgpu_pf_record *copies)
 {
@@ -92,15 +97,15 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 	head->seq = seq;
 	head->bytes = bytes;
 	head->crc = record_crc(head);
-	if (seq / 2 % WHOLE_EVERY == 0)
+	if (seq / 2 % FULL_WRITE_INTERVAL == 0)
 		copy->known = 0;
 	error = vgpu_pf_vram_write_words(pf, offset + (seq & 1) * stride, pf->scratch, end,
-					 copy->bytes, copy->known);
+					 copy->contents, copy->known);
 	if (error) {
 		copy->known = 0;
 		return error;
 	}
-	memcpy(copy->bytes, pf->scratch, end);
+	memcpy(copy->contents, pf->scratch, end);
 	if (copy->known < end)
 		copy->known = end;
 	return 0;
@@ -110,7 +115,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	/* a new core cannot continue the stream */
-	if (vgpu_pf_vf_state_is_half_restored(pf, vf))
+	if (vgpu_pf_stream_is_partly_restored(pf, vf))
 		return VGPU_PF_VF_STOPPED;
 	/* the device says which VF is in the engine */
 	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
@@ -195,8 +200,9 @@ static void flush_table(struct vgpu_pf *pf)
 	struct vgpu_pf_run_table *table = (void *)(pf->scratch + sizeof(struct checkpoint_head));
 
 	vgpu_pf_run_tables_get(pf, table);
-	if (write_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES, pf->checkpoint.table_seq + 1,
-			 pack_terms(table), pf->checkpoint.table_records))
+	if (write_record(pf, PF_VRAM_RUN_TABLE, PF_VRAM_RUN_TABLE_BYTES,
+			 pf->checkpoint.table_seq + 1, pack_terms(table),
+			 pf->checkpoint.table_records))
 		return;
 	pf->checkpoint.table_seq++;
 	pf->checkpoint.is_table_dirty = false;
@@ -244,7 +250,7 @@ static void load_table(struct vgpu_pf *pf)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
 	struct vgpu_pf_run_table *table = (void *)(head + 1);
-	uint64_t seq = read_record(pf, PF_VRAM_TABLE, PF_VRAM_TABLE_BYTES);
+	uint64_t seq = read_record(pf, PF_VRAM_RUN_TABLE, PF_VRAM_RUN_TABLE_BYTES);
 
 	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
 	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)

@@ -19,7 +19,7 @@
  *              |                                                     CLEAR_QUARANTINE)
  *              |      PROVISIONED READY --- PAUSE ---> PAUSED
  *              |      PAUSED --- RESUME ---> READY, --- RESUME_FRESH ---> PROVISIONED
- *              |      PAUSED --- DRIVER_GONE ---> PAUSED (a later RESUME is a fresh one)
+ *              |      PAUSED --- DRIVER_GONE ---> PAUSED (then only RESUME_FRESH ends the pause)
  *              |      PROVISIONED READY PAUSED RESETTING --- STOP ---> STOPPED
  *              |      PROVISIONED READY PAUSED STOPPED RESETTING --- QUARANTINE ---> QUARANTINED
  *              |
@@ -30,9 +30,12 @@
  *
  * RUNNING: the VF is in the engine. HANG leads to RESETTING from READY, too. inbox.c carries out
  * posted events (vgpu_vf_post()) at the end of each call into the core, and at once if an operator
- * requests an event. An event for which the table has no cell in the VF's state leads to MISMATCH,
- * and the core logs the event and the last transitions. But the core drops such an event if an
- * earlier event may have changed the state, and refuses such a request of an operator.
+ * requests an event.
+ *
+ * An event is impossible if the table has no cell for it in the VF's state. An impossible event
+ * leads to MISMATCH, and the core logs the event and the last transitions. There are two
+ * exceptions: inbox.c drops the event if an earlier event may have changed the state, and an
+ * operator who requests an impossible event gets an error.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -107,7 +110,7 @@ static void enter_lost_unchanged(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vg
 static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_full_access_end(pf, vf);
-	vgpu_pf_vf_state_forget(pf, vf);
+	vgpu_pf_stream_forget(pf, vf);
 	vf->guard.paused = false;
 	vf->control.lost = false;
 	vgpu_pf_reset_begin(pf, vf, reason);
@@ -239,7 +242,7 @@ static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 
 static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, uint32_t to)
 {
-	struct vgpu_trace_line *line = &pf->trace.lines[pf->trace.used++ % VGPU_PF_TRACE];
+	struct vgpu_trace_line *line = &pf->trace.lines[pf->trace.total++ % VGPU_PF_TRACE];
 
 	line->time_ns = vgpu_pf_timer_now(pf);
 	line->vf = (uint8_t)vf->number;
@@ -258,11 +261,11 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 /* logs an impossible event and the last transitions, at most eight, of all VFs */
 static void log_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
-	uint32_t first = pf->trace.used > 8 ? pf->trace.used - 8 : 0;
+	uint32_t first = pf->trace.total > 8 ? pf->trace.total - 8 : 0;
 
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "VF%u: MISMATCH: %s is impossible in %s",
 			 vf->number, event_names[event], state_names[vf->state]);
-	for (uint32_t i = first; i < pf->trace.used; i++) {
+	for (uint32_t i = first; i < pf->trace.total; i++) {
 		const struct vgpu_trace_line *line = &pf->trace.lines[i % VGPU_PF_TRACE];
 
 		vgpu_pf_text_log(pf, VGPU_OS_LOG_ERROR, "  before: VF%u %s --%s--> %s", line->vf,
@@ -279,6 +282,8 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vf->control.mismatches++;
 	vf->control.driver_loaded = false;
 	vgpu_pf_full_access_end(pf, vf);
+	vgpu_pf_mailbox_refuse(pf, vf);
+	vgpu_pf_reset_cancel(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
@@ -297,7 +302,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 	trace(pf, vf, event, cell->to);
 	vf->state = cell->to;
 	if (leaves_pause)
-		vgpu_pf_vf_state_left_pause(pf, vf);
+		vgpu_pf_stream_left_pause(pf, vf);
 	cell->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
 	/* the VF may have work */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * During full ("exclusive") access, a guest's driver loads, unloads or recovers. The register write
- * gate of the VF is open, so that the driver can write registers that are read-only at other times.
- * By default the other VFs keep running. With EXCLUSIVE_FULL_ACCESS no other VF runs during full
- * access, as silicon without banked registers requires. Full access has a time limit, after which
- * the core resets the VF. When a paused VF is resumed, the time limit starts again.
+ * A guest's driver has full access while it loads, unloads or recovers. The register write gate of
+ * the VF is then open, so that the driver can write registers that are read-only at other times. By
+ * default the other VFs keep running. If the VF has the flag EXCLUSIVE_FULL_ACCESS, no other VF
+ * runs or gets full access meanwhile, as silicon without banked registers requires. Full access has
+ * a time limit, after which the core resets the VF. When a paused VF is resumed, the time limit
+ * starts again.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -23,7 +24,33 @@ static uint64_t limit_ns(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_timer_scaled_ms(pf, ms ? ms : FULL_ACCESS_DEFAULT_MS);
 }
 
-/* Grant full access for a mailbox request, or answer FAIL if the device fails. */
+static bool is_exclusive(const struct vgpu_vf *vf)
+{
+	return vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS;
+}
+
+static bool has_or_gets_access(const struct vgpu_vf *vf)
+{
+	return (vf->access.granted && vf->state != VGPU_PF_VF_PAUSED) ||
+	       vf->inbox.events & 1u << VGPU_VF_EVENT_GRANT;
+}
+
+/*
+ * Return: true if the VF cannot get full access now, because another VF has it and the full access
+ * of one of the two is exclusive.
+ */
+bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	const struct vgpu_vf *other;
+
+	vgpu_for_each_vf(pf, other)
+		if (other != vf && has_or_gets_access(other) &&
+		    (is_exclusive(vf) || is_exclusive(other)))
+			return true;
+	return false;
+}
+
+/* Grant full access for a mailbox request, or answer FAIL if VRAM cannot be written. */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	int error = 0;
@@ -51,7 +78,7 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				     0);
 	}
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
+	if (is_exclusive(vf))
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
 	/* dword 2 would be the checksum key of PF2VF v1; pf2vf.c writes v2, which has no key */
@@ -86,8 +113,7 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	/* meanwhile, another VF may have got exclusive full access */
-	if (vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS &&
-	    vgpu_pf_run_engine_exclusive(pf) == 0)
+	if (is_exclusive(vf) && vgpu_pf_run_engine_exclusive(pf) == 0)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }
 

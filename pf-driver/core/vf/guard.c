@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The guard limits what a guest causes: resets, requests of a loading driver for full access,
- * time-outs of full access, and mailbox messages (kind INTERRUPT). It counts these events in
- * sliding windows. The default limits come from GIM, AMD's PF driver. Beyond a limit the guard
- * reacts in levels: report (EVENT), throttle, pause, FLR, quarantine. Each further 1 + limit / 8
- * events raise the level by one. The guard does not count actions of operators, attachments, its
- * own resets, or anything that a VF in quarantine causes.
+ * The guard limits four kinds of events that a guest causes: resets (FLR), requests of a loading
+ * driver for full access (EXCLUSIVE), time-outs of full access (EXCLUSIVE_TIMEOUT), and mailbox
+ * messages (INTERRUPT). It counts each kind in a sliding window. The default limits come from GIM,
+ * AMD's PF driver. Beyond a limit the guard reacts in levels: report (EVENT), throttle, pause, FLR,
+ * quarantine. Each further 1 + limit / 8 events raise the level by one. The guard does not count
+ * resets by an operator, by the guard itself, or because a client closes the function. It does not
+ * count anything that a VF in quarantine causes.
  *
  * The level returns to none when each window holds at most half of its limit, so that a guest near
  * a limit is not reported repeatedly. Only an operator ends a quarantine. notify.c limits the other
@@ -70,8 +71,8 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind)
 {
 	uint64_t now = vgpu_pf_timer_now(pf);
-	uint32_t used = vf->guard.used[kind];
-	uint32_t retained = used < VGPU_GUARD_RECORDS ? used : VGPU_GUARD_RECORDS;
+	uint32_t counted = vf->guard.counted[kind];
+	uint32_t retained = counted < VGPU_GUARD_RECORDS ? counted : VGPU_GUARD_RECORDS;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < retained; i++)
@@ -101,13 +102,13 @@ static void apply_level(struct vgpu_vf *vf)
 /* Record an event that a guest caused, and raise the level if the window exceeds its limit. */
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
 {
-	uint32_t slot = vf->guard.used[kind] % VGPU_GUARD_RECORDS;
+	uint32_t slot = vf->guard.counted[kind] % VGPU_GUARD_RECORDS;
 	uint32_t level;
 
 	/* no reaction is stronger than quarantine */
 	if (vf->state == VGPU_PF_VF_QUARANTINED)
 		return;
-	vf->guard.used[kind]++;
+	vf->guard.counted[kind]++;
 	vf->guard.times_ns[kind][slot] = vgpu_pf_timer_now(pf);
 	level = level_for(vf, kind, vgpu_pf_guard_in_window(pf, vf, kind));
 	if (level <= vf->guard.level)
@@ -141,7 +142,7 @@ static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
 	/* a RESTORE of the VF is in progress: check again later */
-	if (vgpu_pf_vf_state_is_restoring(pf, vf)) {
+	if (vgpu_pf_stream_is_restoring(pf, vf)) {
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 		return;
 	}
@@ -178,6 +179,6 @@ void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Empty the windows and lift the reaction, because an operator ends the quarantine. */
 void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	memset(vf->guard.used, 0, sizeof(vf->guard.used));
+	memset(vf->guard.counted, 0, sizeof(vf->guard.counted));
 	lift_reaction(pf, vf);
 }

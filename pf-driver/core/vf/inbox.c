@@ -61,7 +61,8 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 		finish_request(pf, vf, refuse(pf, vf, event), pf->requests.message);
 }
 
-static void process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* returns true if there was an event or a deferred request */
+static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = next_event(pf, vf);
 	bool has_moved = false;
@@ -72,18 +73,23 @@ static void process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		has_moved = true;
 		event = next_event(pf, vf);
 	}
+	return has_moved;
 }
 
 /*
- * Carry out the events of all VFs, except those that wait for the engine. One pass is enough,
- * because no event moves a VF into the engine or out of it.
+ * Carry out the events of all VFs, except those that wait for the engine. When the exclusive full
+ * access of a VF ends, a VF with a lower number can get it, so another pass may be needed.
  */
 void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
+	bool has_moved = true;
 
-	vgpu_for_each_vf(pf, vf)
-		process_vf(pf, vf);
+	while (has_moved) {
+		has_moved = false;
+		vgpu_for_each_vf(pf, vf)
+			has_moved |= process_vf(pf, vf);
+	}
 }
 
 /*

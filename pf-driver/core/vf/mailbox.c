@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Mailbox between the PF and guests' drivers. The core acknowledges every message, and answers a
- * message if the driver waits for an answer. It defers a request for full access or reset while the
- * VF is paused, or while the device is lost or in reset. It also defers a request for full access
- * while the VF is in reset or has pending events. After half of the driver's time limit, the core
- * answers a deferred request with FAIL. It acknowledges and counts unknown messages.
+ * message if the driver waits for an answer. It defers a request for full access, and
+ * REQ_GPU_RESET_ACCESS, while the VF is paused, or while the device is lost or in reset. It also
+ * defers a request for full access while the VF is in reset or has pending events, or while full
+ * access of another VF excludes it. After half of the driver's time limit, the core answers a
+ * deferred request with FAIL. The core counts unknown messages.
  *
- * The core does not overwrite a message that drivers acknowledge until the driver has acknowledged
- * it or OUTBOX_LIMIT_NS has passed. Only another such message replaces it earlier. Drivers do not
- * acknowledge FLR notifications: the next message overwrites them.
+ * Drivers acknowledge only some of the PF's messages (is_acknowledged_by_drivers()). Such a message
+ * stays in the box until the driver acknowledges it, OUTBOX_LIMIT_NS has passed, or another such
+ * message replaces it. Any other message, such as an FLR notification, stays only until the next
+ * message.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -19,7 +21,7 @@
 #define THROTTLE_DELAY_NS (MAILBOX_GUEST_ACK_LIMIT_MS / 4 * VGPU_NS_PER_MS)
 #define INIT_DATA_VERSION 1u
 
-/* two bits per VF in HVVM_MBOX1 */
+/* HVVM_MBOX1 has two bits for each VF: a new message, an acknowledgement */
 #define MBOX1_VALID(vf) (1u << (2 * ((vf)->number - 1)))
 #define MBOX1_ACK(vf)	(2u << (2 * ((vf)->number - 1)))
 
@@ -28,7 +30,7 @@ static void select_box(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_INDEX, HW_PREP(MAILBOX_INDEX, VF, vf->number));
 }
 
-static bool do_drivers_acknowledge(uint32_t event)
+static bool is_acknowledged_by_drivers(uint32_t event)
 {
 	return event == MAILBOX_VF_READY_TO_ACCESS_GPU || event == MAILBOX_VF_QUERY_ALIVE ||
 	       event == MAILBOX_VF_REQ_GPU_INIT_DATA_READY;
@@ -42,7 +44,7 @@ static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_CONTROL,
 			     HW_FIELD_MASK(MAILBOX_CONTROL, TRN_VALID));
 	vf->mailbox.out_pending = false;
-	vf->mailbox.ack_expected = do_drivers_acknowledge(vf->mailbox.out[0]);
+	vf->mailbox.ack_expected = is_acknowledged_by_drivers(vf->mailbox.out[0]);
 	if (vf->mailbox.ack_expected)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_OUTBOX, OUTBOX_LIMIT_NS);
 }
@@ -57,7 +59,7 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
 	/* a message that drivers acknowledge replaces the message in the box, which is outdated */
-	if (!vf->mailbox.ack_expected || do_drivers_acknowledge(event))
+	if (!vf->mailbox.ack_expected || is_acknowledged_by_drivers(event))
 		write_box(pf, vf);
 }
 
@@ -81,17 +83,31 @@ static void defer(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
-/* True if the state of the VF or the device forbids a grant now, but will change. */
-static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+/* true if the request is impossible in the present state of VFs and device, which will change */
+static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t request)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
 	       vf->state == VGPU_PF_VF_RESETTING || pf->device_reset.is_under_way ||
-	       !pf->device.is_attached;
+	       !pf->device.is_attached ||
+	       (request != MAILBOX_READY_TO_RESET && vgpu_pf_full_access_is_taken(pf, vf));
+}
+
+/*
+ * Grant full access to a guest that requested a reset, or defer the grant while full access of
+ * another VF excludes it.
+ */
+void vgpu_pf_mailbox_grant_after_reset(struct vgpu_pf *pf, struct vgpu_vf *vf)
+{
+	/* a deferred REQ_GPU_RESET_ACCESS would reset the VF once more */
+	if (vgpu_pf_full_access_is_taken(pf, vf))
+		defer(pf, vf, MAILBOX_REQ_GPU_INIT_ACCESS);
+	else
+		vgpu_pf_full_access_grant(pf, vf, MAILBOX_REQ_GPU_RESET_ACCESS);
 }
 
 static void handle_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
-	if (must_wait(pf, vf)) {
+	if (must_wait(pf, vf, request)) {
 		defer(pf, vf, request);
 		return;
 	}
@@ -249,6 +265,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 	uint32_t acks = 0;
 	struct vgpu_vf *vf;
 
+	/* all ones in MBOX1 may be valid; all ones in the capability's head: the device is gone */
 	if (changes == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
 		return;
 	vgpu_for_each_vf(pf, vf) {
@@ -277,7 +294,7 @@ bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
 
-	if (vf->mailbox.deferred_request == 0 || must_wait(pf, vf))
+	if (vf->mailbox.deferred_request == 0 || must_wait(pf, vf, message[0]))
 		return false;
 	set_deferred(pf, vf, 0);
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ANSWER);

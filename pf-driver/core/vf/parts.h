@@ -23,8 +23,10 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event);
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
+/* one cell of the table in control.c: the reaction to an event in a state */
 struct vgpu_control_cell {
-	uint8_t to; /* enum vgpu_pf_vf_state */
+	uint8_t to; /* the new state, enum vgpu_pf_vf_state */
+	/* called in the new state; NULL: the event is impossible */
 	void (*enter)(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 };
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event);
@@ -40,6 +42,7 @@ void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2);
+void vgpu_pf_mailbox_grant_after_reset(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -52,6 +55,7 @@ void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* full_access.c */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -60,7 +64,7 @@ void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* reset.c */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer);
+void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message);
 uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf);
 uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf);
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -92,18 +96,18 @@ int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 
-/* vf_state.c */
-int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
-int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
-			   struct vgpu_pf_stream *payload, uint64_t token);
-void vgpu_pf_vf_state_ready(struct vgpu_pf *pf);
-void vgpu_pf_vf_state_advance(struct vgpu_pf *pf);
-bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
-bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error);
+/* stream.c */
+int vgpu_pf_stream_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
+int vgpu_pf_stream_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
+int vgpu_pf_stream_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
+			 struct vgpu_pf_stream *request, uint64_t token);
+void vgpu_pf_stream_move(struct vgpu_pf *pf);
+void vgpu_pf_stream_advance(struct vgpu_pf *pf);
+bool vgpu_pf_stream_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_stream_is_partly_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_stream_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_stream_abort(struct vgpu_pf *pf, int error);
 
 /* checkpoint.c */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf);

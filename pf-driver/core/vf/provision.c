@@ -64,7 +64,7 @@ static const struct provision_step steps[] = {
 	{"PF2VF", apply_pf2vf, mark_vram_dirty},
 };
 
-/* the first step for a VF whose VRAM is still in place */
+/* the first step for a VF whose page table the device still uses */
 #define STEP_AFTER_VRAM 2u
 
 static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
@@ -245,7 +245,7 @@ static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
  * Give a VF its resources, and fill in the payload's vf and generation. The payload must stay valid
  * until the request is finished. Return: 0; -EINPROGRESS while VRAM or page tables are scrubbed
  * first; or an error, after which the VF has the resources that it had before. Errors have a
- * message, except those of vgpu_pf_bulk_submit().
+ * message.
  */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -309,8 +309,8 @@ void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 }
 
 /*
- * Detach the request of this token, if it is pending, from its client and payload, which are gone.
- * The core provisions the VF nevertheless.
+ * If the pending PROVISION has this token, forget its client and payload, which are gone. The core
+ * provisions the VF nevertheless.
  */
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 {
@@ -334,7 +334,7 @@ int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
 }
 
-/* Free the resources of a VF that is now ABSENT; keep the generation, as none is used twice. */
+/* Free the resources of a VF that is now ABSENT; its generation stays, so that none recurs. */
 void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);

@@ -19,11 +19,11 @@
  *
  * If the guest requests the reset, or has no driver loaded, the reset begins with the FLR.
  *
- * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again. The reason is
- * that amdgpu drops a notification while it still holds a finished job, and would never learn of
- * the FLR. A guest that did not answer in time finds the notification (2) still in its mailbox. If
- * the guest then sends 201, the PF answers 3 at once, without another FLR. WAIT_GUEST also ends if
- * the guest detaches or resets its function.
+ * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again, because
+ * amdgpu ignores a notification while it still holds a finished job. A guest that did not answer in
+ * time finds the notification (2) still in its mailbox. If the guest then sends 201, the PF answers
+ * 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or resets its
+ * function.
  *
  * A reset that is requested during a reset of the whole device begins with the FLR when the device
  * is back; the guests have been notified already.
@@ -68,8 +68,8 @@ static void notify_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
-/* waits for half of the time that the guest has for its answer */
-static void wait_half(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* sets the timer to half of the time that the guest has for its answer */
+static void start_half_wait(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
 			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS) / 2);
@@ -79,7 +79,7 @@ static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_WAIT_GUEST;
 	vf->reset.renotified = false;
-	wait_half(pf, vf);
+	start_half_wait(pf, vf);
 }
 
 static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -88,7 +88,7 @@ static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	/* after the FLR, the guest's interrupts are off, so the guest would not see the message */
 	if (!vf->reset.flr_done)
 		notify_guest(pf, vf);
-	wait_half(pf, vf);
+	start_half_wait(pf, vf);
 }
 
 static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -105,11 +105,12 @@ void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	wait_for_flr(pf, vf);
 }
 
-static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer)
+/* answers a message that vgpu_pf_reset_take_answer() returned; 0: no message to answer */
+static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message)
 {
-	if (answer == MAILBOX_REQ_GPU_RESET_ACCESS)
-		vgpu_pf_full_access_grant(pf, vf, answer);
-	else if (answer == MAILBOX_READY_TO_RESET)
+	if (message == MAILBOX_REQ_GPU_RESET_ACCESS)
+		vgpu_pf_mailbox_grant_after_reset(pf, vf);
+	else if (message == MAILBOX_READY_TO_RESET)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 }
 
@@ -140,17 +141,17 @@ void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_pf_event done = {
 		.type = VGPU_PF_EVENT_RESET_DONE, .vf = vf->number, .arg = vf->reset.reason};
-	uint32_t answer;
+	uint32_t message;
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.unanswered = vf->reset.guest_notified && !vf->reset.guest_ready;
-	answer = vgpu_pf_reset_take_answer(vf);
+	message = vgpu_pf_reset_take_answer(vf);
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
 	program_after_flr(pf, vf);
 	if (!can_guest_cause(vf->reset.reason) || vgpu_pf_notify_allows(pf, vf))
 		vgpu_pf_event_push(pf, &done);
-	answer_guest(pf, vf, answer);
+	answer_guest(pf, vf, message);
 }
 
 static void handle_flr_done(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -217,6 +218,7 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.reason = reason;
 	vf->reset.started_ns = vgpu_pf_timer_now(pf);
 	vf->reset.flr_done = is_done_by_device(reason);
+	/* the reset of the device has notified this guest already */
 	vf->reset.guest_notified = pf->device_reset.is_under_way && vf->reset.unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.unanswered = false;
@@ -229,10 +231,10 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 		begin_stages(pf, vf);
 }
 
-/* Reset the VF as its guest requests; answer: the message to answer when the reset is done. */
-void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t answer)
+/* Reset the VF as its guest requests; message: the request, answered when the reset is done. */
+void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message)
 {
-	vf->reset.answer = answer;
+	vf->reset.answer = message;
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
@@ -247,11 +249,11 @@ uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf)
 /* As vgpu_pf_reset_answer(), but also forget the message, which the caller must answer or defer. */
 uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf)
 {
-	uint32_t answer = vgpu_pf_reset_answer(vf);
+	uint32_t message = vgpu_pf_reset_answer(vf);
 
 	vf->reset.guest_ready = false;
 	vf->reset.answer = 0;
-	return answer;
+	return message;
 }
 
 /* Continue a reset that was in progress or pending when the previous core ended. */
@@ -348,7 +350,7 @@ static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgp
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* RESET is pending already, and later messages come from the next driver */
+		/* RESET is pending already; keep newer messages, which come from the next driver */
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.answer = 0;

@@ -115,7 +115,7 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* Do the next step of a RESTORE; has_answer: true if the device has finished an operation. */
-void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
+void vgpu_pf_stream_restore_next(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {
 	case STEP_HEAD:

@@ -14,9 +14,9 @@
 
 #define SCRUB_ATTEMPTS 3u
 
-static uint64_t unit_offset(uint32_t unit)
+static uint64_t units_to_bytes(uint32_t units)
 {
-	return (uint64_t)unit << VGPU_VRAM_UNIT_SHIFT;
+	return (uint64_t)units << VGPU_VRAM_UNIT_SHIFT;
 }
 
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -89,8 +89,8 @@ static bool submit_range(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t opcode
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)vf->number, &range))
 		return false;
 	vf->scrub.next_unit = range.first;
-	op.bytes = unit_offset(range.count);
-	op.src = op.dst = unit_offset(range.first);
+	op.bytes = units_to_bytes(range.count);
+	op.src = op.dst = units_to_bytes(range.first);
 	submit(pf, vf, &op);
 	return true;
 }
@@ -217,8 +217,8 @@ int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 	if (!vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)vf->number, &range))
 		return -ENOENT;
-	op.dst = unit_offset(range.first);
-	op.bytes = unit_offset(range.count);
+	op.dst = units_to_bytes(range.first);
+	op.bytes = units_to_bytes(range.count);
 	return vgpu_pf_bulk_submit(pf, &op);
 }
 
@@ -260,15 +260,15 @@ static int submit_verify(struct vgpu_pf *pf)
 
 	if (!vgpu_pf_range_next(&pf->vram, (uint8_t)pf->verify.vf, &pf->verify.range))
 		return 0;
-	op.src = unit_offset(pf->verify.range.first);
-	op.bytes = unit_offset(pf->verify.range.count);
+	op.src = units_to_bytes(pf->verify.range.first);
+	op.bytes = units_to_bytes(pf->verify.range.count);
 	error = vgpu_pf_bulk_submit(pf, &op);
 	return error ? error : -EINPROGRESS;
 }
 
 /*
  * Have the device check that the VRAM of a SCRUBBING VF holds zeroes. An ABSENT VF has no VRAM and
- * passes. Return: 0; -EINPROGRESS; or an error, with a message except from vgpu_pf_bulk_submit().
+ * passes. Return: 0; -EINPROGRESS; or an error, with a message.
  * Errors of the later reply: -EUCLEAN if a byte is not zero, or the device refused the check;
  * -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read; -EIO, -ENODEV or -ETIMEDOUT
  * if the device was reset, was lost or took too long.

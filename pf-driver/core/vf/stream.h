@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The format of the stream that SAVE writes and RESTORE reads, where its head and sections are in
- * the buffer, and the functions that vf_state.c and restore.c share. This header is only for these
- * two files and for a test that makes streams.
+ * Defines the format of the stream that SAVE writes and RESTORE reads, and the positions of its
+ * head and sections in the buffer. Declares the functions that stream.c and restore.c share. This
+ * header is only for these two files and for a test that makes streams.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
 #define VGPU_CORE_VF_STREAM_H
@@ -13,8 +13,8 @@ VGPU_C_BEGIN
 
 #define STREAM_MAGIC   0x3153465655504756ull /* "VGPUVFS1" */
 #define STREAM_VERSION 1u
-#define CHUNK_BYTES    0x100000u
-#define PAYLOAD_OFFSET 4096u /* offset in the buffer; page aligned for the device */
+#define CHUNK_BYTES    0x100000u /* longest payload of a section VRAM */
+#define PAYLOAD_OFFSET 4096u	 /* offset in the buffer; page aligned for the device */
 
 enum section_kind {
 	SECTION_STATE = 1,
@@ -81,7 +81,7 @@ void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error);
 void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what);
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes);
 void vgpu_pf_stream_submit(struct vgpu_pf *pf, struct vgpu_bulk_op *op);
-void vgpu_pf_stream_restore(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer);
+void vgpu_pf_stream_restore_next(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer);
 
 VGPU_C_END
 

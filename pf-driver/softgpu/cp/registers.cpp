@@ -68,17 +68,18 @@ void write_dequeue(Core& core, Queue& queue, std::uint32_t value) {
     stop(core, queue, request == kDequeueReset ? StopMode::Reset : StopMode::Preempt);
 }
 
-/// ACTIVE is never stored as written; it shows the state of the queue.
+/// ACTIVE is never stored as written; it shows the state of the queue. A write of the read pointer
+/// of a mapped queue has no effect.
 void write_hqd(Core& core, RegisterIndex index, std::uint32_t value) {
     Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return;
     const auto which = static_cast<hw_reg>(raw(index));
     if (which == REG_GC_CP_HQD_ACTIVE) return write_active(core, *queue, value);
+    if (queue->is_mapped()) queue->store_pointers();
     queue->set_reg(which, value);
     if (which == REG_GC_CP_HQD_DEQUEUE_REQUEST) return write_dequeue(core, *queue, value);
-    const bool is_pointer = which == REG_GC_CP_HQD_PQ_WPTR_LO ||
-                            which == REG_GC_CP_HQD_PQ_WPTR_HI || which == REG_GC_CP_HQD_PQ_RPTR;
-    if (!is_pointer || !queue->is_mapped()) return;
+    const bool is_wptr = which == REG_GC_CP_HQD_PQ_WPTR_LO || which == REG_GC_CP_HQD_PQ_WPTR_HI;
+    if (!is_wptr || !queue->is_mapped()) return;
     queue->state.wptr = queue->reg_pair(REG_GC_CP_HQD_PQ_WPTR_LO);
     core.wake();
 }

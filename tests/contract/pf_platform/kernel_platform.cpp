@@ -58,10 +58,10 @@ void KernelPlatform::order(const char* verb) const {
 }
 
 void KernelPlatform::erase_checkpoint() const {
-    constexpr std::size_t kBytes = PF_VRAM_TABLE + 2 * PF_VRAM_TABLE_BYTES;
-    constexpr std::size_t kCopies[] = {PF_VRAM_CHECKPOINT,
-                                       PF_VRAM_CHECKPOINT + PF_VRAM_CHECKPOINT_BYTES, PF_VRAM_TABLE,
-                                       PF_VRAM_TABLE + PF_VRAM_TABLE_BYTES};
+    constexpr std::size_t kBytes = PF_VRAM_RUN_TABLE + 2 * PF_VRAM_RUN_TABLE_BYTES;
+    constexpr std::size_t kCopies[] = {
+        PF_VRAM_CHECKPOINT, PF_VRAM_CHECKPOINT + PF_VRAM_CHECKPOINT_BYTES, PF_VRAM_RUN_TABLE,
+        PF_VRAM_RUN_TABLE + PF_VRAM_RUN_TABLE_BYTES};
     const UniqueFd bar(open((function_ + "/resource0").c_str(), O_RDWR | O_CLOEXEC));
     void* start = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, bar.get(), 0);
     if (start == MAP_FAILED) throw std::runtime_error("cannot map the PF's VRAM");

@@ -29,12 +29,12 @@ TEST(Uevents, OfOthersAndMalformedOnesAreLeftOut) {
 TEST(Uevents, OfAnotherDriverAreThoseOfTheFunctionItself) {
     const std::string pf = "0000:03:00.0";
     for (const char* action : {"bind", "unbind"}) {
-        EXPECT_TRUE(is_other_driver({.action = action, .address = pf, .driver = {}}, pf));
+        EXPECT_TRUE(changes_driver_of({.action = action, .address = pf, .driver = {}}, pf));
         EXPECT_FALSE(
-            is_other_driver({.action = action, .address = "0000:03:00.1", .driver = {}}, pf));
+            changes_driver_of({.action = action, .address = "0000:03:00.1", .driver = {}}, pf));
     }
     for (const char* action : {"add", "remove", "change"})
-        EXPECT_FALSE(is_other_driver({.action = action, .address = pf, .driver = {}}, pf));
+        EXPECT_FALSE(changes_driver_of({.action = action, .address = pf, .driver = {}}, pf));
 }
 
 TEST(Uevents, ASocketThatIsNotOpenHasNone) {

@@ -108,10 +108,10 @@ HostFacts with_xe() {
     facts.vendor_pfs = {{.address = "0000:03:00.0",
                          .driver = "xe",
                          .total_vfs = 12,
-                         .has_profiles = true,
+                         .has_vf_quantum = true,
                          .has_vram_quota = true,
                          .has_vfio_driver = true,
-                         .has_variant = true}};
+                         .has_xe_vfio = true}};
     facts.service.gpus.front()["Address"] = std::string("0000:03:00.0");
     facts.service.gpus.front()["Manage"] = std::string("full");
     return facts;
@@ -170,9 +170,9 @@ TEST(Doctor, FindsWhatIsWrongWithADriverOfAVendor) {
               pf.total_vfs = 0;
               facts.vendor.xe_max_vfs = 0;
           }},
-         {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_profiles = false; }},
+         {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_vf_quantum = false; }},
          {"xe-level", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_vram_quota = false; }},
-         {"xe-variant", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_variant = false; }},
+         {"xe-variant", Level::Note, [](VendorPf& pf, HostFacts&) { pf.has_xe_vfio = false; }},
          {"xe-quanta", Level::Warning,
           [](VendorPf&, HostFacts& facts) {
               facts.service.vfs.front()["DriverQuantumUs"] = std::uint64_t{16'000};

@@ -93,10 +93,10 @@ TEST_F(Collector, FindsGpusOfVendorsDriversAndNothingElseWithSriov) {
     EXPECT_EQ(pf.address, "0000:03:00.0");
     EXPECT_EQ(pf.driver, "xe");
     EXPECT_EQ(pf.total_vfs, 12u);
-    EXPECT_TRUE(pf.has_profiles);
+    EXPECT_TRUE(pf.has_vf_quantum);
     EXPECT_FALSE(pf.has_vram_quota);
     EXPECT_TRUE(pf.has_vfio_driver);
-    EXPECT_FALSE(pf.has_variant);
+    EXPECT_FALSE(pf.has_xe_vfio);
 }
 
 TEST_F(Collector, FindsWhoElseHasVfsOfAVendorsGpu) {

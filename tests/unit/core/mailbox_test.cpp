@@ -102,6 +102,16 @@ TEST(Mailbox, RequestsInEveryStateGetAnAnswerWithinHalfTheGuestsLimit) {
     }
 }
 
+TEST(Mailbox, AnImpossibleEventAnswersTheResetThatAGuestRequested) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_RESET_ACCESS);
+    ASSERT_THAT(rig.gpu.vf(1).received, Not(Contains(MAILBOX_VF_FAIL)));
+    rig.post(1, VGPU_VF_EVENT_RESET_DONE, VGPU_PF_REASON_NONE);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_MISMATCH);
+    EXPECT_THAT(rig.gpu.vf(1).received, Contains(MAILBOX_VF_FAIL));
+}
+
 TEST(Mailbox, FullAccessOpensTheRegisterGateUntilItIsReleased) {
     Rig rig;
     rig.provision(1);

@@ -92,6 +92,15 @@ TEST(Provision, OutOfVramNamesWhatIsFree) {
     EXPECT_THAT(rig.message(), HasSubstr("is PROVISIONED, not ABSENT"));
 }
 
+TEST(Provision, ADeviceWithAFullQueueIsBusy) {
+    Rig rig;
+    const vgpu_bulk_op op{.opcode = VGPU_OP_SCRUB_VRAM, .done = [](auto...) {}};
+    while (vgpu_pf_bulk_submit(rig.pf.get(), &op) == 0) continue;
+    EXPECT_EQ(rig.provision(1), -EBUSY);
+    EXPECT_THAT(rig.message(), HasSubstr("busy with 32 copies and scrubs; try again"));
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT);
+}
+
 TEST(Provision, ScatteredVramIsOnePieceForTheVf) {
     Rig rig;
     for (std::uint32_t vf = 1; vf <= 4; ++vf) ASSERT_EQ(rig.provision(vf, 112), 0);

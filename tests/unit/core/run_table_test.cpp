@@ -14,6 +14,9 @@
 namespace vgpu::test {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
 /// Service of each VF against a fluid server that splits the engine's busy time by weight.
 class Oracle {
 public:
@@ -494,73 +497,6 @@ TEST(RunTable, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
     EXPECT_LE(gap, 31 * kMs) << "the limit and one quantum";
     EXPECT_NEAR(static_cast<double>(runs[2]) / static_cast<double>(runs[1] + runs[2]), 1.0 / 9,
                 0.003);
-}
-
-/// VF1 has work without an end, VF2 too, and the table stands still for it.
-void begin_exclusive_access(Rig& rig) {
-    rig.make_busy(1);
-    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
-    rig.gpu.run_for(10 * kMs);
-    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
-    rig.gpu.give_work(2, kEndless);
-    rig.gpu.run_for(kMs);
-}
-
-TEST(RunTable, AnExclusiveVfStopsTheTableDuringFullAccess) {
-    Rig rig;
-    begin_exclusive_access(rig);
-    const std::uint64_t before = rig.get_vf(1).switches;
-    EXPECT_EQ(rig.gpu.loaded(), 2u);
-    rig.gpu.run_for(kSecond);
-    EXPECT_EQ(rig.get_vf(1).switches, before);
-    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
-    rig.gpu.run_for(30 * kMs);
-    EXPECT_GT(rig.get_vf(1).switches, before);
-}
-
-TEST(RunTable, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {
-    Rig rig;
-    rig.provision(3);
-    begin_exclusive_access(rig);
-    ASSERT_EQ(rig.gpu.loaded(), 2u);
-    const std::uint64_t before = rig.get_vf(1).switches;
-    ASSERT_EQ(rig.control(3, VGPU_PF_PAUSE), 0);
-    rig.gpu.run_for(100 * kMs);
-    EXPECT_EQ(rig.get_vf(1).switches, before);
-    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
-    rig.gpu.run_for(10 * kMs);
-    EXPECT_EQ(rig.gpu.loaded(), 1u);
-}
-
-TEST(RunTable, AnExclusiveVfStopsTheTableAgainWhenItResumes) {
-    Rig rig;
-    begin_exclusive_access(rig);
-    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
-    rig.gpu.run_for(10 * kMs);
-    ASSERT_EQ(rig.control(2, VGPU_PF_RESUME), 0);
-    rig.gpu.run_for(10 * kMs);
-    const std::uint64_t before = rig.get_vf(1).switches;
-    EXPECT_EQ(rig.gpu.loaded(), 2u);
-    rig.gpu.run_for(kSecond);
-    EXPECT_EQ(rig.get_vf(1).switches, before);
-    rig.restart_core();
-    rig.gpu.run_for(kSecond);
-    EXPECT_EQ(rig.get_vf(1).switches, 0u) << "nor is it let go by a new core";
-}
-
-TEST(RunTable, FullAccessDoesNotStopTheNeighboursByDefault) {
-    Rig rig;
-    rig.make_busy(1);
-    rig.provision(2);
-    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
-    const std::uint64_t before = rig.get_vf(1).service_ns;
-    for (int i = 0; i < 100; ++i) {
-        rig.gpu.give_work(2, 100 * kUs);
-        rig.gpu.run_for(10 * kMs);
-    }
-    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
-    rig.gpu.run_for(kSecond);
-    EXPECT_GT(rig.get_vf(1).service_ns - before, kSecond * 9 / 10);
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ TEST(RunTable, GenerationsMustFollowEachOther) {
     table.entries[0] = {1, 500};
     table.generation = 1;
     EXPECT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, table), -ESTALE);
-    EXPECT_EQ(rig.message(), "run table: generation 1; the newest is 1, read it and send 2");
+    EXPECT_EQ(rig.message(),
+              "run table: generation 1 does not follow the newest, 1; read that table and send 2");
     table.generation = 3;
     EXPECT_EQ(rig.request(VGPU_PF_OP_SET_RUN_TABLE, table), -ESTALE);
     table.generation = 2;

@@ -55,6 +55,16 @@ TEST_F(Pm4, KiqStartsByRegistersAndReportsItsReadPointer) {
     EXPECT_EQ(rig.read(REG_GC_CP_HQD_PQ_RPTR), 5u);
 }
 
+TEST_F(Pm4, WritingTheReadPointerOfAMappedQueueHasNoEffect) {
+    run(write_data(cell, 42));
+    rig.write(REG_GC_CP_HQD_PQ_RPTR, 0);
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_PQ_RPTR), 5u);
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_PQ_WPTR_LO), 5u);
+    run(write_data(cell, 43));
+    EXPECT_EQ(at(), 43u);
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_PQ_RPTR), 10u);
+}
+
 TEST_F(Pm4, DequeueRequestTakesTheQueueOff) {
     rig.write(REG_GC_CP_HQD_DEQUEUE_REQUEST, 1);
     EXPECT_EQ(rig.read(REG_GC_CP_HQD_ACTIVE), 0u);

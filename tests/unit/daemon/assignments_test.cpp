@@ -487,6 +487,14 @@ TEST_F(VmSocketFiles, AVfWhoseSocketIsGoneIsNotSuccess) {
     EXPECT_THAT(linked.error().cause, ::testing::HasSubstr(vf(3).vfio_user + " is missing"));
 }
 
+TEST_F(VmSocketFiles, APathThatQemuCannotConnectToIsRefused) {
+    const std::string owner = "owner/" + std::string(120 - directory.path().string().size(), 'a');
+    const auto linked = sockets.link(owner, {vf(1)});
+    ASSERT_FALSE(linked);
+    EXPECT_EQ(linked.error().id, ErrorId::OutOfRange);
+    EXPECT_THAT(linked.error().cause, HasSubstr("/0.sock has 134 bytes, and a socket's path at"));
+}
+
 TEST_F(VmSocketFiles, ThePathsToOneVfGoAndTheOthersStay) {
     VfSockets one = vf(1);
     one.agent = directory.file("vf1.agent.sock");

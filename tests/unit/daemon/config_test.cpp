@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "/gpus/0/pci/vfs must be a whole number within 0..64, not 65"},
         BadConfig{
             R"({"gpus": [{"id": "a", "max_gap_ms": 50, "pci": {"address": "0000:03:00.0"}}]})",
-            "/gpus/0/max_gap_ms is not offered for a GPU with 'pci'; leave it out, and name it in "
+            "/gpus/0/max_gap_ms is not offered for a GPU with 'pci'; leave it out, and set it in "
             "the profiles of its VFs"},
         BadConfig{R"({"gpus": [{"id": "a", "quantum_us": 1500,
                   "pci": {"address": "0000:03:00.0"}}]})",

@@ -180,9 +180,10 @@ TEST(Contracts, TooMuchIsRefusedWithTheVfTheShortageAndANumberThatFits) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::NoSchedule);
     EXPECT_THAT(refused.error().cause,
-                HasSubstr("VF 1: min_pct 50 every 20 ms: with the reservations of periods up to "
-                          "that, two switches of 0.1 ms each and 0.2 ms of waiting, 103.0 % of the "
-                          "engine are needed and 90 % can be reserved; min_pct 36.99 would fit"));
+                HasSubstr("VF 1: min_pct 50 every 20 ms does not fit: with the reservations that "
+                          "can delay it, two switches of 0.1 ms each and 0.2 ms of waiting, "
+                          "103.0 % of the engine are needed and 90 % can be reserved; min_pct "
+                          "36.99 would fit"));
     members[0].qos.min_pct = 36.99;
     EXPECT_TRUE(GpuSchedule::admit(members, 60));
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A PF driver named "xe" for any SR-IOV device, without engines. It has the files of Linux' xe
- * below sriov_admin, with their names, modes, limits and errnos, and loses their values when xe
- * does (drivers/gpu/drm/xe/xe_sriov_pf_sysfs.c, drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c).
- * Test-only; tests/host/test_xe.py binds it by driver_override:
+ * vgpu_test_xe.ko, a PF driver named "xe" for any SR-IOV device, without engines. It has the files
+ * of Linux' xe below sriov_admin, with their names, modes, limits and errnos, and loses their
+ * values when xe does (drivers/gpu/drm/xe/xe_sriov_pf_sysfs.c,
+ * drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c). xe_pmu.c adds a perf PMU. Test-only;
+ * tests/host/test_xe.py binds it by driver_override:
  *
  *   echo xe >DEVICE/driver_override; echo BDF >/sys/bus/pci/drivers_probe
  *
@@ -12,6 +13,8 @@
  *
  *   xe 0000:02:00.0: wrote vf1 vram_quota 4294967296
  */
+#include "xe_pmu.h"
+
 #include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -488,6 +491,10 @@ static int add_gpu(struct gpu* gpu) {
     return error;
 }
 
+static u32 quantum_of(const void* gpu, unsigned int function) {
+    return READ_ONCE(((const struct gpu*)gpu)->functions[function]->quantum_ms);
+}
+
 static int probe(struct pci_dev* pf, const struct pci_device_id* id) {
     int total = pci_sriov_get_totalvfs(pf), error;
     struct gpu* gpu;
@@ -505,6 +512,7 @@ static int probe(struct pci_dev* pf, const struct pci_device_id* id) {
     pci_set_drvdata(pf, gpu);
     pci_set_master(pf);
     error = add_gpu(gpu);
+    if (!error) error = xe_pmu_add(pf, quantum_of, gpu, gpu->total);
     if (error) remove_gpu(gpu);
     return error;
 }
@@ -512,6 +520,7 @@ static int probe(struct pci_dev* pf, const struct pci_device_id* id) {
 static void remove(struct pci_dev* pf) {
     struct gpu* gpu = pci_get_drvdata(pf);
 
+    xe_pmu_remove();
     if (pci_num_vf(pf)) disable(gpu);
     remove_gpu(gpu);
 }
@@ -520,7 +529,17 @@ static const struct pci_device_id ids[] = {{}};
 
 static struct pci_driver xe_driver = {
     .name = "xe", .id_table = ids, .probe = probe, .remove = remove, .sriov_configure = configure};
-module_pci_driver(xe_driver);
+
+static int __init xe_init(void) {
+    return pci_register_driver(&xe_driver);
+}
+module_init(xe_init);
+
+static void __exit xe_exit(void) {
+    pci_unregister_driver(&xe_driver);
+    xe_pmu_exit();
+}
+module_exit(xe_exit);
 
 MODULE_DESCRIPTION("The sriov_admin files of xe for any SR-IOV device (test only)");
 MODULE_LICENSE("Dual MIT/GPL");

@@ -11,8 +11,9 @@
  * Head and sections carry a CRC-32C. A stream is untrusted input: RESTORE checks the order of
  * sections and their ranges. A RESTORE that fails half way stops the VF, which then needs a reset.
  * The data pass through one DMA buffer, in which a section's head and payload are adjacent. At
- * first, the buffer has room for the state of all CUs of the device, full of waves. It grows if the
- * state is longer, because queues that wait for a CU have state, too.
+ * first, the buffer has room for the state of all CUs of the device, each with as many waves as it
+ * can hold. The buffer grows if the state is longer, because queues that wait for a CU have state,
+ * too.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
@@ -42,23 +43,24 @@ uint32_t vgpu_pf_stream_crc(struct vgpu_pf *pf, const struct section_head *head)
 
 /*
  * End the stream with 0, or with an error whose text is in pf->requests.message. After an error,
- * stop a half restored VF.
+ * stop a partly restored VF.
  */
 void vgpu_pf_stream_finish(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 	struct vgpu_vf *vf = &pf->vfs[job->vf];
-	bool is_half_restored = vgpu_pf_vf_state_is_half_restored(pf, vf);
+	bool is_partly_restored = vgpu_pf_stream_is_partly_restored(pf, vf);
 
 	job->kind = VGPU_STREAM_NONE;
 	if (job->buffer.cpu)
 		pf->os->ops->dma_free(pf->os, &job->buffer);
-	if (job->payload)
-		job->payload->bytes = job->bytes;
-	job->payload = NULL;
-	if (is_half_restored && !error)
+	if (job->request)
+		job->request->bytes = job->bytes;
+	job->request = NULL;
+	/* the restore is complete: the checkpoint no longer has to say that the VF is stopped */
+	if (is_partly_restored && !error)
 		vgpu_pf_checkpoint_mark(pf);
-	else if (is_half_restored)
+	else if (is_partly_restored)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_STOP, VGPU_PF_REASON_NONE);
 	vgpu_pf_reply_add(pf, job->token, error, error ? pf->requests.message : "");
 }
@@ -122,7 +124,7 @@ static void handle_device_done(struct vgpu_pf *pf, uint32_t owner, int error)
 	} else if (error) {
 		vgpu_pf_stream_fail(pf, error, "the operation on the device failed");
 	} else {
-		vgpu_pf_vf_state_advance(pf);
+		vgpu_pf_stream_advance(pf);
 	}
 }
 
@@ -266,7 +268,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 
 /* ---- save and restore ---- */
 
-/* returns false if the stream must wait or has ended */
+/* moves bytes between buffer and file; returns false if the stream must wait or has failed */
 static bool move_data(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -310,19 +312,19 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 		if (pf->stream.kind == VGPU_STREAM_SAVE)
 			save_step(pf, vf, has_answer);
 		else
-			vgpu_pf_stream_restore(pf, vf, has_answer);
+			vgpu_pf_stream_restore_next(pf, vf, has_answer);
 		has_answer = false;
 	}
 }
 
 /* Continue the stream: the device has finished its operation, or a dump is in the buffer. */
-void vgpu_pf_vf_state_advance(struct vgpu_pf *pf)
+void vgpu_pf_stream_advance(struct vgpu_pf *pf)
 {
 	advance(pf, true);
 }
 
 /* Continue the stream, because its file can move data again. */
-void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
+void vgpu_pf_stream_move(struct vgpu_pf *pf)
 {
 	/* only while data is moved; handle_device_done() handles answers of the device */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
@@ -330,11 +332,11 @@ void vgpu_pf_vf_state_ready(struct vgpu_pf *pf)
 }
 
 /*
- * Start a stream. The caller must then call advance() or vgpu_pf_vf_state_advance(); before that,
+ * Start a stream. The caller must then call advance() or vgpu_pf_stream_advance(); before that,
  * the caller of a DUMP must fill the buffer. Return: 0, or -ENOMEM with a message.
  */
-int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
-			   struct vgpu_pf_stream *payload, uint64_t token)
+int vgpu_pf_stream_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
+			 struct vgpu_pf_stream *request, uint64_t token)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
 
@@ -343,7 +345,7 @@ int vgpu_pf_vf_state_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint3
 		return vgpu_pf_text_fail(pf, -ENOMEM, "no memory for the stream's buffer");
 	job->kind = kind;
 	job->vf = vf;
-	job->payload = payload;
+	job->request = request;
 	job->token = token;
 	return 0;
 }
@@ -356,7 +358,7 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
 	if (vf->state != VGPU_PF_VF_PAUSED)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s; pause it first", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
-	error = vgpu_pf_vf_state_begin(pf, kind, vf->number, call->payload, call->token);
+	error = vgpu_pf_stream_begin(pf, kind, vf->number, call->payload, call->token);
 	if (error)
 		return error;
 	if (kind == VGPU_STREAM_RESTORE)
@@ -369,30 +371,30 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
  * Write a paused VF to the request's stream. The core sets payload->bytes at the end. Return:
  * -EINPROGRESS; or -EINVAL if the VF is not paused, or -ENOMEM, both with a message.
  */
-int vgpu_pf_vf_state_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
+int vgpu_pf_stream_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_SAVE, call);
 }
 
 /*
  * Fill a paused VF from the request's stream. The core sets payload->bytes at the end. Return: as
- * vgpu_pf_vf_state_save().
+ * vgpu_pf_stream_save().
  */
-int vgpu_pf_vf_state_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
+int vgpu_pf_stream_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
 	return begin_vf(pf, VGPU_STREAM_RESTORE, call);
 }
 
 /* True if a RESTORE of this VF is in progress. */
-bool vgpu_pf_vf_state_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+bool vgpu_pf_stream_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return pf->stream.kind == VGPU_STREAM_RESTORE && pf->stream.vf == vf->number;
 }
 
 /* True if a RESTORE has changed the VF, so that the VF must stop if the stream fails now. */
-bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+bool vgpu_pf_stream_is_partly_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	return vgpu_pf_vf_state_is_restoring(pf, vf) && pf->stream.is_changed &&
+	return vgpu_pf_stream_is_restoring(pf, vf) && pf->stream.is_changed &&
 	       vgpu_pf_control_allows(vf, VGPU_VF_EVENT_STOP);
 }
 
@@ -400,21 +402,21 @@ bool vgpu_pf_vf_state_is_half_restored(const struct vgpu_pf *pf, const struct vg
  * Record that the VF has left its pause. Then a SAVE or RESTORE of the VF fails at its next step,
  * even if the VF is paused again.
  */
-void vgpu_pf_vf_state_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
 		pf->stream.has_left_pause = true;
 }
 
 /* Forget that a RESTORE has changed the VF, because a reset of the VF begins. */
-void vgpu_pf_vf_state_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+void vgpu_pf_stream_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	if (vgpu_pf_vf_state_is_restoring(pf, vf))
+	if (vgpu_pf_stream_is_restoring(pf, vf))
 		pf->stream.is_changed = false;
 }
 
 /* Make a SAVE or RESTORE fail: the device is detached or will be reset. A DUMP continues. */
-void vgpu_pf_vf_state_abort(struct vgpu_pf *pf, int error)
+void vgpu_pf_stream_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)
 		vgpu_pf_stream_fail(pf, error, "the device was lost or reset");
