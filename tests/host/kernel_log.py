@@ -17,6 +17,7 @@ OURS = re.compile(r'vgpu|pci|vfio|vmd|iommu|AER|irq \d+: nobody', re.IGNORECASE)
 # (pattern, reason): lines of the level "warning" and above that may be in every log
 EXPECTED = (
     (r'module verification failed|loading out-of-tree module taints kernel', 'our modules are not signed'),
+    (r'vfio-pci .*: (resetting|reset done)$', 'Linux 7 reports each reset of a function'),
     (r'pci-pf-stub .*left SR-IOV enabled', 'the stub never disables what was enabled through it'),
 )
 LOG_BYTES = 4 << 20  # machine.py boots with a log buffer of this size

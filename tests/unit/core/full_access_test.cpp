@@ -97,8 +97,11 @@ TEST(FullAccess, ExclusiveFullAccessPassesOnAfterPauseReleaseAndTimeOut) {
         SCOPED_TRACE(how);
         Rig rig;
         request_exclusive_access_of_three(rig);
-        if (how == 0) ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
-        if (how == 1) ASSERT_EQ(rig.release(2), 0);
+        if (how == 0) {
+            ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+        } else if (how == 1) {
+            ASSERT_EQ(rig.release(2), 0);
+        }
         rig.gpu.run_for(how == 2 ? 2100 * kMs : kMs);
         EXPECT_THAT(rig.gpu.vf(1).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
         EXPECT_THAT(rig.gpu.vf(3).received, IsEmpty());

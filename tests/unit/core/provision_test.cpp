@@ -94,7 +94,9 @@ TEST(Provision, OutOfVramNamesWhatIsFree) {
 
 TEST(Provision, ADeviceWithAFullQueueIsBusy) {
     Rig rig;
-    const vgpu_bulk_op op{.opcode = VGPU_OP_SCRUB_VRAM, .done = [](auto...) {}};
+    vgpu_bulk_op op{};
+    op.opcode = VGPU_OP_SCRUB_VRAM;
+    op.done = [](auto...) {};
     while (vgpu_pf_bulk_submit(rig.pf.get(), &op) == 0) continue;
     EXPECT_EQ(rig.provision(1), -EBUSY);
     EXPECT_THAT(rig.message(), HasSubstr("busy with 32 copies and scrubs; try again"));
