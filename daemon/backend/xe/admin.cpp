@@ -127,11 +127,10 @@ Result<bool> XeAdmin::is_strict() const {
                             file, text));
 }
 
-Result<> XeAdmin::set_strict(bool is_on) {
+Result<> XeAdmin::end_strict() {
     TRY(const bool is_now, is_strict());
-    if (is_now == is_on) return {};
-    return sriov::checked(
-        files_.write(path(fmt::format(".bulk_profile/{}", kPriority)), is_on ? "normal" : "low"));
+    if (!is_now) return {};
+    return sriov::checked(files_.write(path(fmt::format(".bulk_profile/{}", kPriority)), "low"));
 }
 
 Result<> XeAdmin::stop(std::uint32_t vf) {

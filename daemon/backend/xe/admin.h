@@ -71,7 +71,8 @@ public:
 
     /// True if idle VFs keep their slots (priority normal). A setting of the GPU, not of a VF.
     Result<bool> is_strict() const;
-    Result<> set_strict(bool is_strict);
+    /// Turns is_strict() off.
+    Result<> end_strict();
 
     /// Ends the work of a running VF. The VF stays stopped until it is reset.
     Result<> stop(std::uint32_t vf);

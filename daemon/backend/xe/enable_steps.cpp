@@ -38,7 +38,7 @@ Result<> XeEnableSteps::after_enable(std::uint32_t count) {
         TRY_VOID(admin_.set_timing(
             function, requested == settings_.timings.end() ? kDefault : requested->second));
     }
-    return admin_.set_strict(false);
+    return admin_.end_strict();
 }
 
 }  // namespace vgpu::daemon::xe

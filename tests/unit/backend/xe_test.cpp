@@ -243,12 +243,13 @@ TEST_F(Xe, NoticesThatADriverLimitsAValue) {
 TEST_F(Xe, StrictIsForTheWholeGpu) {
     start(XeKernel::k702);
     XeAdmin admin(*files, "0000:03:00.0");
-    EXPECT_EQ(admin.is_strict(), false);
-    ASSERT_TRUE(admin.set_strict(true));
-    EXPECT_TRUE(card->is_strict);
+    card->is_strict = true;
     EXPECT_EQ(admin.is_strict(), true);
+    ASSERT_TRUE(admin.end_strict());
+    EXPECT_FALSE(card->is_strict);
+    EXPECT_EQ(admin.is_strict(), false);
     files->forget_writes();
-    ASSERT_TRUE(admin.set_strict(true));
+    ASSERT_TRUE(admin.end_strict());
     EXPECT_THAT(files->writes(), IsEmpty());
     files->show_instead(card->profile(1, "sched_priority"), "fast");
     EXPECT_THAT(admin.is_strict().error().cause, HasSubstr("sched_priority reads 'fast', but"));
