@@ -44,8 +44,8 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
     return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }
 
-/// The first word that is neither an option nor the argument of a common option; null if there is
-/// none.
+/// The first word that is not an option and not the value of a common option (--bus, --timeout);
+/// null if there is none.
 const std::string* verb_word(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--bus" || words[i] == "--timeout") {
@@ -57,7 +57,7 @@ const std::string* verb_word(const std::vector<std::string>& words) {
     return nullptr;
 }
 
-/// "help VERB" becomes "VERB --help", "help" becomes "--help".
+/// Replaces "help VERB" by "VERB --help", and "help" by "--help".
 std::vector<std::string> without_help_verb(std::vector<std::string> words) {
     const auto help = std::find(words.begin(), words.end(), "help");
     if (help == words.end() || verb_word(words) != &*help) return words;
@@ -183,7 +183,8 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
             for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     };
     add(app);
-    if (verb != nullptr) add(*app.get_subcommand(*verb));
+    for (const CLI::App* command : app.get_subcommands({}))
+        if (verb != nullptr && command->get_name() == *verb) add(*command);
     for (const std::string& word : words) {
         const std::string name = word.substr(0, word.find('='));
         if (!name.starts_with("--") || name.size() == 2) continue;
@@ -193,6 +194,7 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
     return "";
 }
 
+/// Reports that CLI11 refused the words. Returns the exit status.
 int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words,
            const Streams& streams) {
     const std::string* verb = verb_word(words);
@@ -213,8 +215,8 @@ std::optional<Document> requested_document(const std::vector<std::string>& words
     return {};
 }
 
-/// Parses `words` into `line`. Returns the exit status if it printed help or an error, and none if
-/// the caller must run the verb.
+/// Parses `words` into `line`. After help or an error, returns the exit status; none if the caller
+/// must run the verb.
 std::optional<int> parse_words(CommandLine& line, std::vector<std::string> words,
                                const Streams& streams) {
     const bool is_json = has_json_flag(words);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// run_cli(): runs one command line, for main.cpp and tests. Connects to vgpud only when a verb
-// needs vgpud, through a function that tests can replace.
+// run_cli(): runs one command line, for main.cpp and tests. Connects to the bus only for a verb
+// that needs vgpud, through a function that tests can replace.
 #pragma once
 
 #include "cli/format.h"
@@ -15,9 +15,11 @@
 
 namespace vgpu::cli {
 
+/// Generated texts for the build and the packages.
 enum class Document { BashCompletion, ZshCompletion, ManualPage };
 
-/// Connects to vgpud. `bus`: value of --bus. Throws ServiceError if there is no such bus.
+/// Connects to the bus of vgpud, as connect_service() does. `bus`: value of --bus. Throws
+/// ServiceError if there is no such bus.
 using Connect = std::function<std::unique_ptr<Service>(const std::string& bus)>;
 
 /// `out` gets results and, if it is a terminal, progress. `err` gets warnings and errors as text.
@@ -39,10 +41,11 @@ std::string make_document(Document document);
 std::string wrong_usage(std::vector<std::string> words);
 
 /// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:
-///   - Usage, before any connection is made, if CLI11 refuses the words, as for an unknown verb or
-///     option, or if they have invalid UTF-8 or an empty word before "--";
-///   - else the verb's result, or the code of the ServiceError that the verb threw;
-///   - Failed instead of 0 if `out` could not be written, unless the reader of `out` is gone.
+///   - Usage, without a connection, if CLI11 refuses the words (an unknown verb or option), if a
+///     word is not UTF-8, or if, before "--", a word or the value after '=' is empty;
+///   - Ok after help, the version or a Document;
+///   - else the verb's result, or the code of the ServiceError that the verb threw.
+/// Failed replaces Ok if `out` could not be written, unless the reader of standard output is gone.
 /// Writes errors as text to `err` and, with --json, as a JSON object to `out`.
 int run_cli(std::vector<std::string> words, const Connect& connect, const Streams& streams);
 

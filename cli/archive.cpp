@@ -53,7 +53,7 @@ void add_file(archive* writer, const std::string& path, const std::string& name,
     ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
     ::archive_entry_set_filetype(entry.get(), AE_IFREG);
     ::archive_entry_set_perm(entry.get(), kMode);
-    // no time, so that equal entries give equal bytes
+    // no time in the entry, so that equal entries give equal bytes
     ::archive_entry_set_mtime(entry.get(), 0, 0);
     const bool is_written = ::archive_write_header(writer, entry.get()) == ARCHIVE_OK &&
                             ::archive_write_data(writer, content.data(), content.size()) ==
@@ -78,11 +78,12 @@ std::string content_of(archive* reader) {
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries) {
     constexpr mode_t kOwnerOnly = 0600;
-    // O_EXCL also refuses a symbolic link, which another user may have made to harm root's files
+    // O_EXCL also refuses a symbolic link, through which another user could overwrite root's files
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly);
     if (fd < 0) fail(path, std::generic_category().message(errno));
     const Writer writer(::archive_write_new());
     ::archive_write_add_filter_gzip(writer.get());
+    // no time in the gzip header
     ::archive_write_set_filter_option(writer.get(), "gzip", "timestamp", nullptr);
     ::archive_write_set_format_ustar(writer.get());
     try {

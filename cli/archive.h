@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes .tar.gz files and reads compressed files, through libarchive. Entries have no names of
-// users or groups and no time. A failed write throws ServiceError with the file's name.
+// Writes .tar.gz files and reads compressed files, through libarchive. Archives store no user name,
+// group name or time, so equal entries give equal bytes.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace vgpu::cli {
 
-/// The entry's name, a relative path, and its content, as bytes.
+/// The name of an entry (a relative path) and its content (any bytes).
 using ArchiveEntry = std::pair<std::string, std::string>;
 
-/// Writes `entries` into a new file that only its owner can read. In the archive, the names begin
-/// with `top` and '/'. Throws ServiceError (exit status 1) with path and reason if `path` exists or
-/// the write fails; in the second case, removes the incomplete file.
+/// Writes `entries` into a new file that only its owner can read. In the archive, an entry has the
+/// name `top`/NAME. Throws ServiceError (exit status 1) with path and reason if `path` exists or
+/// the write fails. After a failed write, removes the incomplete file.
 void write_archive(const std::string& path, const std::string& top,
                    const std::vector<ArchiveEntry>& entries);
 
-/// The entries of a tar file, which may be compressed with gzip; empty for other files. In a file
-/// that write_archive() made, the names of entries begin with `top` and '/'.
+/// The entries of a tar file, which may be compressed with gzip; empty for other files. The names
+/// are those in the archive, so they include the `top` of write_archive().
 [[nodiscard]] std::vector<ArchiveEntry> read_archive(const std::string& path);
 
-/// The content of a file, cut at 256 MiB. Decompresses a file that gzip has compressed. None if the
+/// The content of a file, decompressed if the file is a gzip file, and cut at 256 MiB. None if the
 /// file is empty or unreadable.
 [[nodiscard]] std::optional<std::string> read_compressed(const std::string& path);
 

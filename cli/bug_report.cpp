@@ -101,7 +101,7 @@ nlohmann::ordered_json table_json(const RunTable& table) {
 }
 
 /// Replaces names in each text of the recording separately, because the recording (CBOR) stores the
-/// length of each text before it. Throws ServiceError if `trace` is empty or damaged.
+/// length of a text before the text. Throws ServiceError if `trace` is empty or damaged.
 std::string trace_without_names(const std::string& trace, const Identity& identity) {
     if (trace.empty())
         throw ServiceError("org.vgpu1.Error.System", "vgpud has recorded nothing of this GPU yet");
@@ -139,7 +139,7 @@ BugReport::BugReport(const ReportSources& sources) : sources_(sources) {
 }
 
 /// Adds the pieces that vgpud supplies. Throws ServiceError if list_gpus() fails; the report then
-/// has none of these pieces.
+/// lacks all these pieces.
 void BugReport::add_vgpud_pieces(Service& service) {
     const std::vector<Properties> gpus = service.list_gpus();
     add_without_names("list.json", [&] {
@@ -157,7 +157,7 @@ void BugReport::add_vgpud_pieces(Service& service) {
 }
 
 /// Adds the pieces of one GPU. Each piece has its own call of vgpud, so a PF core that hangs
-/// affects only the pieces of its own GPU.
+/// affects only the pieces of this GPU.
 void BugReport::add_gpu(Service& service, const Properties& gpu) {
     const std::string id = text_of(gpu, "Id"), path = text_of(gpu, "Path");
     add_without_names(fmt::format("run-table/{}.json", id), [&] {

@@ -23,20 +23,21 @@ struct ReportSources {
     /// the returned service to kServiceTimeout.
     std::function<std::unique_ptr<Service>()> connect;
     HostFacts facts;
-    Identity identity;
+    Identity identity;  ///< names that the report hides
     /// Path of vgpud's configuration. The report leaves the configuration out if it is not JSON,
     /// because vgpuctl cannot find secrets in other text.
     std::string configuration;
-    std::string kernel_log = "/dev/kmsg";  ///< or a file with lines of that format
+    std::string kernel_log = "/dev/kmsg";  ///< or a file with records of that format
 };
 
 class BugReport {
 public:
-    /// Collects the pieces. Each call of vgpud takes at most kServiceTimeout. A piece that fails is
-    /// in missing().
+    /// Collects the pieces. Each call of vgpud takes at most kServiceTimeout. A piece that cannot
+    /// be collected is in missing().
     explicit BugReport(const ReportSources& sources);
 
-    /// A piece that is not in the archive, and the reason.
+    /// A missing piece, and the reason. If vgpud does not answer, one entry, "vgpud's data", stands
+    /// for all of vgpud's pieces.
     struct Missing {
         std::string piece, why;
     };

@@ -21,8 +21,8 @@ bool is_timeout(const std::string& name) {
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
-/// True if a signal such as SIGSTOP has stopped the process. Reads the state letter in
-/// /proc/PID/stat, which follows the name in parentheses.
+/// True if a signal such as SIGSTOP has stopped the process. In /proc/PID/stat, the state letter
+/// follows the last ')', because the program's name, which may contain ')', is in parentheses.
 bool is_frozen(std::uint32_t process) {
     const auto stat = text::whole_file(fmt::format("/proc/{}/stat", process));
     if (!stat) return false;
@@ -37,9 +37,9 @@ std::chrono::milliseconds BusCall::duration_of(Limit limit) {
     return std::chrono::seconds(kSeconds.at(static_cast<std::size_t>(limit)));
 }
 
-/// Pings vgpud. The short limit of Limit::Read is enough, because vgpud's main loop answers a ping,
-/// and never waits longer than 20 ms for GPUs. The limit is longer if the bus must first start
-/// vgpud.
+/// Pings vgpud. The short limit of Limit::Read is enough, because the main loop of vgpud answers
+/// the ping and never waits longer than 20 ms for GPUs. If the bus must first start vgpud, the
+/// limit is kToStart.
 void BusCall::ping() {
     constexpr std::chrono::seconds kToStart{25};
     limited(process_of_vgpud() ? duration_of(Limit::Read) : kToStart, [this] {

@@ -17,9 +17,9 @@ namespace vgpu::cli {
 
 /// The kinds of calls, which differ in their time limit (docs/vgpuctl.md).
 enum class Limit {
-    Read,       ///< vgpud answers from memory
-    Inventory,  ///< vgpud has to ask the PF cores
-    Change,     ///< polkit may ask a person
+    Read,       ///< 5 s: vgpud answers from memory, or waits for GPUs for at most 20 ms
+    Inventory,  ///< 30 s: vgpud asks the PF cores and waits for their answers
+    Change,     ///< 150 s: polkit may ask a person
 };
 
 class BusCall {
@@ -28,10 +28,11 @@ public:
 
     /// Limits each further call to `max`. After several calls of cap(), the lowest limit holds.
     void cap(std::chrono::milliseconds max) { max_ = std::min(max, max_.value_or(max)); }
+    /// The limit that cap() has set; none if cap() was never called.
     [[nodiscard]] std::optional<std::chrono::milliseconds> max() const { return max_; }
 
-    /// Runs `work`, which calls vgpud, and returns its result. Throws ServiceError. If the call may
-    /// take long (not Limit::Read), pings vgpud first, so that a stopped vgpud is noticed early.
+    /// Runs `work`, which calls vgpud, and returns the result of `work`. Throws ServiceError. For
+    /// limits other than Read, pings vgpud first, so that a stopped vgpud is noticed early.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);

@@ -51,7 +51,7 @@ public:
     }
     ~ManagerProxy() { unregisterProxy(); }
 
-    /// True if an event came since the last call.
+    /// True if an event has arrived since the last call.
     bool take_event() { return std::exchange(has_event_, false); }
 
 private:
@@ -102,8 +102,8 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`. If `work` throws an sdbus::Error, the bus is gone, and the error becomes
-/// Disconnected. `job_fate`: text for the error, which says what happens to the job; may be empty.
+/// Runs `work`. If `work` throws an sdbus::Error, the bus is gone, and the function throws
+/// Disconnected. `job_fate`: what happens to the job, for the text of the error; may be empty.
 template <typename Work> auto with_bus_errors(Work work, const std::string& job_fate) {
     try {
         return work();
@@ -218,7 +218,7 @@ public:
             &Vf::Destroy,  &Vf::Reset,   &Vf::Resume, &Vf::ClearQuarantine,
             &Vf::SelfTest, &Vf::Quiesce, &Vf::Thaw};
         return call_(Limit::Change, [&] {
-            watch_name_owner();  // first, to notice if the vgpud of the job ends
+            watch_name_owner();  // before the call, to notice the end of the job's vgpud
             Proxy<Vf> vf(*bus_, path);
             return std::string((vf.*kMethods.at(static_cast<std::size_t>(job)))(dict_of(options)));
         });
@@ -249,7 +249,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_name_owner();  // first, to notice if the vgpud of the job ends
+            watch_name_owner();  // before the call, to notice the end of the job's vgpud
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -262,7 +262,7 @@ public:
     std::optional<Properties> await_job(const std::string& path,
                                         const std::function<bool(const Properties&)>& is_enough,
                                         const std::vector<pollfd>& stop_on) override {
-        // short, because the D-Bus signal of the job's end may arrive before poll() begins
+        // short, because a signal of the job's end that was read before poll() does not wake poll()
         constexpr int kRetryMs = 100;
         const auto begin = std::chrono::steady_clock::now();
         return with_bus_errors(
@@ -330,7 +330,7 @@ public:
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
-            // another vgpud may have other items at the same position
+            // read pending signals: another vgpud may have other items at the position `after`
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(name_owner_change_, std::nullopt) && after > 0)
@@ -378,7 +378,7 @@ private:
         return *found;
     }
 
-    /// Asks the bus to report when a process gets or loses the bus name org.vgpu1.
+    /// Asks the bus, once, to report when a process gets or loses the bus name org.vgpu1.
     void watch_name_owner() {
         if (bus_proxy_) return;
         bus_proxy_ = sdbus::createProxy(*bus_, "org.freedesktop.DBus", "/org/freedesktop/DBus");
@@ -403,8 +403,8 @@ private:
         }
     }
 
-    /// Waits until the bus or one of `stop_on` is ready, at most `max_ms`. True if one of `stop_on`
-    /// is ready.
+    /// Waits until the bus or one of `stop_on` is ready, at most `max_ms` (none: as long as sd-bus
+    /// allows). True if one of `stop_on` is ready.
     [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on,
                                   std::optional<int> max_ms = {}) const {
         const auto poll_data = bus_->getEventLoopPollData();

@@ -14,8 +14,8 @@ enum class Colour { Plain, Green, Yellow, Red, Blue };
 /// `term` is neither null nor "dumb".
 [[nodiscard]] bool may_use_colour(bool is_terminal, const char* no_color, const char* term);
 
-/// The text, in colour if `is_enabled`. Callers pad the text before they paint it, because the
-/// added escapes have no width.
+/// The text, in colour if `is_enabled`. Callers must pad the text first, because the added escapes
+/// count as characters but take no columns.
 [[nodiscard]] std::string painted(std::string_view text, Colour colour, bool is_enabled);
 
 }  // namespace vgpu::cli

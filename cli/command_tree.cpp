@@ -14,7 +14,7 @@ bool is_one_of(const std::string& word, std::initializer_list<std::string_view> 
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The kind of an option's value, by the value's label, because CLI11 has no such kinds.
+/// Derives the kind of an option's value from the value's label, because CLI11 has no such kinds.
 ValueKind kind_of(const CLI::Option& option, const std::string& label) {
     if (option.get_items_expected_max() == 0) return ValueKind::None;
     if (is_one_of(label, {"TARGET", "GPU", "VF"})) return ValueKind::Target;
@@ -31,9 +31,11 @@ std::vector<std::string> choices_in(const std::string& type) {
     return choices;
 }
 
-/// The label of an option's value. The first of these that exists: the name of a positional; the
-/// choices; a type name that describe() has set ("SIZE"); the last word of the option's name ("MS"
-/// for --timeout-ms).
+/// The label of an option's value: the first of these that exists:
+///   - the name of a positional;
+///   - the choices ("chrome|svg");
+///   - a type name that Verb::describe() has set ("SIZE"), so not one of CLI11's own;
+///   - the last word of the option's name ("MS" for --timeout-ms).
 std::string label_of(const CLI::Option& option, const std::vector<std::string>& choices) {
     std::string name = option.get_single_name();
     if (option.get_positional()) return name;

@@ -10,8 +10,10 @@
 
 namespace vgpu::cli {
 
+/// The kind of an option's value, for completion. None: the option is a flag. Target: a GPU or VF.
 enum class ValueKind { None, Target, File, Word };
 
+/// An option or a positional of a verb.
 struct TreeOption {
     std::vector<std::string> names;  ///< "-o", "--output"; empty for a positional
     std::string label;               ///< label of the value: "TARGET", "chrome|svg"

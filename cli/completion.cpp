@@ -18,9 +18,9 @@ std::string option_words(const TreeVerb& verb) {
 
 // --- bash
 
-/// The start of the script, up to the head of the outer `case`. Generated rows follow. Their
-/// patterns are "VERB PREVIOUS-WORD". The last row, with the pattern *, contains an inner `case`
-/// with one row per verb.
+/// The start of the script, up to the head of the outer `case`. Generated rows with patterns
+/// "VERB PREVIOUS-WORD" follow. The last row has the pattern * and contains an inner `case` with
+/// one row per verb.
 constexpr std::string_view kBashHead =
     R"(# bash completion for vgpuctl                          -*- shell-script -*-
 # SPDX-License-Identifier: MIT
@@ -38,6 +38,7 @@ _vgpuctl() {
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --bus) bus=(--bus "${COMP_WORDS[i + 1]}"); ((i++)) ;;
+        --timeout) ((i++)) ;;
         -*) ;;
         *) verb=${COMP_WORDS[i]}; break ;;
         esac
@@ -46,6 +47,7 @@ _vgpuctl() {
     case "$verb $previous" in
 )";
 
+/// The end of the script, after the generated rows.
 constexpr std::string_view kBashTail = R"(    esac
     case $kind in
     targets) words=$(_vgpuctl_targets "${bus[@]}") ;;
@@ -73,6 +75,7 @@ std::string list_of(const std::vector<std::string>& words) {
     return fmt::format("{}", fmt::join(words, " "));
 }
 
+/// The action of a row: how bash completes the option's value.
 std::string bash_value(const TreeOption& option) {
     if (!option.choices.empty())
         return fmt::format("kind=choice words='{}'", list_of(option.choices));
@@ -193,8 +196,8 @@ std::string zsh_option(const TreeOption& option, const std::string& name) {
     return fmt::format("'{}'", spec);
 }
 
-/// The specifications of a verb. ':' marks a positional that occurs once, '*:' one that is
-/// repeatable.
+/// The specifications of a verb's options and positionals. A positional begins with ':', a
+/// repeatable positional with '*:'.
 std::string zsh_arguments(const TreeVerb& verb) {
     std::string words;
     for (const TreeOption& option : verb.options)

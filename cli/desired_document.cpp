@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kBadConfiguration = "org.vgpu1.Error.BadConfiguration";
 constexpr const char* kStandardInput = "-";
 constexpr std::string_view kBytesEnd = "_bytes";
-/// In bytes. The table may cut the text of a change that is longer, so plan_text() also prints it
-/// below the table.
+/// In bytes. The table may cut a longer text of a change, so plan_text() repeats such a text below
+/// the table.
 constexpr std::size_t kLongChange = 36;
 
 std::string member(const PlanJson& json, const char* key) {
@@ -90,9 +90,9 @@ std::string subject_of(const PlanJson& step) {
                         : fmt::format("{} '{}'", member(step, "target"), name);
 }
 
-/// A remark on a step. For a VF out of service, the remark only gives the reason. Otherwise a step
-/// gets a remark if it has a disruption, changes a VF in use, or requires all VFs to be idle. ""
-/// for other steps.
+/// A remark on a step; "" if the step needs none. For a VF out of service, the remark is the
+/// reason. Any other step gets a remark if the step has a disruption, changes a VF in use, or
+/// requires all VFs to be idle.
 std::string remark_of(const PlanJson& step) {
     const std::string in_use = member(step, "in_use");
     const std::string condition = step.value("condition", "");
@@ -108,8 +108,8 @@ std::string remark_of(const PlanJson& step) {
                                      : fmt::format("; {}: apply requires --force", in_use)));
 }
 
-/// The settings of a step's VF that the driver does not keep in all cases, as "gpu0/vf2 'web':
-/// min_pct approximated"; "" if there are none.
+/// The settings of a step's VF that the driver approximates or refuses: "gpu0/vf2 'web': min_pct
+/// approximated"; "" if there are none.
 std::string contract_text(const PlanJson& step) {
     Words words;
     const PlanJson contract = step.value("contract", PlanJson::object());
@@ -119,8 +119,8 @@ std::string contract_text(const PlanJson& step) {
     return wrapped(fmt::format("{}: {}", subject_of(step), fmt::join(words, ", ")));
 }
 
-/// The quantum and the longest wait of each VF of a GPU. "" unless the GPU's driver serves VFs in
-/// turn.
+/// The quantum and the longest wait of each VF of a GPU; "" unless the GPU's driver serves its
+/// functions round robin.
 std::string quanta_text(const PlanJson& gpu) {
     constexpr double kUsPerMs = 1000;
     Words quanta;
@@ -149,8 +149,8 @@ std::string gpus_text(const PlanJson& plan) {
     return text;
 }
 
-/// Throws BadConfiguration for JSON that is nested too deeply, and for invalid UTF-8, because the
-/// bus would close the connection.
+/// Throws BadConfiguration for invalid UTF-8, on which the bus would close the connection, and for
+/// JSON that is nested too deeply.
 void check_text(const std::string& text, const std::string& file) {
     const std::string name = file == kStandardInput ? "standard input" : file;
     if (const std::string wrong = wrong_in_utf8(text); !wrong.empty())

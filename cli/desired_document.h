@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DesiredDocument: the configuration for plan, apply and assert, from FILE, -f FILE, "-" (standard
-// input) or --auto N (vgpud makes it). Also functions that print plans.
+// DesiredDocument: the configuration for plan, apply and assert. The user names a file (FILE or -f
+// FILE; "-": standard input), or vgpud generates the configuration (--auto N). Also functions that
+// print plans.
 #pragma once
 
 #include "cli/table.h"
@@ -16,17 +17,19 @@ namespace vgpu::cli {
 /// `file` is unreadable.
 std::string content_of(const std::string& file);
 
-/// Reads the configuration as text. vgpud checks the content.
+/// The options of plan, apply and assert that name the configuration. Reads the configuration as
+/// text; vgpud checks the content.
 class DesiredDocument {
 public:
     /// Adds FILE, -f and --auto, which exclude each other, and --label, --even, --gpu.
     void describe(CLI::App& command);
 
-    /// Returns the configuration. If FILE is the output of export --json, returns the configuration
-    /// in it. Call read() only once, because standard input can be read only once. Throws
-    /// BadConfiguration if the text is not UTF-8 or is nested too deeply, or if no source is given.
+    /// Returns the configuration. If FILE is the output of export --json, returns only the
+    /// configuration in this output. Call read() once, because standard input can be read only
+    /// once. Throws BadConfiguration if the text is not UTF-8 or is nested too deeply, or if the
+    /// user named no source.
     [[nodiscard]] std::string read(Service& service) const;
-    /// The options for Manager.Plan and Apply.
+    /// The options for Manager.Plan and Manager.Apply.
     [[nodiscard]] Options options() const;
 
 private:
@@ -50,11 +53,12 @@ bool is_in_service(const PlanJson& plan);
 std::size_t step_count(const PlanJson& plan);
 /// The disruption of the plan: "none", "vf-restart" or "vf-loss".
 std::string disruption_of(const PlanJson& plan);
+/// The columns of the table of steps.
 std::vector<Column> plan_columns();
 /// The plan as text: a table of the steps, remarks on steps, the quanta and VRAM of each GPU, and
-/// the number of steps. Only the table if `table` is plain.
+/// the number of steps. Only the table if table.is_plain().
 std::string plan_text(const PlanJson& plan, const TableOptions& table = {});
-/// The members of the --json documents of plan, apply and assert.
+/// The members of the plan, without "schema", for the --json documents of plan, apply and assert.
 nlohmann::ordered_json plan_members(const PlanJson& plan);
 
 }  // namespace vgpu::cli

@@ -50,8 +50,8 @@ void check_service(const HostFacts& facts, Findings& found) {
                      "'systemctl status vgpud' shows why; then 'systemctl start vgpud'"});
 }
 
-/// Compares versions. An agent of another release gives only a note, because guests may have their
-/// own administrators.
+/// Compares the versions of vgpuctl, vgpud and the agents. An agent of another release gives only a
+/// note, because guests may have their own administrators.
 void check_versions(const HostFacts& facts, Findings& found) {
     if (!facts.service.is_there) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
@@ -275,8 +275,8 @@ void check_vf_bars(const PciFunction& gpu, Findings& found) {
                      "pci=realloc,assign-busses"});
 }
 
-/// Checks that all VFs can be addressed. VFs beyond function 7 of the PF's bus require ARI in the
-/// GPU, and ARI forwarding in the port above.
+/// Checks that all VFs can be addressed. VFs beyond function 7 require ARI in the GPU, and ARI
+/// forwarding in the port above.
 void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) {
     const SriovFacts& sriov = *gpu.sriov;
     constexpr unsigned kFunctionsPerDevice = 8;
@@ -293,6 +293,7 @@ void check_ari(const HostFacts& facts, const PciFunction& gpu, Findings& found) 
         return;
     }
     const bool can_enable = gpu.has_ari && port != nullptr && port->is_forwarding_ari.has_value();
+    // the number of VFs up to function 7
     const unsigned usable =
         gpu.function + sriov.first_vf_offset >= kFunctionsPerDevice
             ? 0
@@ -405,8 +406,8 @@ std::optional<Release> release_in(std::string_view text) {
     return {};
 }
 
-/// Checks QEMU's release. Finds the release anywhere in the line, because distributions add other
-/// words.
+/// Checks QEMU's release. Searches the whole version line for the release, because distributions
+/// add other words.
 void check_qemu(const HostFacts& facts, Findings& found) {
     constexpr unsigned kFirst = 10, kSecond = 1;  // QEMU 10.1
     const std::string why =
@@ -469,6 +470,7 @@ Colour colour_of(Level level) {
     return kColours.at(static_cast<std::size_t>(level));
 }
 
+/// "1 note", "2 notes": `one` and `more` are the singular and the plural.
 std::string counted(const Findings& findings, Level level, std::string_view one,
                     std::string_view more) {
     const auto count = std::count_if(findings.begin(), findings.end(),
@@ -499,6 +501,7 @@ Level worst_of(const std::vector<Finding>& findings) {
 }
 
 std::string findings_text(const std::vector<Finding>& findings, bool uses_colour) {
+    // kIndent: columns of the level; kAfterLabel: columns of the level and of "why: " or "fix: "
     constexpr std::size_t kIndent = 9, kAfterLabel = 14;
     std::string text;
     for (const Finding& finding : findings) {

@@ -12,7 +12,8 @@
 
 namespace vgpu::cli {
 
-/// In ascending order, for worst_of(). Only a Problem makes doctor fail. A Note is not a fault.
+/// The severity of a finding, in ascending order. Only a Problem makes doctor fail. A Note is not a
+/// fault.
 enum class Level { Ok, Note, Warning, Problem };
 
 /// The name of a level, also in the JSON output.
@@ -29,15 +30,15 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
-/// Makes all checks. An unreadable fact of the host gives at most a Note. Versions, state, GPUs and
-/// VFs are checked only if vgpud answered.
+/// Makes all checks. An unreadable fact of the host gives at most a Note. Checks versions, state,
+/// GPUs and VFs only if vgpud answered.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
 /// The worst level; Ok if there are no findings.
 [[nodiscard]] Level worst_of(const std::vector<Finding>& findings);
 
-/// The findings as text, at most 80 columns wide. The last line counts problems, warnings and
-/// notes.
+/// The findings as text, at most 80 columns wide. The last line has the numbers of problems,
+/// warnings and notes.
 [[nodiscard]] std::string findings_text(const std::vector<Finding>& findings, bool uses_colour);
 /// The members of vgpuctl-doctor-1: {"worst": …, "findings": […]}.
 [[nodiscard]] nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -21,8 +22,8 @@ constexpr const char* kQemuNamespace = "http://libvirt.org/schemas/domain/qemu/1
 constexpr const char* kAgentPort = "org.vgpu.agent.0";
 constexpr const char* kAgentSerial = "vgpu-serial";
 constexpr const char* kAgentChardev = "vgpu-agent";
-/// Slots for the devices of attach-xml. libvirt assigns low slots first, so it does not reach these
-/// slots. Higher slots are for the chip set.
+/// Slots of the root bus for the devices of attach-xml. libvirt assigns low slots first, so it
+/// rarely reaches these slots. Higher slots are for the chip set.
 constexpr std::uint32_t kFirstSlot = 0x10, kLastSlot = 0x18;
 
 std::optional<std::uint32_t> hex_in(std::string_view text) {
@@ -49,8 +50,8 @@ std::string canonical_uuid(const xmlNode* node) {
     return uuid;
 }
 
-/// The domain's UUID. Makes a UUID if there is none, because paths contain the UUID, and libvirt
-/// would make one too late. In libvirt's schema, <uuid> follows <name>.
+/// The domain's UUID. If the domain has none, adds a new UUID, because paths contain the UUID, and
+/// libvirt would add one too late. In libvirt's schema, <uuid> follows <name>.
 std::string ensure_uuid(xmlNode* domain) {
     xmlNode* uuid = child_of(domain, "uuid");
     if (uuid == nullptr) {
@@ -99,9 +100,15 @@ void share_memory(xmlNode* domain) {
 
 // --- devices that libvirt has no elements for
 
-/// True if `path` looks like the path of a VF's socket, with any run_dir and any UUID.
+/// True if `path` has the form of vm_path(), RUN_DIR/vm/UUID/NUMBER.sock. The vfio-user sockets of
+/// other programs have other paths.
 bool is_vf_socket(const std::string& path) {
-    return path.find("/vm/") != std::string::npos && path.ends_with(".sock");
+    const std::filesystem::path file(path), directory = file.parent_path();
+    const std::string number = file.stem().string();
+    return file.extension() == ".sock" && !number.empty() &&
+           std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; }) &&
+           text::parse_uuid(directory.filename().string()) &&
+           directory.parent_path().filename() == "vm";
 }
 
 /// The member `key` of an object; empty if the member is absent or is not a text.
@@ -130,9 +137,8 @@ bool is_vgpu_option(const std::string& option, const std::string& value) {
     return (option == "-device" || option == "-blockdev") && is_vgpu_device(value);
 }
 
-/// Removes the options that attach-xml wrote. An option and its value are two <arg> elements in
-/// sequence. Any argument may be such an option, because the argument before it may be a flag
-/// without a value.
+/// Removes the options that attach-xml wrote. An option and its value are two successive <arg>
+/// elements. Checks every pair of successive arguments, because other options may have no value.
 void remove_vgpu_options(xmlNode* commandline) {
     xmlNode* option = nullptr;
     for (xmlNode* argument : children_of(commandline, "arg")) {
@@ -160,6 +166,7 @@ std::set<std::uint32_t> used_slots(const xmlNode* domain) {
         for (const xmlNode* address : children_of(device, "address")) {
             const auto number = [address](const char* name) {
                 const std::string typed = attribute_of(address, name);
+                // find() + 1 is 0 without an 'x', because npos + 1 is 0
                 return hex_in(std::string_view(typed).substr(typed.find('x') + 1));
             };
             const auto bus = number("bus"), slot = number("slot");
@@ -225,8 +232,9 @@ void write_vfs(QemuCommandLine& line, const std::vector<AttachedVf>& vfs,
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds one port, because a guest has one agent. The port's path is that of the first VF. The port
-/// is not a <channel>, because libvirt 9 would reconnect it by an option that QEMU 10 removed.
+/// Adds one port, because a guest has one agent. The port leads to the agent socket of VF 0,
+/// which must be a VF of softgpu. The port is not a <channel>, because for a reconnecting channel,
+/// libvirt 9 uses an option that QEMU 10 removed.
 void write_agent(QemuCommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));
@@ -255,7 +263,7 @@ void write_migration_blocker(QemuCommandLine& line, const std::string& run_dir,
 // --- host devices
 
 /// Replaces the host devices that attach-xml wrote earlier. With managed='yes', libvirt binds the
-/// function to vfio-pci and later unbinds it. With 'no', libvirt does neither, because vgpud does.
+/// function to vfio-pci and later unbinds it. With 'no', vgpud does both instead.
 void write_host_devices(xmlNode* devices, const std::vector<AttachedVf>& vfs) {
     for (xmlNode* node : children_of(devices, "hostdev"))
         if (attribute_of(child_of(node, "alias"), "name").starts_with(kHostDeviceAlias))
@@ -313,7 +321,7 @@ std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
     write_metadata(domain, vfs);
     if (has_vfio_user) share_memory(domain);
     write_host_devices(devices, vfs);
-    {
+    {  // the destructor of `line` edits the XML, so it must run before text()
         QemuCommandLine line(domain);
         write_vfs(line, vfs, run_dir, uuid);
         if (has_vfio_user) write_migration_blocker(line, run_dir, uuid);

@@ -5,7 +5,7 @@
 //   - for VFs of softgpu: shared memory, a vfio-user-pci device for each VF, a block node that
 //     blocks migration, and a port for the agent;
 //   - for a VF that is a PCI function of this host: a <hostdev>.
-// Other elements stay.
+// Keeps all other elements.
 #pragma once
 
 #include "cli/domain_xml.h"
@@ -16,7 +16,7 @@
 
 namespace vgpu::cli {
 
-/// A PCI address, in the parts of libvirt's <address>.
+/// A PCI address, in the parts of libvirt's <address>. `slot`: the device number.
 struct PciAddress {
     std::uint32_t domain = 0, bus = 0, slot = 0, function = 0;
 
@@ -35,16 +35,16 @@ struct AttachedVf {
     bool is_bound = false;
 };
 
-/// Path of a file for VF `n` (from 0) of the domain with this UUID. `what` is the end of the file's
-/// name; "sock" is the VF's socket. The path does not depend on the VF that vgpud chooses, because
-/// vgpud chooses a VF, and creates the files, only when libvirt prepares the domain.
+/// RUN_DIR/vm/UUID/N.WHAT: the path of a file for VF `n` (from 0) of the domain with this UUID.
+/// With the `what` "sock", the file is the VF's socket. The path does not name the GPU or its VF,
+/// because vgpud chooses the VF, and creates the file, only when libvirt prepares the domain.
 [[nodiscard]] std::string vm_path(const std::string& run_dir, const std::string& uuid,
                                   std::size_t n, const std::string& what = "sock");
 
 /// Returns the domain `xml` with `vfs` as its only VFs. Adds a UUID if the domain has none. Removes
-/// the elements that attach-xml wrote earlier, which it recognises by namespaces, ids, aliases and
-/// paths. Keeps shared memory, because the administrator may have requested it. Throws XmlError for
-/// bad XML, for an invalid UUID, or if no slot is free.
+/// the elements that attach-xml wrote earlier (recognised by namespaces, ids, aliases and paths),
+/// except shared memory, which the administrator may have requested. Throws XmlError for bad XML,
+/// for an invalid UUID, or if no PCI slot is free.
 [[nodiscard]] std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                                    const std::string& run_dir);
 

@@ -16,11 +16,16 @@ namespace vgpu::cli {
 
 namespace {
 
-constexpr std::size_t kMaxSelector = 63;  ///< bytes in the value of a selector
 /// Every domain to which attach-xml added a VF contains at least one of these texts. The last text
 /// is the start of paths in vgpud's default run_dir.
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
                                                     kHostDeviceAlias, "/run/vgpu/vm/"};
+
+/// The most bytes that vgpud allows in the value of a selector.
+std::size_t longest_value(std::string_view attribute) {
+    constexpr std::size_t kName = 63, kProfile = 62;
+    return attribute == "name" ? kName : kProfile;
+}
 
 /// Throws XmlError with the number of the node's line. In a hook, this is a line of the XML that
 /// libvirt passes, not of the user's file.
@@ -39,9 +44,10 @@ VfSelector vf_selector(const xmlNode* node) {
                fmt::format("<vgpu:vf> has the attributes [{}]; it needs name='…' or profile='…'",
                            fmt::join(attributes, ", ")));
     const std::string value = attribute_of(node, attributes.front());
-    if (value.empty() || value.size() > kMaxSelector)
-        refuse(node, fmt::format("the {} in <vgpu:vf> has {} letters; 1 to {} are allowed",
-                                 attributes.front(), value.size(), kMaxSelector));
+    const std::size_t longest = longest_value(attributes.front());
+    if (value.empty() || value.size() > longest)
+        refuse(node, fmt::format("the {} in <vgpu:vf> has {} bytes; 1 to {} are allowed",
+                                 attributes.front(), value.size(), longest));
     return {attributes.front(), value};
 }
 
@@ -92,7 +98,8 @@ std::string dac_label_of(const xmlNode* domain) {
     return "";
 }
 
-/// The number in attribute `name` of libvirt's <address>, such as "0x03"; 0 if it is absent.
+/// The number in attribute `name` of libvirt's <address>, such as "0x03"; 0 if the attribute is
+/// absent.
 std::uint32_t address_part(const xmlNode* address, const char* name) {
     constexpr int kAnyBase = 0;
     return static_cast<std::uint32_t>(
@@ -126,8 +133,8 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 bool is_valid_selector(const VfSelector& selector) {
     const auto& [by, value] = selector;
     const bool is_name = by == "name";
-    const std::size_t max = is_name ? kMaxSelector : kMaxSelector - 1;
-    if (value.empty() || value.size() > max || (is_name && text::parse_uuid(value))) return false;
+    if (value.empty() || value.size() > longest_value(by)) return false;
+    if (is_name && text::parse_uuid(value)) return false;
     const auto first = static_cast<unsigned char>(value.front());
     if (is_name ? std::isalpha(first) == 0 : std::isalnum(first) == 0) return false;
     return std::all_of(value.begin(), value.end(), [](char letter) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads the XML of a libvirt domain: the VFs that the domain requests, which are elements of
-// kDomainNamespace in <metadata> (schemas/vgpu-domain.rng), and other facts for the hook. Pure,
+// Reads from the XML of a libvirt domain which VFs the domain requests, and other facts for the
+// hook. A request is an element of kDomainNamespace in <metadata> (schemas/vgpu-domain.rng). Pure,
 // except ids_of_label().
 #pragma once
 
@@ -19,45 +19,45 @@ namespace vgpu::cli {
 inline constexpr const char* kDomainNamespace = "urn:vgpu:libvirt:1";
 
 /// Name of the block node that attach-xml adds. QEMU prints this name when it refuses to save the
-/// VM. At most 31 characters.
+/// VM. QEMU allows at most 31 characters.
 inline constexpr const char* kMigrationBlocker = "vgpu-vf-is-never-saved";
 /// Start of the aliases that attach-xml gives to host devices; a number follows. libvirt requires
 /// that users' aliases begin with "ua-".
 inline constexpr const char* kHostDeviceAlias = "ua-vgpu";
 
-/// What a domain requests: {"name", name of a VF} or {"profile", name of a profile}. The VF or
-/// profile need not exist.
+/// One VF that a domain requests: {"name", name of the VF} or {"profile", name of a profile}. The
+/// VF or profile need not exist.
 using VfSelector = std::pair<std::string, std::string>;
 
 /// Facts in the XML of a domain.
 struct DomainFacts {
     std::string name;
-    std::string uuid;             ///< empty if the domain is not defined yet
-    std::vector<VfSelector> vfs;  ///< requested VFs, in their order
+    std::string uuid;             ///< empty if the XML has no UUID
+    std::vector<VfSelector> vfs;  ///< requested VFs, in the order of the XML
     /// User and group of QEMU's process, as "+64055:+64055", while the domain runs; else empty.
     std::string dac_label;
     /// PCI functions of this host in <hostdev>, as "0000:03:00.1".
     std::vector<std::string> functions{};
 };
 
-/// True if `xml` contains a text that attach-xml writes. Such a domain may have VFs; another domain
-/// has none. Does not parse, because the hook checks every VM and must be fast. The namespace alone
-/// does not suffice, because metadata can be removed from a running domain.
+/// True if the domain may have VFs: `xml` contains a text that attach-xml writes. Does not parse,
+/// because the hook checks every VM and must be fast. The namespace alone is not enough, because
+/// metadata can be removed from a running domain.
 [[nodiscard]] bool mentions_vfs(std::string_view xml);
 
-/// True if the domain may have PCI functions of this host.
+/// True if the domain may have PCI functions of this host: `xml` contains "<hostdev".
 [[nodiscard]] bool mentions_functions(std::string_view xml);
 
 /// Reads a domain. Throws XmlError with the line, also for an unknown element of kDomainNamespace,
 /// so that a VM does not start without the VF that a misspelt element requests.
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);
 [[nodiscard]] DomainFacts read_domain(const XmlDocument& document);
-/// Reads only name and UUID. Throws XmlError.
+/// Reads only name and UUID; the other facts are empty. Throws XmlError.
 [[nodiscard]] DomainFacts read_identity(const std::string& xml);
 
-/// True if a VF or profile can have the selector's value as its name. The name of a VF has 1 to 63
-/// letters, digits, '-', '_' or '.', begins with a letter, and is not a UUID. The name of a profile
-/// has at most 62 of these characters, and may begin with a digit.
+/// True if a VF or profile can have the selector's value as its name. A VF's name has 1 to 63
+/// characters (letters, digits, '-', '_', '.'), begins with a letter, and is not a UUID. A
+/// profile's name has 1 to 62 of these characters, and begins with a letter or digit.
 [[nodiscard]] bool is_valid_selector(const VfSelector& selector);
 
 /// uid and gid of a label "+UID:+GID", "UID:GID" or "USER:GROUP"; none for other labels and unknown

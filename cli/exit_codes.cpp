@@ -10,7 +10,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Scripts rely on the numbers (docs/dbus-api.md).
+/// In ascending order of the codes.
 constexpr std::array kRows{ExitCodeRow{ExitCode::Ok, "ok"},
                            ExitCodeRow{ExitCode::Failed, "failed"},
                            ExitCodeRow{ExitCode::Usage, "usage"},

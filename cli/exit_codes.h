@@ -11,7 +11,7 @@
 
 namespace vgpu::cli {
 
-/// `words`: lower case, no full stop.
+/// An exit code and its meaning. `words`: lower case, no full stop.
 struct ExitCodeRow {
     ExitCode code;
     std::string_view words;

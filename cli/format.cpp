@@ -31,7 +31,7 @@ std::size_t line_end(std::string_view text, std::size_t begin, std::size_t room)
     if (begin + fits == text.size()) return text.size();
     const std::size_t blank = text.rfind(' ', begin + fits);
     if (blank != std::string_view::npos && blank > begin) return blank;
-    // at least one letter, even if it is too wide
+    // at least one character, even if it is too wide; 0b10xxxxxx are continuation bytes of UTF-8
     std::size_t letter = begin + 1;
     while (letter < text.size() && (static_cast<unsigned char>(text[letter]) & 0xc0u) == 0x80u)
         ++letter;

@@ -35,6 +35,7 @@ std::uint64_t number_of(const Properties& properties, const std::string& name);
 double real_of(const Properties& properties, const std::string& name);
 bool flag_of(const Properties& properties, const std::string& name);
 
+/// Returns the text of the property `name`.
 using Formatter = std::string (*)(const Properties& properties, const std::string& name);
 /// Formats a property; "-" if it is missing, as from a vgpud of another release. `name`: the
 /// property's name, and after commas the names of other properties that `format` reads.
@@ -45,13 +46,14 @@ std::string size_of(const Properties& properties, const std::string& name);
 std::string percent_text(double share);
 /// A property that is a share, as percent_text(); "0.0 %" if it is missing.
 std::string percent_of(const Properties& properties, const std::string& name);
-/// A lag in quanta, as "+0.31". Positive: the VF received less than its share (docs/scheduling.md).
+/// A lag as "+0.31", in units of the longest slice. Positive: the VF received less service than it
+/// should have (docs/scheduling.md).
 std::string lag_text(double quanta);
-/// A duration as "812.0 us", "1.25 ms" or "12.5 s".
+/// A duration as "812.0 us" (below 1 ms), "1.25 ms" (below 10 s) or "12.5 s".
 std::string duration_text(std::uint64_t ns);
 /// A property that is a duration in ns; "-" if it is missing.
 std::string duration_of(const Properties& properties, const std::string& name);
-/// As duration_of(), but "-" also for 0, which means that nothing was measured.
+/// The same as duration_of(), but "-" also for 0, which means that nothing was measured.
 std::string measured_of(const Properties& properties, const std::string& name);
 
 /// Wraps a text into lines of at most kColumns, each with a newline. Breaks lines at blanks, and

@@ -10,7 +10,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// What on_alarm() writes. A static object, because a signal handler must not allocate memory.
+/// The line that on_alarm() writes, and the exit code. One static object holds them, because a
+/// signal handler must not allocate memory.
 struct FinalLine {
     std::array<char, 512> text{};
     std::size_t size = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HardLimit: ends the process with a message and an exit code after a time limit. For waits that
-// have no time limit of their own (for a bus or a disk).
+// HardLimit: ends the process with a message and an exit code after a time limit. For code that may
+// wait without a time limit, such as for a bus or a disk.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,8 @@
 
 namespace vgpu::cli {
 
-/// Uses SIGALRM and alarm(2), so at most one may exist. Destroy it after the wait.
+/// Uses SIGALRM and alarm(2), so at most one HardLimit may exist at a time. The destructor ends the
+/// limit.
 class HardLimit {
 public:
     /// After `limit`, writes a line with `words` (at most 511 bytes) to standard error and calls

@@ -16,10 +16,10 @@ namespace {
 /// A word, such as a verb or an option, and the text that describes it.
 using Entry = std::pair<std::string, std::string>;
 
-/// The entries, one below the other, each with its text at the right. The text of a long word
-/// begins on the next line.
+/// The entries as two columns: words and texts. For a word longer than the column, the text begins
+/// on the next line.
 std::string entries_text(const std::vector<Entry>& entries) {
-    constexpr std::size_t kIndent = 2, kGap = 2, kWidest = 22;
+    constexpr std::size_t kIndent = 2, kGap = 2, kWidest = 22;  // columns
     std::size_t width = 0;
     for (const auto& [word, text] : entries)
         if (word.size() <= kWidest) width = std::max(width, word.size());

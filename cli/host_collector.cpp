@@ -127,8 +127,8 @@ std::optional<std::map<std::string, std::string>> HostCollector::read_config(
     return parse_kernel_config(*text);
 }
 
-/// Looks for the module in depmod's list, which has modules in any directory and with any
-/// compression.
+/// Looks for the module in depmod's list (modules.dep), because a module may be in any directory
+/// and be compressed in any way.
 ModuleFacts HostCollector::read_module(const std::string& release) const {
     ModuleFacts facts;
     std::error_code error;
@@ -192,8 +192,8 @@ void HostCollector::read_vfs(const std::string& node, VendorPf& pf) const {
     }
 }
 
-/// Files by which other programs set up VFs at boot, and files that show that such a program is
-/// installed.
+/// Paths of files with which other programs set up VFs at boot, and of files that show that such a
+/// program is installed.
 std::vector<std::string> HostCollector::find_other_managers() const {
     constexpr std::string_view kFile = "sriov_numvfs";
     std::vector<std::string> found;
@@ -223,7 +223,7 @@ VendorFacts HostCollector::read_vendor_facts() const {
     std::error_code error;
     facts.has_xe = fs::exists(below_root("/sys/module/xe"), error);
     const std::string max_vfs = below_root("/sys/module/xe/parameters/max_vfs");
-    // readable by root only
+    // the file is readable by root only
     if (text_of_file(max_vfs)) facts.xe_max_vfs = static_cast<unsigned>(number_in_file(max_vfs));
     facts.has_gim_config = fs::exists(below_root("/etc/gim_config"), error);
     facts.has_sriov_manage = fs::exists(below_root("/usr/lib/nvidia/sriov-manage"), error);

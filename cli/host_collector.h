@@ -11,11 +11,11 @@
 
 namespace vgpu::cli {
 
-/// Sources of facts. PCI functions are read from `pci_dump` if it is set, otherwise from this host.
-/// `root` and `pci_dump` have no effect on `qemu` and vgpud.
+/// Sources of facts. `root` and `pci_dump` have no effect on `qemu` and vgpud.
 struct HostSources {
-    std::string root;                     ///< prefix of paths such as "/proc/…" and "/sys/…"
-    std::optional<std::string> pci_dump;  ///< file with the output of lspci -xxxx
+    std::string root;  ///< prefix of paths such as "/proc/…" and "/sys/…"
+    /// File with the output of lspci -xxxx, to read instead of the PCI functions of this host.
+    std::optional<std::string> pci_dump;
     std::string run_dir = "/run/vgpu";
     std::string qemu = "qemu-system-x86_64";
 };
@@ -25,7 +25,8 @@ public:
     explicit HostCollector(HostSources sources) : sources_(std::move(sources)) {}
 
     /// Collects the facts. `connect` throws ServiceError if there is no bus. A missing fact is not
-    /// an error. Waits up to 5 s for QEMU and kServiceTimeout for each of three calls of vgpud.
+    /// an error. Waits up to 5 s for QEMU, and up to kServiceTimeout for each of three calls of
+    /// vgpud.
     [[nodiscard]] HostFacts collect(const std::function<std::unique_ptr<Service>()>& connect) const;
 
 private:

@@ -38,7 +38,7 @@ bool Interruption::wait(std::chrono::milliseconds time) const {
 }
 
 std::vector<pollfd> Interruption::fds() const {
-    // standard output only for errors, because a terminal is readable when a user types
+    // events = 0: poll() reports only errors; with POLLIN, a key press on a terminal would count
     return {{.fd = fd_, .events = POLLIN, .revents = 0},
             {.fd = STDOUT_FILENO, .events = 0, .revents = 0}};
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Interruption: reports SIGINT, SIGTERM, and that the reader of standard output is gone, so that a
-// verb can end its waits. While an Interruption exists, the signals have no other effect, and
-// SIGPIPE is ignored, so that a write without a reader fails and does not end the process. Runs in
-// one thread.
+// Interruption: reports SIGINT, SIGTERM, and the loss of the reader of standard output, so that a
+// verb can end its waits. While an Interruption exists, SIGINT and SIGTERM have no other effect,
+// and a write without a reader fails but does not end the process (SIGPIPE is ignored). Runs in one
+// thread.
 #pragma once
 
 #include <poll.h>
@@ -28,8 +28,8 @@ public:
     /// Waits for `time`. Returns true early if interrupted; every later wait then also returns
     /// true.
     [[nodiscard]] bool wait(std::chrono::milliseconds time) const;
-    /// Descriptors to poll together with others. If one is ready, the verb is interrupted. The
-    /// first reports signals, the second that the reader of standard output is gone.
+    /// Two descriptors to poll together with others. If one is ready, the verb is interrupted. The
+    /// first reports signals, the second reports the loss of the reader of standard output.
     [[nodiscard]] std::vector<pollfd> fds() const;
 
 private:

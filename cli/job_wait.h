@@ -10,12 +10,12 @@
 
 namespace vgpu::cli {
 
-/// The N in ".../job/N"; 0 for other texts.
+/// The number at the end of a job's path, ".../job/N"; 0 for other texts.
 std::uint64_t job_number(std::string_view path);
 
 /// How long to wait.
 enum class Until {
-    Accepted,  ///< until vgpud can no longer refuse the job, for --no-wait
+    Accepted,  ///< until the job leaves "waiting": vgpud cannot refuse it any more (--no-wait)
     Over,      ///< until the job has ended
 };
 

@@ -23,10 +23,11 @@ public:
     LibvirtClient(const LibvirtClient&) = delete;
     LibvirtClient& operator=(const LibvirtClient&) = delete;
 
-    /// Whether the XML contains secrets, such as a VNC password. define() with an XML that lacks
-    /// the secrets deletes them from the domain.
+    /// Whether the XML contains secrets, such as a VNC password. Defining a domain without its
+    /// secrets deletes the secrets.
     enum class Secrets { No, Yes };
-    /// The XML of the definition for the next start. `domain`: name or UUID. Throws LibvirtError.
+    /// The XML with which libvirt will start the domain the next time. `domain`: name or UUID.
+    /// Throws LibvirtError.
     [[nodiscard]] std::string definition(const std::string& domain, Secrets secrets);
     /// Defines the domain that `xml` names. A running domain changes at its next start. Throws
     /// LibvirtError.
@@ -35,7 +36,7 @@ public:
 private:
     struct Library;
     const Library& library_;
-    void* connection_ = nullptr;
+    void* connection_ = nullptr;  ///< a virConnectPtr; void*, so that users need no libvirt header
 };
 
 }  // namespace vgpu::cli

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
                             .uses_colour = vgpu::cli::may_use_colour(
                                 is_terminal, std::getenv("NO_COLOR"), std::getenv("TERM")),
                             .columns = terminal_columns()});
-    // end by SIGINT, so that the shell also ends a loop that runs vgpuctl
+    // die from SIGINT instead of exiting with 130, so that the shell also ends a loop over vgpuctl
     if (status == static_cast<int>(vgpu::cli::ExitCode::Interrupted)) std::raise(SIGINT);
     return status;
 }

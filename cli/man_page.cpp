@@ -11,7 +11,7 @@ namespace vgpu::cli {
 namespace {
 
 /// Escapes a text for roff. Escapes hyphens as well, because roff may print an unescaped hyphen as
-/// another character, which a search for "--json" would not find.
+/// another character, and a search for "--json" would then fail.
 std::string roff(std::string_view text) {
     std::string safe;
     for (const char letter : text) {
@@ -22,6 +22,7 @@ std::string roff(std::string_view text) {
         else
             safe += letter;
     }
+    // at the start of a line, '.' and '\'' would begin a request
     if (safe.starts_with('.') || safe.starts_with('\'')) safe.insert(0, "\\&");
     return safe;
 }

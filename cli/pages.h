@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Texts made from CommandTree, so that they agree: --help, manual page (`vgpuctl --manual`) and
-// completion scripts (`vgpuctl --completion bash`). `app` must have the options that
-// Verb::describe() adds. Pure functions.
+// The texts of --help, the manual page (`vgpuctl --manual`) and the completion scripts (`vgpuctl
+// --completion bash`). All come from CommandTree, so that they agree. `app` must have the options
+// that Verb::describe() adds. Pure functions.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -56,8 +56,7 @@ void read_vf_bars(pci_dev* device, unsigned capability, SriovFacts& facts) {
     facts.has_vf_bars_assigned = facts.has_vf_bars && is_all_assigned;
 }
 
-/// None if the function has no SR-IOV. Registers: PCIe Base Specification, SR-IOV Extended
-/// Capability.
+/// Reads the SR-IOV Extended Capability (PCIe Base Specification); none if the function lacks it.
 std::optional<SriovFacts> read_sriov(pci_dev* device) {
     const pci_cap* found = pci_find_cap(device, PCI_EXT_CAP_ID_SRIOV, PCI_CAP_EXTENDED);
     if (found == nullptr) return {};
@@ -100,7 +99,7 @@ PciFunction read_function(pci_dev* device) {
     facts.is_bridge =
         (pci_read_byte(device, PCI_HEADER_TYPE) & kLayoutMask) == PCI_HEADER_TYPE_BRIDGE;
     if (facts.is_bridge) facts.secondary_bus = pci_read_byte(device, PCI_SECONDARY_BUS);
-    // without permission, the extended space reads as zeros or ones
+    // without permission, the extended space reads as all zeros or all ones
     const unsigned extended = read_dword(device, kExtendedStart);
     facts.has_extended_config = extended != 0 && extended != UINT32_MAX;
     facts.sriov = read_sriov(device);

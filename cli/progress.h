@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Progress on a terminal. ProgressLine redraws one line and wipes it at the end. Spinner draws from
-// a separate thread during a call. Neither draws without a terminal or with --json.
+// Progress on a terminal. ProgressLine redraws one line; its destructor erases the line. Spinner
+// draws such a line from a separate thread during a call that blocks. Neither draws without a
+// terminal or with --json.
 #pragma once
 
 #include "cli/verbs.h"
@@ -24,7 +25,7 @@ struct ProgressOutput {
 
     std::ostream& out;
     bool may_draw;        ///< false without a terminal and with --json
-    std::size_t columns;  ///< of the terminal; the last one stays free for the cursor
+    std::size_t columns;  ///< of the terminal; the last column stays free for the cursor
 };
 
 /// A bar: "[##########          ]  50 %". `progress`: from 0 to 1.

@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kRemoved = "(removed)";
 
-/// False for '-' and '.', so that a host's name is a whole word in "host-1" and "host.example".
+/// True for letters, digits and '_', which continue a word. '-' and '.' end a word, so the host's
+/// name "host" is a whole word in "host-1" and "host.example".
 bool is_word_letter(char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
 }
@@ -64,17 +65,17 @@ std::size_t word_end(const std::string& text, std::size_t begin) {
         text.begin());
 }
 
-/// True if `before`, the text before "://", ends with "http" or "https", as "git+https" does. In
-/// addresses of other schemes, the word before '@' is a user and not a token (qemu+ssh://root@h).
+/// True if `before`, the text before "://", ends with "http" or "https", as "git+https" does. With
+/// another scheme, the word before '@' is a user and not a token (qemu+ssh://root@h).
 bool is_web_scheme(std::string_view before) {
     constexpr std::size_t kLongest = 5;
     const std::string low = lower(before.substr(before.size() - std::min(kLongest, before.size())));
     return low.ends_with("http") || low.ends_with("https");
 }
 
-/// Removes the password in "qemu+tls://admin:hunter2@host", and "abc" in "https://abc@host", which
-/// is more often a token than a name. The removed part ends at the last '@' of the word, because
-/// passwords often contain '/' or '@'.
+/// Removes the password in "qemu+tls://admin:hunter2@host". Also removes "abc" in
+/// "https://abc@host", because such a word is more often a token than a name. The removed part ends
+/// at the last '@' of the word, because passwords often contain '/' or '@'.
 std::string without_passwords(std::string text) {
     constexpr std::string_view kSchemeEnd = "://";
     for (std::size_t at = text.find(kSchemeEnd); at != std::string::npos;
@@ -108,9 +109,10 @@ std::string without_credentials(std::string text) {
     return text;
 }
 
-/// Removes everything after the first '=' or ':' that has the name of a secret before it
-/// ("--token=x", "X-Api-Key: x"), or the first '=' that has such a name after it
-/// ("--header=Authorization: x"). Does not stop at a blank, because a secret may contain blanks.
+/// Removes the rest of the text after the first sign for which one of these holds:
+///   - '=' or ':', and the text before the sign contains a secret name ("--token=x", "Api-Key: x");
+///   - '=', and the text after the sign contains a secret name ("--header=Authorization: x").
+/// Does not stop at a blank, because a secret may contain blanks.
 std::string without_assigned_secrets(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;
          at = text.find_first_of("=:", at + 1)) {

@@ -18,8 +18,8 @@ struct Identity {
     std::vector<std::string> users;
 };
 
-/// True if a value with this name may be a secret, because the name contains a word such as
-/// "passw", "token" or "key".
+/// True if `name` is a secret name: it contains "passw", "token", "key" or a similar word, so its
+/// value may be a secret.
 [[nodiscard]] bool is_secret_name(std::string_view name);
 
 /// Replaces the host's name by HOST, and names of users by USER. Replaces NAME in "/home/NAME" by
@@ -31,7 +31,8 @@ struct Identity {
 ///   - values of members with a secret name;
 ///   - passwords and tokens in addresses (scheme://user:password@host, https://token@host);
 ///   - the word after "Bearer" or "Basic";
-///   - the rest of a text after '=' or ':', if the name of a secret is before it or after '=';
+///   - the rest of a text after '=' or ':', if the text before the sign contains a secret name;
+///   - the rest of a text after '=', if the rest contains a secret name;
 ///   - in lists, the item after an option for a secret.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 

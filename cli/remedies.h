@@ -10,7 +10,7 @@
 
 namespace vgpu::cli {
 
-/// The command for a VF in the state "quarantined" or "mismatch"; "" for other states.
+/// The command that ends the state "quarantined" or "mismatch" of a VF; "" for other states.
 std::string recovery_command(const Properties& vf);
 /// The command that drops the definition of a VF, for a VF that vgpud could not make as defined.
 std::string drop_command(const Properties& vf);

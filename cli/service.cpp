@@ -24,8 +24,8 @@ constexpr std::string_view kOlder =
     " This vgpud is older than vgpuctl and does not support this; 'vgpuctl version' shows both. "
     "Install the same release of both, then restart vgpud.";
 
-/// The error names that have an exit code other than Failed, or a meaning. A name that ends with a
-/// dot stands for all names that begin with it.
+/// The error names that have a meaning or an exit code other than Failed. A row whose name ends
+/// with a dot applies to all names that begin with the row's name.
 constexpr std::array kExitCodes{
     ExitRow{"vgpuctl.WrongUsage", ExitCode::Usage},
     ExitRow{"vgpuctl.Interrupted", ExitCode::Interrupted},
@@ -85,8 +85,8 @@ std::string with_meaning(std::string_view name, const std::string& message) {
 
 }  // namespace
 
-/// Paths encode each character other than a letter or digit as '_' and two hexadecimal digits:
-/// "_2d" means "-".
+/// Decodes the path: "_2d" means "-", because D-Bus paths allow only letters, digits and '_', and
+/// other characters become '_' and two hexadecimal digits.
 std::string target_of_path(const std::string& path) {
     constexpr std::string_view kGpu = "/gpu/", kVf = "/vf/";
     constexpr int kHexadecimal = 16;

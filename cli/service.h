@@ -32,18 +32,18 @@ enum class ExitCode : int {
     Usage = 2,     ///< the command line or a document is wrong; nothing was done
     NotFound = 3,  ///< no such GPU, VF, label or object, or an ambiguous name
     NotAuthorized = 4,
-    Unreachable = 5,  ///< no bus, no vgpud or no answer; vgpud may still act
-    /// No free or matching VF, or too little VRAM, doorbells, compute units or engine time, or a
-    /// change that the driver does not offer.
+    Unreachable = 5,  ///< no bus, no vgpud or no answer; vgpud may still carry out the call
+    /// There is no free or matching VF; VRAM, doorbells, compute units or engine time do not
+    /// suffice; or the driver does not offer the change.
     NoCapacity = 6,
     Lost = 7,           ///< the GPU or PF core is gone
     ReadOnly = 8,       ///< the durable state is not trusted or not writable
     Interrupted = 130,  ///< a signal ended the wait for a job; a shell's code for SIGINT
 };
 
-/// The error that all calls and verbs throw. The error's name determines the exit code. what() is
-/// the message. For a general bus error, such as "no such method", the message also says what the
-/// error means for a user of vgpuctl.
+/// The error that all calls and verbs throw. name() is a D-Bus error name, or "vgpuctl." and a
+/// word, and determines the exit code. what() is the message. For a general bus error, such as "no
+/// such method", the message also says what the error means for a user of vgpuctl.
 class ServiceError : public std::runtime_error {
 public:
     ServiceError(std::string name, const std::string& message);
@@ -63,7 +63,7 @@ struct RunTable {
         std::uint32_t quantum_us = 0;
     };
     std::vector<Slice> slices;
-    std::uint64_t generation = 0;
+    std::uint64_t generation = 0;  ///< identifies this table among the GPU's tables
 };
 
 /// The result of Gpu.ReadTrace.
@@ -84,7 +84,7 @@ enum class BusChange {
     Stopped,  ///< a descriptor of `stop_on` is ready
 };
 
-/// Methods of org.vgpu1.Vf that answer when they are done. The values have the methods' names.
+/// Methods of org.vgpu1.Vf that answer when the change is made. The values have the methods' names.
 enum class VfAction { Pause, Stop };
 /// Methods of org.vgpu1.Vf that begin a job. The values have the methods' names.
 enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
@@ -101,9 +101,9 @@ public:
 
     /// The properties of org.vgpu1.Manager: Version, ApiVersion, ReadOnly, StateMessage …
     virtual Properties manager() = 0;
-    /// The GPUs or VFs: the properties of each object, with Path and Target. `names`: the
-    /// properties to read, separated by commas; "" means all. `max_age_ms`: allowed age of values;
-    /// 0: vgpud reads them now.
+    /// The properties of each GPU or VF, with Path and Target. `names`: the properties to return,
+    /// separated by commas; "" means all. `max_age_ms`: vgpud may answer with values of up to this
+    /// age (0..10000), instead of reading the GPUs again.
     virtual std::vector<Properties> list_gpus_with(const std::string& names,
                                                    std::uint32_t max_age_ms) = 0;
     virtual std::vector<Properties> list_vfs_with(const std::string& names,
@@ -118,15 +118,17 @@ public:
     virtual std::string resolve(const std::string& target) = 0;
     /// Creates a VF and returns its path. If `gpu` is "", vgpud chooses the GPU.
     virtual std::string create_vf(const std::string& gpu, const Options& options) = 0;
+    /// Changes settings of a GPU (Gpu.Set).
     virtual void set_gpu(const std::string& path, const Options& options) = 0;
-    /// Changes take effect with the next run table.
+    /// Changes settings of a VF (Vf.Set). Weight, quantum and contract take effect with the next
+    /// run table.
     virtual void set_vf(const std::string& path, const Options& options) = 0;
     /// Claims a VF and returns the claim's generation. `owner`: printable ASCII, 1 to 128
     /// characters.
     virtual std::uint64_t claim_vf(const std::string& path, const std::string& owner,
                                    const Options& options) = 0;
-    /// Ends the claim with this `generation`, which claim_vf() returned. Does not end a later
-    /// claim.
+    /// Ends the claim with this `generation`, which claim_vf() returned. Never ends a later claim,
+    /// which has another generation.
     virtual void release_vf(const std::string& path, const std::string& owner,
                             std::uint64_t generation, const Options& options) = 0;
     /// Assigns a VF for each selector ("name" or "profile", and its value), or no VF at all.
@@ -135,27 +137,28 @@ public:
     virtual std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) = 0;
-    /// Opens the sockets of the owner's VFs to a user and a group.
+    /// Lets a user and a group open the sockets of the owner's VFs.
     virtual void grant_vfs(const std::string& owner, std::uint32_t uid, std::uint32_t gid) = 0;
     /// Scrubs all VFs of `owner`, ends their claims except persistent ones, and returns the number
     /// of VFs.
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
-    /// Restores lost claims of `owner`, a running VM, and returns the number of the VM's VFs.
+    /// Restores claims of `owner`, a running VM, that vgpud has lost. Returns the number of VFs
+    /// that the VM then has.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
     /// Lowers the time limit of each further call and of await_job(). A call that exceeds the limit
     /// throws Unreachable, but vgpud may still carry it out.
     virtual void limit_calls(std::chrono::milliseconds limit) = 0;
-    /// Pauses or stops a VF. A VF that is open may require "force".
+    /// Pauses or stops a VF. If a client has the VF open, the option "force" is required.
     virtual void control(const std::string& path, VfAction action, const Options& options) = 0;
-    /// Begins a job and returns the path of the job. A VF that is open or claimed may require
-    /// "force".
+    /// Begins a job and returns the path of the job. If the VF is open or claimed, some jobs
+    /// require the option "force".
     virtual std::string start_job(const std::string& path, VfJob job, const Options& options) = 0;
 
     /// The newest events that vgpud keeps, at most `limit`, with Seq > `after`. Each has Seq,
     /// TimeUs, Gpu, Vf, Kind and Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
-    /// Waits for events, for the end or start of vgpud, or for `stop_on`. One result may stand for
-    /// several events.
+    /// Waits for an event, for the end or start of vgpud, or until a descriptor of `stop_on` is
+    /// ready. One result may stand for several events.
     virtual BusChange wait_for_change(const std::vector<pollfd>& stop_on) = 0;
     /// The JSON of Manager.Plan for the text of a configuration. Changes nothing.
     virtual std::string plan(const std::string& config, const Options& options) = 0;
@@ -180,11 +183,12 @@ public:
 
     /// The metrics, as OpenMetrics text.
     virtual std::string metrics() = 0;
+    /// The run table in force.
     virtual RunTable run_table(const std::string& gpu_path) = 0;
     /// Reads the recorded schedule from the position `after` on; 0 means from the start. Throws the
     /// error OutOfRange (Usage) if `after` comes from an earlier vgpud.
     virtual TracePiece read_trace(const std::string& gpu_path, std::uint64_t after) = 0;
-    /// The PF core's bug report, cut at 16 MiB. Requires the right to control VFs.
+    /// The report of the GPU's PF core, as text cut at 16 MiB. Requires the right to control VFs.
     virtual std::string dump(const std::string& gpu_path) = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tables, at most 80 characters wide if possible, and options for their columns (-o) and titles
-// (--noheadings). Output and --help use the same list of columns.
+// Prints tables, at most 80 columns wide if possible. Users choose columns with -o, and omit the
+// titles with --noheadings. Output and --help use the same list of columns.
 #pragma once
 
 #include "cli/format.h"
@@ -18,11 +18,11 @@ namespace vgpu::cli {
 
 enum class Align { Left, Right };
 
-/// A column of a table. Numbers have right alignment.
+/// A column of a table. Columns of numbers use Align::Right.
 struct Column {
     std::string_view title;
     Align align = Align::Left;
-    bool may_shrink = false;  ///< true if a cell may be cut ('~') in a table that is too wide
+    bool may_shrink = false;  ///< true if cells may be cut (marked '~') in a table that is too wide
     /// Order in which columns are omitted from a table that is still too wide: 1 first, 0 never.
     unsigned omit_order = 0;
     bool is_extra = false;  ///< true if the column is shown only if -o names it
@@ -35,6 +35,7 @@ struct PropertyColumn {
     Formatter format;
 };
 
+/// A column that is shown only if -o names it.
 constexpr Column extra(std::string_view title) {
     return {.title = title, .is_extra = true};
 }
@@ -47,18 +48,19 @@ using TableRows = std::vector<std::vector<std::string>>;
 class TableOptions {
 public:
     /// Adds the options. `tables`: the columns of each table that the verb can print. The parser
-    /// refuses -o unless one table has all columns that -o names. The name of a column is its title
-    /// in capitals, with '-' for characters other than letters and digits.
+    /// refuses -o unless one table has all columns that -o names. -o names a column by its title in
+    /// capitals, with '-' for characters other than letters and digits ("P50-MS").
     void describe(CLI::App& command, const std::vector<std::vector<Column>>& tables);
 
     /// True if -o or --noheadings was given. The verb then prints only tables, for scripts.
     [[nodiscard]] bool is_plain() const { return !chosen_.empty() || has_no_headings_; }
     /// True if the table has all columns that -o names.
     [[nodiscard]] bool all_chosen_in(const std::vector<Column>& columns) const;
-    /// The table. Each row has one cell per column; empty cells become "-". If the table is wider
-    /// than kColumns, shrinks columns that may shrink (to no less than 8 characters), and then
-    /// omits columns that have an omit_order. Columns that -o names are neither shrunk nor omitted.
-    /// Columns of targets must not shrink, because gpu0/vf10 and gpu0/vf11 would look alike.
+    /// The table as text. Each row has one cell per column; empty cells become "-". If the table is
+    /// wider than kColumns, first shrinks columns that may shrink, to no less than 8 columns of the
+    /// terminal, then omits columns that have an omit_order. Neither shrinks nor omits columns that
+    /// -o names. Columns of targets must not shrink, because gpu0/vf10 and gpu0/vf11 would look
+    /// alike.
     [[nodiscard]] std::string text(const std::vector<Column>& columns, TableRows rows) const;
     [[nodiscard]] std::string text(std::span<const PropertyColumn> columns,
                                    const std::vector<Properties>& objects) const;

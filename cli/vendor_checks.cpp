@@ -167,9 +167,9 @@ void check_other_managers(const VendorFacts& facts, std::vector<Finding>& found)
          "vgpud only observe them"});
 }
 
-/// Finds VFs whose longest wait is unknown. It is unknown if another function has no quantum or no
-/// preempt time-out, because that function can keep the engine for ever. It is also unknown if the
-/// driver's values are unreadable.
+/// Finds VFs without a known longest wait. No longest wait is known if another function has no
+/// quantum or no preempt time-out and so can keep the engine for ever, or if the driver's values
+/// are unreadable.
 void check_quanta(const HostFacts& facts, std::vector<Finding>& found) {
     for (const Properties& vf : facts.service.vfs) {
         if (!vf.contains("DriverQuantumUs") || vf.contains("WorstWaitUs")) continue;

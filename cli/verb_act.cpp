@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that do one thing to a VF, with one ControlRow each (docs/hardware-contract.md, Resets;
-// docs/vf-lifecycle.md):
+// The verbs that make one change to a VF, each described by a ControlRow
+// (docs/hardware-contract.md, Resets; docs/vf-lifecycle.md):
 //   vgpuctl destroy TARGET   scrubs the VRAM and releases the resources
 //   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
 //   vgpuctl pause TARGET     takes the VF off the engine; registers still answer the guest
-//   vgpuctl stop TARGET      as pause, and shuts the VF's gates until a reset
+//   vgpuctl stop TARGET      the same as pause; also shuts the VF's gates until a reset
 #include "cli/job_wait.h"
 
 #include <variant>
@@ -42,7 +42,8 @@ constexpr ControlRow kStop{
     "even if a client has it open",
     VfAction::Stop};
 
-/// Waits for the end of the action. destroy also waits for the scrub, unless --no-wait is given.
+/// Returns when the change is complete. For destroy, this includes the scrub, unless --no-wait is
+/// given.
 class ControlVerb final : public Verb {
 public:
     explicit ControlVerb(const ControlRow& row)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The verbs that send a request to a guest's agent, with one AgentRow each:
+// The verbs that send a request to a guest's agent, each described by an AgentRow:
 //   vgpuctl self-test TARGET   tests the VF from inside the guest
 //   vgpuctl quiesce TARGET     stops the guest's processes that use the VF
 //   vgpuctl thaw TARGET        resumes these processes

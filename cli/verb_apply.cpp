@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl apply FILE: changes the VFs to those of a configuration, in a job of vgpud, which makes
-// all changes or none. A plan with a disruption requires --yes.
+// vgpuctl apply FILE: changes the VFs to those of a configuration. A job of vgpud makes all changes
+// or none. A plan with a disruption requires --yes.
 #include "cli/desired_document.h"
 #include "cli/job_wait.h"
 
@@ -12,8 +12,8 @@ namespace vgpu::cli {
 namespace {
 
 /// --yes is required if the plan that vgpuctl shows has a disruption. The job plans again when it
-/// begins, and refuses a plan with more disruption than vgpuctl showed. Exits with 1 if --yes is
-/// missing, else with the exit code for the job's error. --json: vgpuctl-apply-1.
+/// begins, and fails if the new plan has more disruption than the shown plan. Exits with 1 if --yes
+/// is missing, else with the exit code for the job's error. --json: vgpuctl-apply-1.
 class ApplyVerb final : public Verb {
 public:
     ApplyVerb()
@@ -67,9 +67,9 @@ private:
                                          {"plan", plan_members(plan)}});
     }
 
-    /// Prints the result. Returns the exit code or, for a failed job without --json, throws the
-    /// job's error. `job` has State, Path if there is a job, and after a failure Error and
-    /// ErrorName.
+    /// Prints the result. Returns the exit code; for a failed job without --json, throws the job's
+    /// error. `job` has the property State, Path if there is a job, and Error and ErrorName if the
+    /// job failed.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";

@@ -79,7 +79,7 @@ public:
         try {
             std::optional<LibvirtClient> libvirt;
             if (!is_file(domain_)) libvirt.emplace(uri_);
-            // define() must write the domain's secrets back; printed XML has none, like that of
+            // define() deletes secrets that its XML lacks; printed XML has no secrets, as with
             // 'virsh dumpxml'
             using Secrets = LibvirtClient::Secrets;
             const auto secrets = is_writing_ ? Secrets::Yes : Secrets::No;
@@ -115,15 +115,15 @@ private:
         return all;
     }
 
-    /// What vgpud reports.
+    /// The GPUs and VFs that vgpud reports.
     struct Reported {
         std::vector<Properties> gpus, vfs;
     };
 
-    /// The VFs to attach; none with --none. Without vgpud, all VFs count as VFs of softgpu.
+    /// The VFs to attach; empty with --none. Without vgpud, all VFs count as VFs of softgpu.
     [[nodiscard]] std::vector<AttachedVf> vfs_to_attach(const std::string& xml,
                                                         const VerbContext& context) const {
-        // before selectors() refuses broken metadata, which --none must be able to remove
+        // before selectors(), which refuses broken metadata; --none must also remove such metadata
         if (is_removing_) return {};
         std::vector<VfSelector> all = selectors(xml);
         const auto reported = reported_by_vgpud(context);
@@ -182,8 +182,8 @@ private:
     }
 
     /// The PCI function of a VF; none for a VF of softgpu. `vf` is null for a profile and for a VF
-    /// that does not exist yet. The function then returns none, unless refuse_profile_of_host()
-    /// throws XmlError.
+    /// that does not exist yet; the result is then none, unless refuse_profile_of_host() throws
+    /// XmlError.
     [[nodiscard]] std::optional<PciAddress> host_device(const VfSelector& selector,
                                                         const Properties* vf,
                                                         const std::vector<Properties>& gpus,

@@ -12,8 +12,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Claim. With --generation, vgpud claims the VF only if the claim with this generation is
-/// in force. --json: vgpuctl-claim-1.
+/// Calls Vf.Claim. With --generation, vgpud claims the VF only if the current claim has this
+/// generation. --json: vgpuctl-claim-1.
 class ClaimVerb final : public Verb {
 public:
     ClaimVerb()
@@ -48,7 +48,8 @@ public:
 
 private:
     std::string target_, owner_;
-    /// Empty if the option is not given. vgpuctl then sends no value, because 0 has a meaning.
+    /// None if the user did not give the option. vgpuctl then sends no value, because 0 has a
+    /// meaning (lease_s: no end; generation: no claim).
     std::optional<Value> lease_s_, generation_;
     bool is_persistent_ = false;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl create: gives a VF resources and a place in the run table.
+// vgpuctl create: creates a VF. vgpud gives the VF resources and a place in the run table.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 #include "cli/vf_options.h"

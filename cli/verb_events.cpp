@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl events: prints the latest events and, with --follow, new events. A D-Bus signal of vgpud
-// only announces a new event. vgpuctl then reads vgpud's log, in which events are numbered, so
+// vgpuctl events: prints the latest events and, with --follow, new events. When a D-Bus signal of
+// vgpud announces a new event, vgpuctl reads vgpud's log. The events in the log are numbered, so
 // vgpuctl prints no event twice and notices missed events.
 #include "cli/colour.h"
 #include "cli/interruption.h"
@@ -22,13 +22,14 @@ namespace {
 /// The largest number of events that vgpud keeps (EventLog::kCapacity).
 constexpr std::uint64_t kMaxKeptEvents = 512;
 
-/// The time in UTC as in RFC 3339: "2026-11-22T05:10:31.204518Z".
+/// The time in UTC, in the format of RFC 3339: "2026-11-22T05:10:31.204518Z".
 std::string time_text(std::uint64_t time_us) {
     constexpr std::uint64_t kUsPerS = 1'000'000;
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
                        fmt::gmtime(static_cast<std::time_t>(time_us / kUsPerS)), time_us % kUsPerS);
 }
 
+/// The target of an event: "gpu0", "gpu0/vf3".
 std::string target_of(const Properties& event, const std::string& name = "Gpu") {
     const std::uint64_t vf = number_of(event, "Vf");
     const std::string gpu = text_of(event, name);
@@ -52,7 +53,7 @@ Colour colour_of(const std::string& kind) {
         std::string_view kind;
         Colour colour;
     };
-    // the severities in events.def
+    // events.def uses these three names as severities
     constexpr Colour Info = Colour::Plain, Warning = Colour::Yellow, Error = Colour::Red;
     constexpr std::array kRows{
 #define EVENT(name, kind, severity, cause, meaning) Row{kind, severity},
@@ -136,7 +137,7 @@ private:
             text::number_in<std::uint64_t>(std::string_view(target_).substr(at + kVf.size()));
         if (index.value_or(0) == 0) return false;
         const Properties gpu = service.object(service.resolve(target_.substr(0, at)));
-        // TotalVfs is 0 if vgpud has never reached the GPU
+        // TotalVfs is 0 if vgpud has not reached the GPU yet
         return number_of(gpu, "TotalVfs") == 0 || *index <= number_of(gpu, "TotalVfs");
     }
 
@@ -213,7 +214,7 @@ private:
     bool is_following_ = false;
     TableOptions table_;
     std::uint64_t limit_ = 50;
-    std::uint64_t last_seq_ = 0;  ///< number of the newest event that was read
+    std::uint64_t last_seq_ = 0;  ///< number of the newest event that was read; 0: none
 };
 
 }  // namespace

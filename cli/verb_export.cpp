@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl export: prints the configuration of the present VFs, or of equal splits (--auto).
+// vgpuctl export: prints a configuration: that of the present VFs, or equal splits (--auto).
 #include "cli/verbs.h"
 #include "text/json_document.h"
 

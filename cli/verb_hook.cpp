@@ -29,8 +29,8 @@ constexpr std::chrono::milliseconds kCallLimit = 8s;
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 constexpr std::string_view kNobody = "-";  ///< what text_of() returns for a VF without an owner
 
-/// The arguments of HookRow::run. `owner` has the domain's UUID, so that a renamed domain keeps its
-/// VFs.
+/// The arguments of HookRow::run. `owner`: "libvirt:" and the domain's UUID, so that a renamed
+/// domain keeps its VFs.
 struct Call {
     Service& service;
     const DomainFacts& domain;
@@ -61,8 +61,8 @@ void assign(const Call& call) {
                             {{"owner_name", call.domain.name}, {"wait_ms", kScrubWaitMs}});
 }
 
-/// Gives the user of the domain's QEMU access to the VFs. Without a label there is nothing to do,
-/// because QEMU then runs as vgpud's user, or the administrator gave QEMU access.
+/// Gives the user of the domain's QEMU access to the VFs. Does nothing without a label, because
+/// QEMU then runs as vgpud's user, or the administrator gave QEMU access.
 void grant(const Call& call) {
     if (call.domain.dac_label.empty()) return;
     const auto ids = ids_of_label(call.domain.dac_label);
@@ -91,7 +91,7 @@ void adopt(const Call& call) {
                     shell_word(call.domain.name)));
 }
 
-/// What a failure does, after the hook has printed it.
+/// What the hook does after it has printed a failure.
 enum class OnFailure {
     Refuse,    ///< the hook fails, so that libvirt does not start the domain
     Continue,  ///< the hook succeeds
@@ -101,12 +101,12 @@ enum class OnFailure {
 enum class AppliesTo {
     WithRequests,  ///< domains with VFs in their metadata
     /// Every domain for which mentions_vfs() is true. vgpud finds the claims by the domain's UUID,
-    /// because the metadata may have changed since the start ('virsh metadata --live').
+    /// because the metadata may have changed since the domain's start ('virsh metadata --live').
     All,
 };
 
-/// What the hook does for an operation of libvirt. If the hook fails for one of the operations with
-/// Refuse, libvirt stops the operation (libvirt.org/hooks.html).
+/// What the hook does for an operation of libvirt. If the hook fails for an operation with
+/// OnFailure::Refuse, libvirt aborts the operation (libvirt.org/hooks.html).
 struct HookRow {
     std::string_view operation;
     void (*run)(const Call&);
@@ -115,7 +115,7 @@ struct HookRow {
     std::string_view words;  ///< what failed, for the error line
 };
 
-/// The operations that require an action.
+/// The operations that require an action. The first row is "prepare", as check_functions() expects.
 constexpr std::array kRows{
     HookRow{"prepare", assign, AppliesTo::WithRequests, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, AppliesTo::WithRequests, OnFailure::Refuse,
@@ -129,8 +129,8 @@ constexpr std::array kRows{
 };
 
 /// Reads all input first, because libvirt is writing it. For a domain without VFs, exits with 0 at
-/// once. Only in "prepare", first calls check_functions() if the domain has PCI functions of this
-/// host.
+/// once, except for "prepare" of a domain with PCI functions of this host: check_functions() then
+/// decides.
 class HookVerb final : public Verb {
 public:
     HookVerb()
@@ -165,8 +165,8 @@ private:
         return ExitCode::Ok;
     }
 
-    /// Fails for a domain that has no VF from attach-xml, but a <hostdev> that is a VF of another
-    /// owner. Succeeds if vgpud does not answer, because a domain without VFs must also start
+    /// For a domain without VFs from attach-xml: fails if a <hostdev> of the domain is a VF of
+    /// another owner. Succeeds if vgpud does not answer, because such a domain must also start
     /// without vgpud.
     ExitCode check_functions(const std::string& xml, const VerbContext& context) {
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
@@ -190,7 +190,7 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& context) {
         const bool refuses = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = refuses ? ExitCode::Failed : ExitCode::Ok;
-        // made before the first call that may block, which is connect()
+        // set before connect(), the first call that may block
         const HardLimit limit(kHardLimit,
                               line(row, fmt::format("no answer within {} s", kHardLimit.count())),
                               static_cast<int>(failed));

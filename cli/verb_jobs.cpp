@@ -63,8 +63,8 @@ const Properties& job_with(const std::vector<Properties>& jobs, std::uint64_t id
             known.empty() ? "there are no jobs" : fmt::format("jobs: {}", fmt::join(known, ", "))));
 }
 
-/// Lists jobs, or calls Job.Cancel without a wait for the job's end. --json: vgpuctl-jobs-1, with
-/// --cancel vgpuctl-done-1.
+/// Lists jobs, or calls Job.Cancel and does not wait for the job's end. --json: vgpuctl-jobs-1, or
+/// vgpuctl-done-1 with --cancel.
 class JobsVerb final : public Verb {
 public:
     JobsVerb()

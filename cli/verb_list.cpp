@@ -26,7 +26,7 @@ constexpr std::array kGpuColumns{
     PropertyColumn{extra("UAPI"), "Uapi", text_of},
 };
 
-/// The owner, with its name in place of its id if the name is known: "libvirt:vm1 (persistent)".
+/// The owner, such as "libvirt:vm1 (persistent)". The owner's name, if known, replaces its id.
 std::string owner_text(const Properties& vf, const std::string&) {
     const std::string owner = text_of(vf, "Owner"), name = text_of(vf, "OwnerName");
     const std::string persistent = flag_of(vf, "OwnerPersistent") ? " (persistent)" : "";
@@ -67,11 +67,11 @@ constexpr std::array kCapacityColumns{
     PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
-/// Accepted age of the VFs' values with --json, which lists the GPUs first. Not 0, so that vgpud
-/// does not read the GPUs again for the VFs, and both lists have the values of one read.
+/// Accepted age of the VFs' values with --json, which lists the GPUs first. Not 0, so that both
+/// lists have the values of one read of the GPUs.
 constexpr std::uint32_t kOneReadMs = 100;
-/// Accepted age of SWITCHES and FREE in the table of GPUs. No signal reports their changes, and
-/// vgpud reads both once a second.
+/// Accepted age of the values in the table of GPUs. vgpud reads all GPUs once a second, so for
+/// values of this age it does not read the GPUs again.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
 /// Calls Manager.ListGpus and ListVfs, or Manager.Capacity. --targets is for completion scripts.
@@ -96,7 +96,7 @@ public:
         const bool with_gpus = !only_vfs_ && tables_.all_chosen_in(columns_of(kGpuColumns));
         const bool with_vfs = !only_gpus_ && tables_.all_chosen_in(columns_of(kVfColumns));
         if (!with_gpus && !with_vfs) throw no_such_columns();
-        // a table needs only its columns, and vgpud takes long to send all properties of 256 VFs
+        // a table needs only its columns; vgpud takes long to send all properties of 256 VFs
         const bool needs_all_properties = invocation.is_json && !only_targets_;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl metrics: prints the current metrics once, in the OpenMetrics format. vgpu-exporter serves
-// the same metrics. With --json, the document has this text as a member.
+// the same metrics. With --json, the document has the OpenMetrics text as a member.
 #include "cli/verbs.h"
 
 namespace vgpu::cli {

@@ -38,7 +38,7 @@ protected:
     TableOptions table_;
 };
 
-/// Exits with 1 if a step would change something ("keep" does not) or a VF is out of service.
+/// Exits with 1 if a step other than "keep" is needed, or if a VF is out of service.
 /// --json: vgpuctl-assert-1, with "holds".
 class AssertVerb final : public PlanVerb {
 public:

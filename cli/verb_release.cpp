@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl release TARGET --owner NAME --generation N: ends a claim. The VF keeps its resources.
-// Because of the generation, a late release does not end a newer claim. vgpuctl release --orphans:
-// ends all claims that look forgotten, and scrubs their VFs.
+// vgpuctl release TARGET --owner NAME --generation N: ends the claim with this generation. A late
+// release does not end a newer claim, because the newer claim has another generation.
+// vgpuctl release --orphans: ends all claims that look forgotten, and scrubs their VFs.
+// In both cases, the VFs keep their resources.
 #include "cli/number_options.h"
 #include "cli/verbs.h"
 
@@ -15,7 +16,7 @@ namespace vgpu::cli {
 namespace {
 
 /// Calls Vf.Release. With --orphans, exits with the code of the last failure. --json:
-/// vgpuctl-done-1; with --orphans vgpuctl-released-1.
+/// vgpuctl-done-1; with --orphans: vgpuctl-released-1.
 class ReleaseVerb final : public Verb {
 public:
     ReleaseVerb()

@@ -33,7 +33,7 @@ Identity identity_here() {
     return identity;
 }
 
-/// A name for the archive, with the time in UTC. Has no name of the host, which is private.
+/// A file name for the archive, with the time in UTC. Omits the host's name, which is private.
 std::string default_name() {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     return fmt::format("vgpu-report-{:%Y%m%d-%H%M%S}.tar.gz", fmt::gmtime(now));

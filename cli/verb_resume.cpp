@@ -7,8 +7,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Resume or, with --clear-quarantine for a VF in quarantine, Vf.ClearQuarantine, which
-/// also resets the VF. Returns when the VF is in service.
+/// Calls Vf.Resume. For a VF in quarantine, --clear-quarantine calls Vf.ClearQuarantine instead,
+/// which also resets the VF. Returns when the VF is in service.
 class ResumeVerb final : public Verb {
 public:
     ResumeVerb()

@@ -11,8 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
-/// Calls Vf.Set or Gpu.Set. vgpud refuses an option that the called method does not have
-/// (UnknownOption).
+/// Calls Vf.Set or Gpu.Set. vgpud refuses an option that the method does not have (UnknownOption).
 class SetVerb final : public Verb {
 public:
     SetVerb() : Verb({Group::Vfs, "set", "change a VF or a GPU", "set train --weight 300"}) {}
@@ -30,7 +29,7 @@ public:
         Options options;
         if (name_) options["name"] = *name_;
         vf_.put(options);
-        // success without a change would be misleading
+        // without a setting, fail: success would suggest a change
         if (options.empty())
             throw ServiceError("org.vgpu1.Error.UnknownOption",
                                "nothing to set; see 'vgpuctl set --help'");

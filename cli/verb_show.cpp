@@ -72,7 +72,7 @@ struct Line {
 constexpr std::array kVfLines{
     Line{"Target", "Target", text_of},
     Line{"Name", "Name", text_of},
-// settings of the kind VF_TEXT have a line each; the other kinds have rows below
+// one line for each setting of the kind VF_TEXT; the settings of other kinds are listed below
 #define VF_SETTING(...)
 #define VF_TEXT(key, member, section, kind, property, help) Line{#property, #property, text_of},
 #include "schemas/vf_settings.def"
@@ -80,6 +80,7 @@ constexpr std::array kVfLines{
     Line{"State", "State", text_of},
     Line{"Last error", "LastError", text_of},
     Line{"Address", "Address", text_of},
+    Line{"vGPU type", "VgpuType", text_of},
     Line{"Socket", "Socket", text_of},
     Line{"Assignment mode", "AssignmentMode", text_of},
     Line{"Attached", "Attached", text_of},
@@ -198,8 +199,8 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
     return text;
 }
 
-/// Lines with the changes that a GPU's driver makes only under a condition, only approximately, or
-/// not at all. There is one line per condition, with changes such as "quantum_us (steps of 1000)".
+/// The changes that a GPU's driver makes only under a condition, only approximately, or not at all.
+/// There is one line per condition, which lists changes such as "quantum_us (steps of 1000)".
 std::string abilities_text(const Properties& gpu) {
     constexpr std::array kTitles{
         std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},

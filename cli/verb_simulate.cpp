@@ -34,7 +34,8 @@ std::string scenario_heading(const Scenario& scenario) {
                        scenario.setup.seed);
 }
 
-/// The cells of VF `i`. The scenario counts VFs from 0, and figures count them from 1.
+/// The cells of the VF setup.vfs[i], whose figures are figures.vfs[i + 1]; figures.vfs[0] is
+/// unused.
 std::vector<std::string> vf_cells(const Scenario& scenario, const Figures& figures, std::size_t i) {
     const simulator::VfSetup& setup = scenario.setup.vfs[i];
     const VfFigures& vf = figures.vfs[i + 1];

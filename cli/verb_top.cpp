@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: shows which VFs get the engine, until interrupted. Prints for each VF a bar of its
-// share in the last 10 s with a mark at its ideal share, its lag in quanta, waits, and overruns.
+// vgpuctl top: shows which VFs get the engine, until interrupted. Each VF has a line with a bar of
+// its share in the last 10 s and a mark at its ideal share, its lag, its waits, and its overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"
@@ -66,7 +66,7 @@ std::string wait_cell(const Properties& vf, const std::string& name) {
     return ms > 0 ? fmt::format("{:.{}f}", ms, ms < 10 ? 2 : 1) : "-";
 }
 
-/// A table that is too wide keeps VF and SHARE, and omits the bar ("| IDEAL") last.
+/// If the table is too wide, it keeps VF and SHARE, and omits the bar ("| IDEAL") last.
 constexpr std::array kEngineColumns{
     PropertyColumn{{"VF"}, "Target", text_of},
     PropertyColumn{{"NAME", Align::Left, true, 7}, "Name", text_of},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl trace ACTION FILE: works on recordings of the inputs and decisions of a GPU's scheduler.
-// Only the action record calls vgpud:
+// vgpuctl trace ACTION FILE: makes or reads a recording of the inputs and decisions of a GPU's
+// scheduler. Only the action record calls vgpud:
 //   record   writes what vgpud has recorded and, with --seconds or --follow, keeps recording
 //   show     prints figures of a recording
-//   replay   plans the recorded events with this build's planner, and compares the run tables
+//   replay   plans again from the recorded events, with this build, and compares the run tables
 //   export   converts a recording to a trace for Perfetto (chrome), a picture (svg), or a scenario
 //            for vgpuctl simulate
 #include "cli/desired_document.h"
@@ -62,8 +62,7 @@ private:
     std::ofstream file_;
 };
 
-/// A VF's part of the service of all VFs; 0 if no VF got service. Idle time of the GPU does not
-/// count.
+/// A VF's part of the service of all VFs, 0 to 1, without idle time; 0 if no VF got service.
 double share_in(const RecordedFigures& figures, const RecordedVf& vf) {
     return figures.service_ns == 0
                ? 0
@@ -185,7 +184,7 @@ public:
 
 private:
     /// The next piece. If vgpud was restarted, warns, and returns all that the new vgpud has
-    /// recorded. The first chunk of this piece does not continue the earlier recording.
+    /// recorded; this piece does not continue the earlier recording.
     static TracePiece piece_after(std::uint64_t after, const std::string& path,
                                   Invocation& invocation) {
         try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Verb: a verb of vgpuctl. A verb prints to the stream in its VerbContext, as text or (--json) as
-// JSON documents with a schema id. Only run_cli() runs verbs.
+// Verb: the base class of vgpuctl's verbs, such as `list`. A verb prints to the streams in its
+// VerbContext, as text or (--json) as JSON documents with a schema id. Only run_cli() runs verbs.
 #pragma once
 
 #include "cli/format.h"
@@ -18,13 +18,13 @@ namespace vgpu::cli {
 
 /// Argument of Verb::start(). Verbs must not keep a reference to it.
 struct VerbContext {
-    /// Connects to vgpud. Throws ServiceError if there is no bus.
+    /// Connects to the bus of vgpud. Throws ServiceError if there is no bus.
     std::function<std::unique_ptr<Service>()> connect;
     std::ostream& out;
-    std::ostream& err;         ///< warnings and errors, no results
-    bool is_json = false;      ///< true if results are documents with a schema id
-    bool is_terminal = false;  ///< true if `out` is a terminal
-    bool uses_colour = false;
+    std::ostream& err;               ///< warnings and errors, no results
+    bool is_json = false;            ///< true if results are documents with a schema id
+    bool is_terminal = false;        ///< true if `out` is a terminal
+    bool uses_colour = false;        ///< true if `out` gets colours
     std::size_t columns = kColumns;  ///< width of the terminal, at most kColumns
 
     /// Prints `text` or, with --json, the document with this schema id and these members.
@@ -32,7 +32,7 @@ struct VerbContext {
                const std::string& text) const;
 };
 
-/// A VerbContext with a connected service. Valid until Verb::run() returns.
+/// A VerbContext with a connected service, for Verb::run(). Valid until run() returns.
 struct Invocation : VerbContext {
     Service& service;
 };
@@ -48,8 +48,8 @@ struct About {
     const char* example;  ///< without "vgpuctl"
 };
 
-/// One verb. Call describe(), parse the command line, and call start(), once each. Must outlive the
-/// CLI::App, which refers to members of the verb.
+/// One verb. The caller calls describe(), parses the command line, and calls start(), once each.
+/// The verb must outlive the CLI::App, which refers to members of the verb.
 class Verb {
 public:
     explicit Verb(const About& about) : about_(about) {}
@@ -67,14 +67,16 @@ private:
     const About about_;
 };
 
-/// Makes a verb of class V. `row`: the constructor's argument, if the class serves several verbs.
+/// Makes a verb of class V. `row`: the constructor's argument if V implements several verbs; else
+/// empty.
 template <typename V, const auto&... row> std::unique_ptr<Verb> make_verb() {
     return std::make_unique<V>(row...);
 }
 using MakeVerb = std::unique_ptr<Verb> (*)();
 
-/// Each is defined in verb_NAME.cpp, except the verbs that share a file: destroy, reset, pause and
-/// stop (verb_act.cpp), self-test, quiesce and thaw (verb_agent.cpp), and assert (verb_plan.cpp).
+/// make_NAME_verb is defined in verb_NAME.cpp, except the verbs that share a file: destroy, reset,
+/// pause and stop (verb_act.cpp), self-test, quiesce and thaw (verb_agent.cpp), assert
+/// (verb_plan.cpp).
 extern const MakeVerb make_list_verb, make_show_verb, make_top_verb, make_events_verb,
     make_metrics_verb, make_version_verb, make_create_verb, make_set_verb, make_destroy_verb,
     make_claim_verb, make_release_verb, make_reset_verb, make_pause_verb, make_stop_verb,

@@ -11,6 +11,7 @@ namespace vgpu::cli {
 
 namespace {
 
+/// The option for a setting: "--min-pct" for "min_pct".
 std::string option_of_key(std::string key) {
     std::replace(key.begin(), key.end(), '_', '-');
     return "--" + key;

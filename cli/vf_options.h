@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfOptions: the options of 'create' and 'set' for the settings of a VF, one for each row of
+// VfOptions: the options of 'create' and 'set' for the settings of a VF, one option for each row of
 // schemas/vf_settings.def. Also texts for a VF's contract. docs/scheduling.md explains the
-// settings, and docs/dbus-api.md lists the values.
+// settings, and docs/dbus-api.md lists their values.
 #pragma once
 
 #include "cli/service.h"
@@ -23,7 +23,7 @@ public:
     void put(Options& options) const;
 
 private:
-    /// By vgpud's name of the setting; none if the user did not give the option.
+    /// The values, by vgpud's names of the settings; none if the user did not give the option.
     std::map<std::string, std::optional<Value>> values_;
 };
 
@@ -32,8 +32,8 @@ std::string reservation_text(const Properties& vf);
 /// The VF's cap: "50 %, burst 6 ms", "none". From MaxPct and BurstMs.
 std::string cap_text(const Properties& vf);
 /// The VF's reservation and cap in whole percents: "20-50", ">20" (no cap), "<50" (no reservation).
-/// H or L follows for the priority class high or low, then S for the mode strict. The mode gang
-/// shows only its reservation and G: "20G". "-" if there is nothing to show.
+/// H or L follows for the priority class high or low, then S for the mode strict. For the mode
+/// gang, only the reservation and G: "20G". "-" if there is nothing to show.
 std::string short_qos_text(const Properties& vf);
 
 }  // namespace vgpu::cli

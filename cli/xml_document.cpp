@@ -52,8 +52,8 @@ XmlDocument::XmlDocument(const std::string& text) {
     document_.reset(xmlCtxtReadMemory(
         parser.get(), text.data(), static_cast<int>(text.size()), "domain.xml", nullptr,
         XML_PARSE_NONET | XML_PARSE_NOBLANKS | XML_PARSE_NOERROR | XML_PARSE_NOWARNING));
-    // Refuse prefixes without a declaration, which libxml2 accepts: their elements have no
-    // namespace, so attach-xml, which searches by namespace, would not find them.
+    // libxml2 accepts a prefix without a declaration, but its element then has no namespace, and
+    // attach-xml, which searches by namespace, would not find the element. So refuse such XML.
     if (!document_ || root() == nullptr || parser->nsWellFormed == 0) throw XmlError(last_error());
     if (document_->intSubset != nullptr)
         throw XmlError("a domain cannot have a document type declaration");

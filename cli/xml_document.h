@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// XmlDocument: an XML text as libxml2's tree, with functions to read and edit it. Uses no network,
-// entities or DTD, because any user may supply the text. No other file includes libxml2.
+// XmlDocument: an XML text as libxml2's tree, with functions to read and edit the tree. Uses no
+// network, entities or DTD, because any user may supply the text. Other files of vgpuctl use
+// libxml2 only through this header.
 #pragma once
 
 #include <libxml/tree.h>
@@ -12,21 +13,21 @@
 
 namespace vgpu::cli {
 
-/// A text that is malformed, too large, or not a libvirt domain. what() has the reason and, if
-/// known, the line. The verb attach-xml then exits with 1. For the verb hook, HookRow::on_failure
-/// decides.
+/// The XML is malformed, too large, or not a libvirt domain, or its VFs cannot be read or attached.
+/// what() has the reason and, if known, the line. The verb attach-xml then exits with 1. In the
+/// verb hook, HookRow::on_failure decides the exit code.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Owns all nodes. A node is valid until the document ends or the node is removed.
+/// Owns all nodes. A node is valid until the XmlDocument is destroyed or remove() removes the node.
 class XmlDocument {
 public:
     static constexpr std::size_t kMaxBytes = 16u << 20;
 
-    /// Parses `text`. Throws XmlError, also for more than kMaxBytes, for any document type
-    /// declaration, and for a prefix that has no namespace.
+    /// Parses `text`. Throws XmlError if the text is not XML or longer than kMaxBytes, or has a
+    /// document type declaration or a prefix without a declared namespace.
     explicit XmlDocument(const std::string& text);
 
     [[nodiscard]] xmlNode* root() const;
@@ -43,7 +44,7 @@ private:
 /// The child elements of `node`, in any namespace. If `name` is not empty, only elements with this
 /// name. Empty for a null node.
 std::vector<xmlNode*> children_of(const xmlNode* node, const std::string& name = "");
-/// The first child element of this name; null if there is none.
+/// The first child element with this name, or null.
 xmlNode* child_of(const xmlNode* node, const std::string& name);
 std::string name_of(const xmlNode* node);
 /// The namespace of `node`; empty if there is none.
@@ -53,12 +54,14 @@ std::string namespace_of(const xmlNode* node);
 std::string content_of(const xmlNode* node);
 /// The value of an attribute; empty if the attribute is absent.
 std::string attribute_of(const xmlNode* node, const std::string& name);
+/// The names of all attributes.
 std::vector<std::string> attributes_of(const xmlNode* node);
 
-/// Adds an element after the last child, and returns it. It has no namespace if `ns` is null.
+/// Adds an element after the last child, and returns the element. Without `ns`, the element has no
+/// namespace.
 xmlNode* add_child(xmlNode* parent, const std::string& name, xmlNs* ns = nullptr);
 void set_attribute(xmlNode* node, const std::string& name, const std::string& value);
-/// Sets the text of `node`, and escapes it.
+/// Makes `text` the content of `node`; escapes special characters.
 void set_content(xmlNode* node, const std::string& text);
 /// Removes a node and all nodes below it. Pointers to these nodes become invalid.
 void remove(xmlNode* node);

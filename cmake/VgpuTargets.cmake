@@ -28,6 +28,10 @@ function(vgpu_options target)
         endif()
         target_compile_options(${target} PRIVATE -fsanitize=${VGPU_SANITIZE} -fno-omit-frame-pointer
                                -fno-sanitize-recover=all)
+        # a quarter of the time to compile tests; UBSan checks the product, not the tests
+        if(VGPU_IS_TEST AND VGPU_SANITIZE MATCHES undefined)
+            target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
+        endif()
         target_link_options(${target} PUBLIC -fsanitize=${VGPU_SANITIZE})
         # gcc warns that TSan does not see stand-alone fences. Our fences order memory that a guest
         # or another process reads, which TSan does not watch; threads of one process use locks.

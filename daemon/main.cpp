@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud: options, wiring, and the main loop, which serves the bus. Each GPU has a thread
-// (service/gpu/host.h). service/ decides; adapters/, backend/ and dbus/ do the I/O.
+// vgpud: reads the options, connects the parts of vgpud, and runs the main loop, which serves
+// D-Bus. Each GPU has a thread (service/gpu/host.h). service/ decides; adapters/, backend/ and
+// dbus/ do the I/O.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/domain_event_source.h"
@@ -120,8 +121,8 @@ spdlog::level::level_enum level_of(EventKind kind) {
     return spdlog::level::err;
 }
 
-/// vgpud's log. Limits the lines about one GPU or VF, so that guests, VMMs and callers cannot flood
-/// the log (pf-driver/process/log_limit.h). Used in the main loop only.
+/// vgpud's log. Limits the rate of lines about one GPU or VF with one level, so that guests, VMMs
+/// and callers cannot flood the log (pf-driver/process/log_limit.h). Used in the main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -149,7 +150,7 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// The program that reports libvirt's domains; empty if not configured.
+/// The command that starts vgpu-libvirt, which reports libvirt's domains; empty if not configured.
 std::vector<std::string> libvirt_command(const Config& config) {
     if (config.libvirt_uri.empty()) return {};
     return {config.libvirt_program, "--connect", config.libvirt_uri};
@@ -162,8 +163,8 @@ std::uint64_t time_us() {
         std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
 }
 
-/// Throws sdbus::Error if there is no bus. For a given address sdbus-c++ has only a function that
-/// is named after the session bus.
+/// Throws sdbus::Error if there is no bus. Despite its name,
+/// createSessionBusConnectionWithAddress() connects to the bus at any address.
 std::unique_ptr<sdbus::IConnection> connect_bus(const CommandLine& line) {
     if (line.is_session) return sdbus::createSessionBusConnection();
     if (line.bus_address.empty()) return sdbus::createSystemBusConnection();
@@ -176,8 +177,8 @@ Result<adapters::UniqueFd> catch_signals() {
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
     ::sigaddset(&signals, SIGHUP);
-    // Call this before any thread starts, because threads inherit the mask. SIGPIPE is ignored, so
-    // that a write to a client that is gone fails and does not kill vgpud.
+    // Called before any thread starts, because threads inherit the signal mask. Ignores SIGPIPE, so
+    // that a write to a closed connection fails with EPIPE and does not kill vgpud.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -186,7 +187,7 @@ Result<adapters::UniqueFd> catch_signals() {
     return fd;
 }
 
-/// Reads a signal. True if vgpud must end.
+/// Reads one signal from the signalfd `signals`. True if vgpud must end.
 bool is_end(int signals, LineLog& lines) {
     signalfd_siginfo signal{};
     if (::read(signals, &signal, sizeof signal) != sizeof signal) return false;
@@ -210,8 +211,8 @@ sriov::SriovConfig sriov_config_of(const PciConfig& config) {
             .pf_quantum_ms = config.pf_quantum_ms};
 }
 
-/// The composition root: makes adapters and services in the order of their dependencies, and runs
-/// the main loop on the main thread. GPU threads run from start_gpus() until EndServices.
+/// Makes the parts of vgpud in the order of their dependencies, and runs the main loop on the main
+/// thread. The threads of the GPUs run from start_gpus() until ~EndServices().
 class Daemon {
 public:
     Daemon(const Config& config, const CommandLine& line, LogPort& log_port,
@@ -241,8 +242,8 @@ public:
     }
 
     /// Serves until SIGTERM or SIGINT. If the state directory cannot be read, vgpud still shows all
-    /// GPUs, but changes nothing. run() starts the GPUs before it requests the bus name, and makes
-    /// the objects before it handles a request, so that clients find everything.
+    /// GPUs, but changes nothing. run() calls start_gpus() before it requests the bus name, and
+    /// makes the D-Bus objects before it handles a request, so that the first caller finds them.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
@@ -267,8 +268,10 @@ public:
     }
 
 private:
-    /// Ends the services that hold D-Bus messages. The destructor runs after those of the D-Bus
-    /// objects and before that of the bus connection, also after an exception.
+    /// Ends Assignments, Agents and Manager, which hold D-Bus messages of open requests. run()
+    /// declares an EndServices after the bus connection and before the D-Bus objects. So, even
+    /// after an exception, the D-Bus objects are destroyed first, then ~EndServices() runs, and
+    /// then the bus connection closes.
     struct EndServices {
         Manager& manager;
         Agents& agents;
@@ -280,21 +283,22 @@ private:
         }
     };
 
-    /// The ports to the driver of one GPU.
+    /// The interfaces to the driver of one GPU.
     struct Driver {
         std::unique_ptr<Backend> backend;
         std::unique_ptr<AssignmentPort> assignment_mode;
     };
 
-    /// For a GPU that our PF core drives.
+    /// The interfaces to a GPU that our PF core drives.
     static Driver driver_of(const GpuPaths& paths) {
         return {.backend = std::make_unique<adapters::UapiClient>(paths.uapi_socket),
                 .assignment_mode = std::make_unique<adapters::PlatformAssignment>(
                     paths.uapi_socket, paths.vf_socket_dir)};
     }
 
-    /// For a GPU with a vendor's driver. Uses XeBackend for all of these drivers. With a driver
-    /// other than xe, XeBackend offers only what the kernel's PCI core offers.
+    /// The interfaces to a GPU with a vendor's driver. XeBackend serves all vendors' drivers; with
+    /// a driver other than xe, XeBackend offers only what SriovBackend offers
+    /// (backend/sriov/backend.h).
     [[nodiscard]] Driver driver_of(const PciConfig& config) const {
         const auto link = std::make_shared<sriov::SriovLink>(
             std::make_shared<sriov::BoundedSysfs>(std::make_shared<sriov::HostSysfs>()),
@@ -305,8 +309,9 @@ private:
                 .assignment_mode = std::make_unique<sriov::SriovAssignment>(link)};
     }
 
-    /// Waits until each GPU has been read once, so that the first call to vgpud finds it. GPUs that
-    /// take longer than kFirstSnapshot appear later.
+    /// Starts the threads of the GPUs, and waits until each thread has finished one iteration, so
+    /// that the first caller sees the states of GPUs that already run. After kFirstSnapshot, run()
+    /// continues without the slow GPUs.
     void start_gpus() {
         constexpr Nanoseconds kFirstSnapshot = std::chrono::seconds(2);
         const Nanoseconds until = clock_.now() + kFirstSnapshot;
@@ -323,12 +328,12 @@ private:
         });
     }
 
-    /// Handles at most kMaxPerIteration requests, so that a caller cannot flood vgpud. `other_work`
-    /// is the time that the last iteration took for everything but requests. The time limit is
-    /// `other_work`, but at least kCallTime, so that requests get half of the time even while
-    /// step() reads large documents (dbus::DeferredWork). A large message fills a socket, and the
-    /// next message arrives only while the bus is processed. So while documents wait, this function
-    /// waits up to `other_work` / 8 for the next message.
+    /// Handles at most kMaxPerIteration D-Bus messages, so that no caller can flood vgpud.
+    /// `other_work`: as in serve(). The time limit is max(kCallTime, `other_work`), so that
+    /// requests can take half of the time even while objects.step() parses large documents
+    /// (dbus::DeferredWork). One large message fills the socket, and the next message arrives only
+    /// after vgpud has read the large one. So while documents wait to be parsed, this function
+    /// waits for each further message, up to `other_work` / 8.
     void handle_requests(sdbus::IConnection& bus, Nanoseconds other_work,
                          bool are_documents_waiting) {
         constexpr int kMaxPerIteration = 64;
@@ -352,8 +357,8 @@ private:
         return poll_set.is_ready(poll_data.fd);
     }
 
-    /// Writes events to the log and to the list of `vgpuctl events`. objects.step() sends their
-    /// D-Bus signals.
+    /// Writes events to the log and to the list that `vgpuctl events` prints. objects.step() sends
+    /// the D-Bus signals of the same events.
     void log(const std::vector<AdminEvent>& admin_events) {
         for (const AdminEvent& admin_event : admin_events) {
             lines_.write(admin_event);
@@ -365,7 +370,8 @@ private:
         if (poll_set.is_ready(changes_.fd()) && changes_.clear()) objects.record_change();
     }
 
-    /// If vgpu-libvirt has ended, the states of domains are unknown, but vgpud keeps their names.
+    /// Passes the lines of vgpu-libvirt to domains_. If vgpu-libvirt has ended, the states of
+    /// domains are unknown, but Assignments keeps their names.
     void read_domain_events(const adapters::PollSet& poll_set, dbus::Objects& objects) {
         domain_event_source_.dispatch(poll_set);
         if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())
@@ -385,10 +391,13 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// The main loop handles requests, answers of GPU threads, services that are due and signals.
-    /// Then it waits for the next of these. It waits for a caller only in handle_requests(), and
-    /// for PF cores only in ListGpus, ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). Most
-    /// iterations only read a property, and GpuHost::is_newer() then skips the GPUs.
+    /// The main loop. Each iteration handles requests, answers of the GPUs' threads and
+    /// timed_parts_, waits for the next of these or for other input (signals, agents,
+    /// vgpu-libvirt), and then handles that input. `other_work` is the time that the last iteration
+    /// took from the end of handle_requests() to the wait. An iteration waits for a caller only in
+    /// handle_requests(), and for GPUs' threads only in ListGpus, ListVfs and Capacity (at most 20
+    /// ms, dbus/objects.cpp). Most iterations only read a property; GpuHost::is_newer() then keeps
+    /// the cost of unchanged GPUs low.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds other_work = Nanoseconds::zero();
         for (;;) {
@@ -416,8 +425,8 @@ private:
         }
     }
 
-    /// All reasons to wake up, except signals. The set is built again before each wait, so that no
-    /// closed descriptor is watched.
+    /// The descriptors and times that wake up the main loop, except signals. Made again before each
+    /// wait, so that no closed descriptor is watched.
     adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
@@ -452,12 +461,13 @@ private:
     Assignments assignments_{manager_, vm_sockets_, clock_};
     Domains domains_{assignments_};
     EventLog events_;
-    /// In the order of their steps.
+    /// serve() calls their step() in this order.
     const std::array<TimedPart*, 5> timed_parts_{&agents_, &assignments_, &jobs_, &heap_trimmer_,
                                                  &service_manager_};
 };
 
-/// Requires the lock of the state directory. Does not change an undamaged state.
+/// Carries out --recover-state. Requires the lock of the state directory. Does not change intact
+/// files.
 Result<> recover_state(const std::string& state_dir) {
     adapters::StateFiles files(state_dir);
     StateStore store(files);
@@ -476,7 +486,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     TRY(const std::string text, read_file(line.config));
     TRY(const Config config, parse_config(text, line.config, adapters::present_pf_devices()));
     TRY_VOID(make_directories(config));
-    // Takes both locks before the state is read, because another vgpud may be changing the state.
+    // Take both locks before reading the state, because another vgpud may be changing the state.
     TRY(const adapters::RunLock lock, adapters::RunLock::take(config.run_dir));
     TRY(const adapters::RunLock state_lock, adapters::RunLock::lock_state(config.state_dir));
     if (line.is_recovering_state) return recover_state(config.state_dir);
@@ -494,7 +504,8 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     }
 }
 
-/// Limits the number of heaps, because a heap per GPU thread would keep megabytes of freed memory.
+/// Limits the number of malloc arenas, because one arena per GPU's thread would keep megabytes of
+/// freed memory.
 void limit_heaps() {
     constexpr int kHeaps = 2;
     static_cast<void>(::mallopt(M_ARENA_MAX, kHeaps));

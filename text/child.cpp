@@ -26,16 +26,20 @@ void close_fd(int& fd) {
     fd = -1;
 }
 
-/// Makes `streams` the descriptors 0, 1 and 2; -1 becomes /dev/null. First duplicates the streams
-/// to higher descriptors, because a stream may itself be 0, 1 or 2, which dup2() would overwrite.
+/// Makes `streams` the descriptors 0, 1 and 2; -1 becomes /dev/null. A stream or the opened
+/// /dev/null may have one of these numbers, and an earlier dup2() would overwrite it. So this
+/// function first duplicates all streams to numbers above 2.
 void put_in_place(std::array<int, 3> streams) {
-    for (int& fd : streams)
-        fd = fd < 0 ? ::open("/dev/null", O_RDWR) : ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+    for (int& fd : streams) {
+        if (fd < 0) fd = ::open("/dev/null", O_RDWR);
+        fd = ::fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+    }
     for (int i = 0; i <= STDERR_FILENO; ++i) ::dup2(streams.at(static_cast<std::size_t>(i)), i);
 }
 
-/// Replaces the child by the program. Makes only async-signal-safe calls, because it runs after
-/// fork(). If exec fails, writes the errno to `failure_fd`. A successful exec closes `failure_fd`.
+/// Executes the program in the child. Calls no function that allocates memory or takes a lock,
+/// because this code runs after fork(). If exec fails, writes the errno to `failure_fd`. A
+/// successful exec closes `failure_fd`.
 [[noreturn]] void become(const ChildSetup& setup, char* const* command, int failure_fd) {
     if (setup.has_own_group) ::setpgid(0, 0);
     if (setup.dies_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +47,7 @@ void put_in_place(std::array<int, 3> streams) {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    // The failure descriptor becomes 3, so that one close_range() closes all others, from 4 on.
+    // The failure descriptor becomes 3, so that one close_range() from 4 on closes all others.
     constexpr int kFailure = STDERR_FILENO + 1;
     const int failure = ::fcntl(failure_fd, F_DUPFD, kFailure);
     put_in_place({setup.input, setup.output, setup.errors});
@@ -52,11 +56,12 @@ void put_in_place(std::array<int, 3> streams) {
     ::close_range(kFailure + 1, ~0u, 0);
     ::execvp(command[0], command);
     const int code = errno;
+    // the comparison avoids a warning about the unused result, which a cast alone does not
     static_cast<void>(::write(kFailure, &code, sizeof code) == 0);
     ::_exit(kNotStarted);
 }
 
-/// The time left, rounded up, so that poll() does not spin in the last millisecond.
+/// Milliseconds until `deadline`, rounded up, so that poll() does not spin in the last millisecond.
 int left_ms(Time deadline) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
@@ -64,7 +69,7 @@ int left_ms(Time deadline) {
 }
 
 /// Reads from the pipe once and appends the bytes to `text`. Closes the reader at the end of the
-/// pipe, or after an error.
+/// pipe, or after an error other than EINTR.
 void read_once(Pipe& pipe, std::string& text) {
     std::array<char, 4096> buffer{};
     const ssize_t count = ::read(pipe.reader(), buffer.data(), buffer.size());
@@ -72,8 +77,8 @@ void read_once(Pipe& pipe, std::string& text) {
     if (count == 0 || errno != EINTR) pipe.close_reader();
 }
 
-/// Reads both pipes to their ends. False after `deadline`, if poll() fails, or if `out` or `err`
-/// reaches `max_bytes`.
+/// Reads both pipes to their ends. False if no more bytes arrive before `deadline`, if poll()
+/// fails, or if one output reaches `max_bytes`.
 bool read_all(Pipe& out, Pipe& err, Finished& finished, Time deadline, std::size_t max_bytes) {
     while (out.reader() >= 0 || err.reader() >= 0) {
         std::array<pollfd, 2> polled{pollfd{out.reader(), POLLIN, 0},
@@ -87,10 +92,10 @@ bool read_all(Pipe& out, Pipe& err, Finished& finished, Time deadline, std::size
     return true;
 }
 
-/// Waits until the program ends, which may be later than the end of its output. False after
-/// `deadline`, or if the kernel gives no pidfd.
+/// Waits until the program ends, which may be after the end of its outputs. False after `deadline`,
+/// or if pidfd_open or poll() fails, also if a signal interrupts poll().
 bool wait_for_end(pid_t pid, Time deadline) {
-    // called by number, because glibc 2.36's header does not support C++
+    // by syscall(), because the header of glibc 2.36 that declares pidfd_open does not support C++
     int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (fd < 0) return false;
     pollfd polled{.fd = fd, .events = POLLIN, .revents = 0};
@@ -99,7 +104,7 @@ bool wait_for_end(pid_t pid, Time deadline) {
     return ended;
 }
 
-/// Waits for the end of the child without a limit. Returns the status as in Finished.
+/// Waits for the child without a time limit. Returns a value for Finished::status.
 int reap(pid_t pid) {
     int status = 0;
     while (::waitpid(pid, &status, 0) < 0)
@@ -153,6 +158,7 @@ pid_t start_child(const ChildSetup& setup) {
     do {
         got = ::read(failure.reader(), &code, sizeof code);
     } while (got < 0 && errno == EINTR);
+    // a successful exec closes the pipe, so that nothing was read
     if (got != sizeof code) return pid;
     static_cast<void>(reap(pid));
     return -code;

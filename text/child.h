@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Starts other programs, without a shell. A program starts without blocked signals, and with no
-// descriptors except standard input, output and error.
+// Starts other programs, without a shell. A program starts with no blocked signals, the default
+// action for SIGPIPE, and no descriptors except standard input, output and error.
 #pragma once
 
 #include <sys/types.h>
@@ -12,25 +12,25 @@
 
 namespace vgpu::text {
 
-/// What start_child() starts. A descriptor of -1 means /dev/null. start_child() closes none of
-/// these descriptors in the calling process.
+/// The program that start_child() starts, and its descriptors. A descriptor of -1 means /dev/null.
+/// start_child() closes none of these descriptors in the calling process.
 struct ChildSetup {
-    std::vector<std::string> command;  ///< program, found in PATH, and arguments
+    std::vector<std::string> command;  ///< program (searched in PATH) and arguments
     int input = -1;
     int output = -1;
     int errors = -1;
     /// True: the program gets its own process group, so that kill(-pid) also reaches its children.
     bool has_own_group = false;
-    /// True: the kernel kills the program when the thread that started it ends.
+    /// True: the kernel kills the program when the thread that called start_child() ends.
     bool dies_with_parent = false;
 };
 
-/// Starts a program. Returns the pid of the child that runs the program, or a negated errno if the
-/// program could not be started.
+/// Starts a program. Returns the pid of the child, which the caller must reap, or a negated errno
+/// if the program could not be started.
 [[nodiscard]] pid_t start_child(const ChildSetup& setup);
 
-/// A pipe whose ends are closed on exec and by the destructor. Both ends are -1 if the pipe could
-/// not be made.
+/// A pipe. Both ends are close-on-exec, and the destructor closes each end that was not taken. An
+/// end is -1 if the pipe could not be made, or after the end was closed or taken.
 class Pipe {
 public:
     Pipe();
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] int writer() const { return writer_; }
     void close_reader();
     void close_writer();
-    /// Each returns one end of the pipe, which the caller must then close.
+    /// Each function returns one end of the pipe; the caller must close this end.
     [[nodiscard]] int take_reader();
     [[nodiscard]] int take_writer();
 
@@ -52,17 +52,19 @@ private:
 // Values of Finished::status, the same as those of timeout(1) and of a shell.
 inline constexpr int kTimedOut = 124;
 inline constexpr int kNotStarted = 127;
-inline constexpr int kSignal = 128;  ///< plus the number of the signal that ended the program
+inline constexpr int kSignal = 128;  ///< kSignal + N: signal N ended the program
 
+/// The result of run_child().
 struct Finished {
-    int status = kNotStarted;  ///< exit status, kSignal + signal, kTimedOut or kNotStarted
+    int status = kNotStarted;  ///< exit status, kSignal + N, kTimedOut or kNotStarted
     std::string out{};         ///< standard output
-    std::string err{};         ///< standard error; for kNotStarted, the reason
+    std::string err{};         ///< standard error; if the program was not started, the reason
 };
 
-/// Runs a program and waits for its end. The program's input is /dev/null. After `limit`, or if the
-/// program writes `max_bytes` or more to one output, kills the program, but not its children, and
-/// returns the status kTimedOut.
+/// Runs a program and waits for its end and for the end of its outputs, which children of the
+/// program may keep open. The program's input is /dev/null. If this takes longer than `limit`, if
+/// `max_bytes` or more arrive from standard output or from standard error, or if waiting fails,
+/// run_child() kills the program, but not its children. The status is then kTimedOut.
 [[nodiscard]] Finished run_child(const std::vector<std::string>& command,
                                  std::chrono::milliseconds limit, std::size_t max_bytes);
 

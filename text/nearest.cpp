@@ -11,8 +11,8 @@ namespace vgpu::text {
 
 namespace {
 
-/// Levenshtein distance: the least number of insertions, deletions and replacements of bytes. Keeps
-/// one row of the matrix.
+/// Levenshtein distance: the least number of insertions, deletions and replacements of bytes that
+/// turn `a` into `b`. Keeps only one row of the matrix.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});

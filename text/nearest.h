@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Suggests a known name for a mistyped name, in errors about an unknown verb, option, key or
+// Suggests a known name for a mistyped name, for errors about an unknown verb, option, key or
 // target. Pure functions.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace vgpu::text {
 
-/// "; did you mean 'weight'?" with the name of `known` that is closest to `word`. "" if the
-/// Levenshtein distance in bytes to each name is above max(2, bytes of `word` / 3).
+/// Returns "; did you mean 'weight'?" with the name in `known` that is closest to `word`, or "" if
+/// every name has a Levenshtein distance above max(2, word.size() / 3), in bytes.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace vgpu::text

@@ -10,8 +10,8 @@
 
 namespace vgpu::text {
 
-/// The number if all of `text` is a number that fits the type, else none. `base`: only for whole
-/// numbers; 10 by default.
+/// The number if all of `text` is a number (as std::from_chars reads it) that fits the type, else
+/// none. `base`: only for whole numbers; 10 by default.
 template <typename Number, typename... Base>
 std::optional<Number> number_in(std::string_view text, Base... base) {
     Number number{};

@@ -12,7 +12,7 @@ namespace {
 
 struct Unit {
     std::string_view name, letter;
-    unsigned shift;
+    unsigned shift;  ///< log2 of the bytes in the unit
 };
 
 constexpr std::array kUnits{Unit{"TiB", "T", 40}, Unit{"GiB", "G", 30}, Unit{"MiB", "M", 20},

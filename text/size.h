@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Parser and printer of sizes as people write them, so that vgpuctl, profiles, error texts and the
+// Parses and prints sizes as people write them, so that vgpuctl, profiles, error texts and the
 // configuration of vgpud use one notation. Pure functions.
 #pragma once
 
@@ -16,14 +16,14 @@ inline constexpr std::string_view kSizeWords =
     "a whole number of bytes, or one with K, M, G, T, KiB, MiB, GiB or TiB, such as 256M or "
     "\"256 MiB\"";
 
-/// Bytes of "256M", "256 MiB", "1GiB", "4096", "4096 B" or "4096 bytes"; empty if `text` is not a
-/// size. Units are powers of 1024. Refuses signs, fractions, overflow, more than one blank, and
-/// units in lower case except "bytes".
+/// The bytes of a size such as "256M", "256 MiB", "1GiB", "4096", "4096 B" or "4096 bytes"; none if
+/// `text` is not a size. Units are powers of 1024. Refuses signs, fractions, overflow, more than
+/// one blank, and units in lower case except "bytes".
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-/// The size for people: "128 MiB", "2.5 GiB", "100 B". Uses the largest unit that divides the size,
-/// or is at most half of the size. If this unit does not divide the size, rounds to a tenth of the
-/// unit; parse_size() refuses such a text.
+/// The size for people: "128 MiB", "2.5 GiB", "100 B". Uses the largest unit that divides the size
+/// or is at most half of it. If this unit does not divide the size, rounds to a tenth of the unit;
+/// parse_size() refuses the result.
 std::string size_text(std::uint64_t bytes);
 
 /// The size for documents and names, in the largest unit that divides the size: "128MiB",

@@ -13,16 +13,16 @@ namespace {
 
 /// One character of a text, or one byte that belongs to no character.
 struct Letter {
-    char32_t code = 0;
+    char32_t code = 0;  ///< Unicode code point
     std::size_t bytes = 1;
     bool is_valid = false;
 };
 
-/// By the number of bytes in a sequence: the smallest code that needs so many bytes. A sequence
-/// with a smaller code is overlong and invalid.
+/// kMin[n] is the smallest code that requires n bytes. A sequence of n bytes with a smaller code is
+/// overlong, so it is invalid.
 constexpr std::array<char32_t, 5> kMin{0, 0, 0x80, 0x800, 0x10000};
 
-/// The first letter of `text`, which must not be empty (RFC 3629).
+/// Decodes the first letter of `text` (RFC 3629). `text` must not be empty.
 Letter first_letter(std::string_view text) {
     const auto lead = static_cast<unsigned char>(text.front());
     if (lead < 0x80) return {.code = lead, .bytes = 1, .is_valid = true};
@@ -44,6 +44,7 @@ struct Range {
     char32_t first, last;
 };
 
+/// `ranges`: in ascending order.
 bool is_in(std::span<const Range> ranges, char32_t code) {
     const auto at = std::ranges::lower_bound(ranges, code, {}, &Range::last);
     return at != ranges.end() && at->first <= code;
@@ -55,8 +56,9 @@ constexpr std::array kHarmful{Range{0x00, 0x1f},     Range{0x7f, 0x9f},     Rang
                               Range{0x200e, 0x200f}, Range{0x2028, 0x202e}, Range{0x2066, 0x2069},
                               Range{0xfeff, 0xfeff}, Range{0xfff9, 0xfffb}, Range{0xfffe, 0xffff}};
 
-/// Marks on the previous letter (Unicode, general categories Mn and Me), joiners and conjoining
-/// Hangul letters. Covers common scripts only.
+/// Combining marks (Unicode, general categories Mn and Me), the zero width space, joiners,
+/// modifiers of emoji, and the conjoining Hangul letters that share the columns of the previous
+/// letter. Covers common scripts only.
 constexpr std::array kZeroWidth{
     Range{0x300, 0x36f},   Range{0x483, 0x489},     Range{0x591, 0x5bd},    Range{0x5bf, 0x5bf},
     Range{0x5c1, 0x5c2},   Range{0x5c4, 0x5c5},     Range{0x5c7, 0x5c7},    Range{0x610, 0x61a},
@@ -70,7 +72,7 @@ constexpr std::array kZeroWidth{
     Range{0x20d0, 0x20ff}, Range{0x302a, 0x302d},   Range{0x3099, 0x309a},  Range{0xfe00, 0xfe0f},
     Range{0xfe20, 0xfe2f}, Range{0x1f3fb, 0x1f3ff}, Range{0xe0100, 0xe01ef}};
 
-/// Unicode, UAX 11: Wide and Fullwidth.
+/// Unicode, UAX 11: Wide and Fullwidth. Some ranges also cover narrow characters in between.
 constexpr std::array kWide{
     Range{0x1100, 0x115f},   Range{0x231a, 0x231b},   Range{0x2329, 0x232a},
     Range{0x23e9, 0x23ec},   Range{0x23f0, 0x23f0},   Range{0x23f3, 0x23f3},

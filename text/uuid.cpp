@@ -10,12 +10,14 @@ namespace vgpu::text {
 
 namespace {
 
+/// Indexes of the bytes that follow a dash.
 constexpr std::array<std::size_t, 4> kDashesBefore{4, 6, 8, 10};
 
 bool is_dash_before(std::size_t byte) {
     return std::find(kDashesBefore.begin(), kDashesBefore.end(), byte) != kDashesBefore.end();
 }
 
+/// The byte that two hexadecimal digits name; none for other characters.
 std::optional<std::uint8_t> hex_pair(std::string_view pair) {
     unsigned value = 0;
     for (const char digit : pair) {

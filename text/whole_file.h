@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a whole file.
+// Reads a whole file, for programs that parse documents and device files.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace vgpu::text {
 
-/// The bytes of the file, or a positive errno, also for a directory. Reads a pipe to its end.
+/// The bytes of the file, or a positive errno (EISDIR for a directory). Reads a pipe to its end.
+/// There is no limit of the size.
 [[nodiscard]] tl::expected<std::string, int> whole_file(const std::string& path);
 
 }  // namespace vgpu::text

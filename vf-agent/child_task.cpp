@@ -39,11 +39,11 @@ ChildTask::~ChildTask() {
 }
 
 /// Kills the child and its children, and reaps the child. While the GPU hangs, a killed process may
-/// not end, so this waits at most 100 ms and then leaves the reaping to a thread.
+/// not end, so end() waits at most 100 ms and then leaves the reaping to a thread.
 void ChildTask::end() {
     if (pid_ <= 0) return;
     ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
+    ::kill(pid_, SIGKILL);  // also directly, in case the child has left its group
     constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 2'000'000};
     bool is_running = true;
     for (int i = 0; i < 50 && is_running; ++i) {

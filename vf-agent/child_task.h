@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ChildTask: runs a program as a Task; the agent runs its self-test in this way. Exit status 0 is
-// success. The text of the Outcome is the program's first line of output, or names the signal after
-// a crash. The program and its children are killed at the deadline, or when the ChildTask is
-// destroyed earlier.
+// ChildTask: runs a program as a Task. The agent runs its self-test as a ChildTask, because ROCr
+// may crash or hang. Exit status 0 is success. The text of the Outcome is the program's first line
+// of output; after a crash, the text names the signal. The program and its children are killed at
+// the deadline, or when the ChildTask is destroyed earlier.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -16,8 +16,8 @@ namespace vgpu::agent {
 /// poll() reaps the child, so no other code may wait for the child.
 class ChildTask final : public Task {
 public:
-    /// `command`: path of the program, and arguments. If the program cannot start, poll() returns a
-    /// failure.
+    /// `command`: path of the program, and arguments. `deadline`: on the clock of poll()'s `now`.
+    /// If the program cannot start, poll() returns a failure.
     ChildTask(std::vector<std::string> command, Nanoseconds deadline);
     ~ChildTask() override;
     ChildTask(const ChildTask&) = delete;

@@ -29,7 +29,8 @@ std::uint64_t number_of(std::string_view text, int base = 10) {
     return number;
 }
 
-/// True if the device is an AMD display controller or processing accelerator.
+/// True if the device is an AMD display controller (PCI base class 03h) or processing accelerator
+/// (12h).
 bool is_gpu(const fs::path& device) {
     const std::string kind = line_of(device / "class");
     return line_of(device / "vendor") == kAmd &&
@@ -58,7 +59,8 @@ std::map<std::string, std::string> pairs_of(const fs::path& file) {
     return pairs;
 }
 
-/// KFD's location_id of the function "0000:00:05.0": its bus, device and function in one number.
+/// KFD's location_id of a function such as "0000:00:05.0": bus << 8 | device << 3 | function, in
+/// decimal. "" if the address is too short.
 std::string location_of(const std::string& pci_address) {
     const std::string_view text = pci_address;
     if (text.size() < 12) return "";
@@ -144,8 +146,8 @@ std::string Facts::rocr_version() const {
     return "";
 }
 
-/// The VF's directory in sysfs. The constructor's comment says how the VF is chosen. Empty if no VF
-/// is found.
+/// The VF's directory in sysfs; empty if there is no VF. Facts::Facts() describes how the VF is
+/// chosen.
 fs::path Facts::device() const {
     const fs::path devices = root_ / "sys/bus/pci/devices";
     if (!pci_address_.empty()) return devices / pci_address_;

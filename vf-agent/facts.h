@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts: what the guest's kernel reports about the VF (device, driver, VRAM, processes). Facts
-// reads sysfs and procfs below a root. No call fails; missing facts are empty or 0. The lengths of
-// texts and lists are bounded, because processes choose some texts. Runs in one thread.
+// Facts: what the guest's kernel reports about the VF (device, driver, VRAM, processes), for the
+// agent's messages to the host. Facts reads sysfs and procfs below a root directory. No call fails;
+// missing facts are empty or 0. The lengths of texts and lists are bounded, because processes
+// choose some texts. Runs in one thread.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct VfFacts {
 /// A process that used the VF when the facts were read.
 struct ProcessFacts {
     int pid = 0;
-    std::string comm;  ///< name that the process chooses, up to 15 bytes of any value
+    std::string comm;  ///< /proc/PID/comm: chosen by the process, up to 15 bytes of any value
     std::uint64_t vram_bytes = 0;
     /// User queues of KFD; 0 if the process has only a render node open.
     std::uint32_t queues = 0;
@@ -53,9 +54,9 @@ public:
     [[nodiscard]] std::string rocr_version() const;
     [[nodiscard]] VfFacts vf() const;
     [[nodiscard]] DriverFacts driver() const;
-    /// Processes that use the VF through KFD or DRM, sorted by VRAM, most first. Includes a running
-    /// self-test. The VRAM of a process is the larger of KFD's and DRM's numbers, not their sum,
-    /// because amdgpu's DRM number includes KFD's memory.
+    /// Processes that use the VF through KFD or DRM, sorted by VRAM, largest first. Includes a
+    /// running self-test. The VRAM of a process is the larger of KFD's and DRM's numbers, not their
+    /// sum, because amdgpu's DRM number includes KFD's memory.
     [[nodiscard]] std::vector<ProcessFacts> processes() const;
     /// Pids of the processes that have /dev/kfd or the VF's render node open, sorted. A quiesce
     /// freezes these processes, except the agent.

@@ -59,13 +59,13 @@ bool Freezer::freeze(const std::vector<int>& pids) {
     std::error_code error;
     fs::create_directory(group_, error);
     if (error) return false;
-    // frozen before the moves, so that a process stops when it enters the group, and cannot fork
+    // freeze before the moves, so that a process stops as it enters the group, and cannot fork
     if (!write_to(group_ / "cgroup.freeze", "1")) return false;
     for (const int pid : pids) {
         const std::string origin = cgroup_of(root_, pid);
         if (!is_origin(origin) || holds(pid)) continue;
         origins_[pid] = origin;
-        // before the move, because if the agent is killed, only the file has the origin
+        // write before the move: if the agent is then killed, only the file has the origin
         write_record();
         if (!write_to(group_ / "cgroup.procs", std::to_string(pid))) origins_.erase(pid);
     }
@@ -101,6 +101,7 @@ void Freezer::thaw() {
 void Freezer::put_back(int pid) const {
     const std::string text = std::to_string(pid);
     const std::string origin = origin_of(pid);
+    // without its first '/', because hierarchy_ / "/x" would be "/x"
     if (origin.empty() || !write_to(hierarchy_ / origin.substr(1) / "cgroup.procs", text))
         write_to(hierarchy_ / "cgroup.procs", text);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Freezer: stops the processes that use the VF. It moves them into a frozen cgroup (v2), and later
-// moves each back to its former cgroup (its origin). A process that was forked in the frozen cgroup
-// goes to the origin of its parent. Processes get no signal. A file records the origins, so that a
-// new agent, or the unit's ExecStopPost, can resume the processes after the agent was killed. Runs
-// in one thread.
+// Freezer: stops the processes that use the VF, and later resumes them. freeze() moves the
+// processes into a frozen cgroup (v2), and thaw() moves each back to its former cgroup, its
+// "origin". A process that was forked in the frozen cgroup goes to the origin of its parent.
+// Processes get no signal. A file records the origins, so that a new agent, or the unit's
+// ExecStopPost, can resume the processes after the agent was killed. Runs in one thread.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ public:
     explicit Freezer(std::filesystem::path root = "/",
                      std::filesystem::path record = "/run/vgpu-agent/frozen");
 
-    /// True if the guest has the cgroup v2 freezer and the agent may use it.
+    /// True if the guest has cgroup v2 and the agent may write to its hierarchy.
     [[nodiscard]] bool is_available() const;
     /// Freezes the group and moves `pids` into it. False if the group cannot be made or frozen. A
     /// process that cannot be moved is not an error, because it has usually ended. May be called
@@ -34,14 +34,14 @@ public:
     /// Number of stopped processes. Includes processes that have ended since, and processes that an
     /// earlier agent stopped.
     [[nodiscard]] std::size_t size() const { return origins_.size(); }
-    /// True if the origin of the process is known.
+    /// True if the process was frozen, so that its origin is known.
     [[nodiscard]] bool holds(int pid) const { return origins_.contains(pid); }
     /// Resumes all processes, including processes that an earlier agent stopped.
     void thaw();
 
 private:
-    /// Limit of scans of the group at a thaw. The first scan moves the members, the second moves
-    /// children that they forked meanwhile, and processes that keep forking require more scans.
+    /// Limit of scans of the group at a thaw. The first scan moves the members. The second moves
+    /// children that members forked during the first. Processes that keep forking need more scans.
     static constexpr int kMaxScans = 8;
     /// Limit of the ancestors among which origin_of() searches.
     static constexpr int kMaxGenerations = 64;

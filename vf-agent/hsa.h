@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions and types of the HSA runtime (ROCr) that the self-test uses. The self-test looks
-// the functions up at run time, because the agent must also run without ROCr. Names and layouts:
-// HSA Runtime Programmer's Reference Manual 1.2 and hsa_ext_amd.h.
+// The functions and types of the HSA runtime (ROCr) that the self-test uses. The self-test loads
+// ROCr at run time, because the agent must also run without ROCr. Names and layouts: HSA Runtime
+// Programmer's Reference Manual 1.2 and hsa_ext_amd.h.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ using Agent = Handle;
 using Pool = Handle;
 using Signal = Handle;
 
-/// The producer's part of hsa_queue_t. The runtime owns the queue.
+/// hsa_queue_t, through which a producer sends packets. The runtime owns the queue.
 struct Queue {
     std::uint32_t type, features;
     void* base_address;
@@ -32,14 +32,15 @@ struct Queue {
 };
 static_assert(sizeof(Queue) == 40 && offsetof(Queue, doorbell) == 16);
 
-/// hsa_agent_info_t. kAgentName writes 64 bytes.
+/// hsa_agent_info_t. agent_get_info() writes 64 bytes for kAgentName, and a DeviceType for
+/// kAgentDevice.
 enum AgentInfo : std::uint32_t { kAgentName = 0, kAgentDevice = 17 };
 enum DeviceType : std::uint32_t { kCpu = 0, kGpu = 1 };
-/// hsa_amd_memory_pool_info_t; kFineGrained is a bit of kPoolFlags.
+/// hsa_amd_memory_pool_info_t
 enum PoolInfo : std::uint32_t { kPoolSegment = 0, kPoolFlags = 1, kPoolMayAllocate = 5 };
-inline constexpr std::uint32_t kGlobalSegment = 0;
-inline constexpr std::uint32_t kFineGrained = 2;
-inline constexpr std::uint32_t kMultiProducer = 0;
+inline constexpr std::uint32_t kGlobalSegment = 0;  ///< value of kPoolSegment
+inline constexpr std::uint32_t kFineGrained = 2;    ///< bit of kPoolFlags
+inline constexpr std::uint32_t kMultiProducer = 0;  ///< hsa_queue_type_t
 /// hsa_signal_condition_t
 enum Condition : std::uint32_t { kEqual = 0, kLess = 2 };
 /// hsa_wait_state_t
@@ -48,7 +49,7 @@ enum WaitState : std::uint32_t { kBlocked = 0 };
 using AgentVisitor = Status (*)(Agent, void*);
 using PoolVisitor = Status (*)(Pool, void*);
 
-/// Applies HSA_CALL(member, "symbol", result, arguments…) to each function. Used to declare the
+/// Expands HSA_CALL(member, "symbol", result, parameters…) for each function. Used to declare the
 /// members of Calls, and to look the functions up.
 #define VGPU_AGENT_HSA_CALLS(HSA_CALL)                                                            \
     HSA_CALL(init, "hsa_init", Status)                                                            \

@@ -17,8 +17,8 @@ namespace {
 
 /// Bytes to copy: more than a page, but little for a VF that other processes use.
 constexpr std::size_t kBytes = 1 << 20;
-constexpr std::uint32_t kPackets = 64;
-/// AQL header: type, barrier bit, fences with system scope.
+constexpr std::uint32_t kPackets = 64;  ///< size of the queue
+/// AQL header: type; bit 8: barrier; acquire (bits 9, 10) and release fence (11, 12): 2, system.
 constexpr std::uint16_t kBarrierHeader = AQL_TYPE_BARRIER_AND | 1u << 8 | 2u << 9 | 2u << 11;
 
 hsa::Calls load() {
@@ -100,14 +100,16 @@ private:
         if (may_allocate && (flags & required_flags) == required_flags) to = pool;
     }
 
+    /// A signal with the value 1, which the GPU decrements when it has completed a packet or copy.
     [[nodiscard]] hsa::Signal make_signal() const {
         hsa::Signal signal;
         require(hsa_.signal_create(1, 0, nullptr, &signal), "hsa_signal_create");
         return signal;
     }
 
-    /// Waits for the signal and destroys it. Has no time limit, because the agent kills this
-    /// process at the deadline.
+    /// Waits until the signal is below its initial value 1, and destroys the signal. A negative
+    /// value reports an error. Has no time limit, because the agent kills this process at the
+    /// deadline.
     void wait(hsa::Signal signal) const {
         const auto left = hsa_.signal_wait(signal, hsa::kLess, 1, UINT64_MAX, hsa::kBlocked);
         if (left < 0) throw std::runtime_error("the GPU reported an error");
@@ -127,7 +129,7 @@ private:
                      index % queue->size * std::size_t{AQL_PACKET_BYTES};
         std::memcpy(slot + sizeof packet.header, &packet.reserved0,
                     sizeof packet - sizeof packet.header);
-        // written last, because the header makes the packet valid
+        // the header is written last, because it makes the packet valid
         void* header = slot;
         __atomic_store_n(static_cast<std::uint16_t*>(header), kBarrierHeader, __ATOMIC_RELEASE);
         hsa_.signal_store(queue->doorbell, static_cast<std::int64_t>(index));

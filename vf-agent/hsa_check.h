@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The VF's self-test. Sends a barrier packet through a new queue. Copies bytes from guest memory to
-// VRAM, within VRAM, and back to guest memory, and compares them. The copy within VRAM is a kernel
-// of ROCr, which runs on compute units. The self-test runs in a child (`vgpu-agent --self-test`),
-// because ROCr may crash or hang.
+// The VF's self-test. It sends a barrier packet through a new queue. Then it copies bytes from
+// guest memory to VRAM, within VRAM, and back to guest memory, and compares them. ROCr makes the
+// copy within VRAM with a kernel on compute units. The self-test runs in a child process, with
+// `vgpu-agent --self-test`, because ROCr may crash or hang.
 #pragma once
 
 #include "vf-agent/messages.h"

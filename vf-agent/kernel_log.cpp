@@ -39,7 +39,7 @@ void KernelLog::read() {
 void KernelLog::count_record(std::string_view record) {
     const std::size_t semicolon = record.find(';');
     if (semicolon == std::string_view::npos) return;
-    // the lowest bits of PRIORITY; the higher ones are the facility
+    // the lowest three bits of PRIORITY; the higher bits are the facility
     const int severity = std::atoi(std::string(record.substr(0, 4)).c_str()) & kSeverityMask;
     const std::string_view text = record.substr(semicolon + 1, record.find('\n') - semicolon - 1);
     if (text.find("amdgpu") == std::string_view::npos) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KernelLog: counts amdgpu's resets and errors since boot, from /dev/kmsg. All counts are 0 if
-// /dev/kmsg is not readable.
+// KernelLog: counts amdgpu's resets and errors since boot in the kernel log (/dev/kmsg), for the
+// agent's status. All counts are 0 if /dev/kmsg is not readable.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace vgpu::agent {
 /// it.
 class KernelLog {
 public:
-    /// Starts at the oldest record.
+    /// The first read() begins with the oldest record.
     explicit KernelLog(const std::string& path = "/dev/kmsg");
     ~KernelLog();
     KernelLog(const KernelLog&) = delete;
@@ -22,12 +22,12 @@ public:
 
     /// Reads and counts new records, at most 2000. Does not wait.
     void read();
-    /// Counts the record "PRIORITY,SEQUENCE,TIME,…;TEXT".
+    /// Counts a record of the form "PRIORITY,SEQUENCE,TIME,…;TEXT".
     void count_record(std::string_view record);
 
-    /// Number of amdgpu's lines "GPU reset(N) succeeded!".
+    /// Number of lines such as "amdgpu …: GPU reset(N) succeeded!".
     [[nodiscard]] std::uint64_t resets() const { return resets_; }
-    /// Number of lines with "amdgpu" whose level is "err" or worse, or that contain "*ERROR*".
+    /// Number of lines with "amdgpu" that have the level KERN_ERR or worse, or contain "*ERROR*".
     [[nodiscard]] std::uint64_t errors() const { return errors_; }
     /// The newest line that errors() counts, cut at 160 bytes.
     [[nodiscard]] const std::string& last_error() const { return last_error_; }

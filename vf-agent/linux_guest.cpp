@@ -26,8 +26,9 @@ private:
 }  // namespace
 
 /// Freezes the processes that use the VF. Each poll() also freezes processes that have begun to use
-/// the VF. Succeeds when all of them have stopped. Thaws them if the task fails or is destroyed
-/// early. After a success, the host checks that the device's queues are idle.
+/// the VF since the last poll(). Succeeds when all these processes have stopped. If the task fails
+/// or is destroyed early, the destructor thaws the processes. After a success, the host waits until
+/// the device has no work of the VF.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}

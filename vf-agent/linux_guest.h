@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LinuxGuest: implements Guest for a real guest, with Facts, KernelLog, Freezer and child
-// processes.
+// LinuxGuest: implements Guest for a real guest, with Facts, KernelLog, Freezer and ChildTask.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -23,7 +22,7 @@ public:
     /// Never null. The returned task fails at its first poll() if the request cannot start. For
     /// example, a quiesced VF cannot start a self-test.
     std::unique_ptr<Task> start(Request request, Nanoseconds deadline) override;
-    /// Resumes the stopped processes. Never fails. The Outcome's text has their number, perhaps 0.
+    /// Resumes the stopped processes. Never fails. The Outcome's text has the number of processes.
     Outcome thaw() override;
     void refreeze_users() override;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-agent: its command line, and the loop that connects Port, Session and LinuxGuest. SIGTERM
-// and SIGINT end the agent, which first resumes the processes that it has stopped. SIGHUP only
-// causes a log line.
+// vgpu-agent: the command line, and the loop that connects Port, Session and LinuxGuest. On SIGTERM
+// and SIGINT, the agent resumes the processes that it has stopped, and ends. SIGHUP only causes a
+// log line.
 #include "pf-driver/process/log_limit.h"
 #include "pf-driver/process/socket_path.h"
 #include "vf-agent/hsa_check.h"
@@ -54,7 +54,8 @@ int catch_signals() {
     return ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// The agent's log, with a rate limit, so that the host cannot flood it (process/log_limit.h).
+/// The agent's log, with a rate limit (pf-driver/process/log_limit.h), so that the host cannot
+/// flood the log. All lines have the level 0.
 class Log {
 public:
     void write(const std::string& line) {
@@ -72,12 +73,12 @@ private:
     vgpu_log_limit limit_{};
 };
 
-/// Opens the port, and informs the session when the host connects, sends and disconnects.
+/// Opens the port, and informs the session when the host connects, sends or disconnects.
 class Agent {
 public:
     explicit Agent(const CommandLine& command_line)
         : command_line_(command_line), guest_(command_line.pci_address), session_(guest_, port_) {
-        static_cast<void>(guest_.thaw());  // an earlier agent that was killed left processes frozen
+        static_cast<void>(guest_.thaw());  // a killed earlier agent may have left processes frozen
     }
     ~Agent() { session_.on_host_gone(); }
 
@@ -101,7 +102,10 @@ private:
 
     void open() {
         const std::string path = command_line_.port.empty() ? find_port() : command_line_.port;
-        if (!path.empty() && port_.open(path)) return;
+        if (!path.empty() && port_.open(path)) {
+            logged_error_.clear();
+            return;
+        }
         const std::string words =
             path.empty() ? fmt::format("there is no port {}", kPortName) : open_error(path, errno);
         // logs the same error only once in a row, because open() is called twice per second
@@ -112,7 +116,7 @@ private:
     static std::string open_error(const std::string& path, int code) {
         if (code != ENAMETOOLONG) return fmt::format("{}: {}", path, std::strerror(code));
         std::array<char, 512> words{};
-        vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+        vgpu_socket_path_error(path.c_str(), words.data(), words.size());
         return words.data();
     }
 
@@ -136,8 +140,8 @@ private:
         if (result == Port::ReadResult::Lost) port_.close();
     }
 
-    /// Waits until there is a signal, the port is ready, or the session's next step is due. True if
-    /// there is a signal.
+    /// Waits until there is a signal, the port is ready, or the session's next step is due, at most
+    /// 60 s, or kRetry without a host. True if there is a signal.
     [[nodiscard]] bool wait(int signals) const {
         // without a host, poll() would always report the port as ready
         const int fd = has_host_ ? port_.fd() : -1;

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxText = 512;
+constexpr std::size_t kMaxText = 512;  // bytes
 constexpr std::uint64_t kMaxLimitMs = 600'000;
 constexpr std::uint64_t kMaxIntervalS = 3600;
 
@@ -27,6 +27,7 @@ std::string line_with(const Json& json) {
     return json.dump() + "\n";
 }
 
+/// The member `name`; none if it is absent, not an unsigned integer, or above `max`.
 std::optional<std::uint64_t> number_in(const Json& json, const char* name, std::uint64_t max) {
     const auto at = json.find(name);
     if (at == json.end() || !at->is_number_unsigned()) return {};

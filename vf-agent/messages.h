@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The lines that agent and host exchange: JSON objects (schemas/vf-agent.schema.json). Lines of the
-// agent are at most kMaxLine long. Lines of the host are checked; the agent ignores unknown lines.
-// No I/O.
+// The lines that agent and host exchange: JSON objects (schemas/vf-agent.schema.json). encode()
+// makes the agent's lines, of at most kMaxLine bytes. parse_host_line() checks the host's lines;
+// the agent ignores invalid and unknown lines. No I/O.
 #pragma once
 
 #include "vf-agent/facts.h"
@@ -15,9 +15,10 @@
 
 namespace vgpu::agent {
 
-/// Version of the protocol, sent in every hello. Increased when an older host would misread a line.
+/// Version of the protocol, sent in every hello. A host with another version rejects the agent.
+/// Increased when an older host would misread a line.
 inline constexpr std::uint32_t kProtocol = 1;
-/// Longest line in either direction, newline included.
+/// Longest line in either direction, in bytes, newline included.
 inline constexpr std::size_t kMaxLine = 64 * 1024;
 /// Limit of processes in a status line, which lists the processes with the most VRAM.
 inline constexpr std::size_t kMaxProcesses = 32;
@@ -41,22 +42,22 @@ struct Status {
     bool is_quiesced = false;
 };
 
-/// Result of a request; `text` is for display.
+/// Result of a request. `text` is a message for people.
 struct Outcome {
     bool is_ok = false;
     std::string text;
 };
 
-/// Encodes a message as a line, with newline, in printable ASCII. In texts, other bytes become '?'.
-/// Cuts each text at 512 bytes.
+/// Encodes a message as a line in printable ASCII, with a newline. Replaces other bytes of texts by
+/// '?', and cuts each text at 512 bytes. `id`: Ask::id. `took`: how long the request ran.
 std::string encode(const Hello& hello);
 std::string encode(const Status& status);
 std::string encode(std::uint64_t id, const Outcome& outcome, std::chrono::milliseconds took);
 
-/// The message by which the host says that it is ready. The agent then sends a status at once, and
-/// further statuses every `status_interval`, or only on request if `status_interval` is 0.
+/// The host's message that it is ready. The agent then sends a hello, a status at once, and further
+/// statuses every `status_interval`, or only on request if `status_interval` is 0.
 struct Welcome {
-    std::uint32_t protocol = 0;
+    std::uint32_t protocol = 0;  ///< the host's version; the agent does not check it
     std::chrono::seconds status_interval{0};
 };
 
@@ -66,7 +67,7 @@ enum class Request { Status, SelfTest, Quiesce, Thaw };
 
 /// A request of the host; in JSON, a line of the type "ask".
 struct Ask {
-    std::uint64_t id = 0;  ///< the result repeats it
+    std::uint64_t id = 0;  ///< the agent's result has the same id
     Request request = Request::Status;
     /// Time limit, from when the agent reads the line; at most 10 min.
     std::chrono::milliseconds limit{0};
@@ -74,8 +75,8 @@ struct Ask {
 
 using HostMessage = std::variant<Welcome, Ask>;
 
-/// Parses a line, given without its newline. None for an invalid or unknown line; the agent does
-/// not answer it.
+/// Parses a line, given without its newline. None for an invalid or unknown line, which the agent
+/// does not answer.
 std::optional<HostMessage> parse_host_line(std::string_view line);
 
 }  // namespace vgpu::agent

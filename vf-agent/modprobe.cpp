@@ -20,8 +20,8 @@ struct Row {
     std::string_view why;
 };
 
-// Bit N of ip_block_mask stands for the Nth block of amdgpu. The order of the blocks depends on the
-// release, so each release has its own row. There are rows for tested releases only.
+// Bit N of ip_block_mask enables block N (from 0) of amdgpu's list of IP blocks. The order of this
+// list depends on the release, so each tested release that requires a mask has its own row.
 constexpr std::array kRows{
     Row{{6, 12}, "ip_block_mask=0xdf", "with UVD, amdgpu follows a null pointer on a Vega10 VF"}};
 

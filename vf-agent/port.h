@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Port: the virtio-serial port org.vgpu.agent.0 as a Channel. Never blocks. While the host has not
-// opened its side of the port, read(2) returns 0 bytes and poll(2) reports a hang-up. For tests,
-// --port may name a stream socket instead. Runs in one thread.
+// opened its side of the port, read(2) on the port returns 0 bytes and poll(2) reports a hang-up.
+// In tests, --port names a stream socket instead. Runs in one thread.
 #pragma once
 
 #include "vf-agent/session.h"
@@ -40,7 +40,7 @@ public:
     };
     /// Appends available bytes, at most 16 KiB.
     ReadResult read(std::string& to);
-    /// Returns the number of written bytes. Returns 0 also after an error, because read() notices a
+    /// Returns the number of written bytes; 0 also after an error, because read() will report a
     /// lost port.
     std::size_t write(std::string_view bytes) override;
 

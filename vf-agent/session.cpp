@@ -14,7 +14,7 @@ std::chrono::milliseconds in_ms(Nanoseconds time) {
 
 }  // namespace
 
-/// First sends an empty line, which ends a partial line of an earlier agent.
+/// Sends an empty line before the hello, to end a partial line that an earlier agent may have sent.
 void Session::on_host(Nanoseconds now) {
     on_host_gone();
     state_ = State::Greeted;
@@ -93,7 +93,7 @@ void Session::send_status(Nanoseconds now) {
 }
 
 void Session::send(const std::string& line) {
-    // queue whole lines only, because a host that reads again must find the beginning of a line
+    // queue only whole lines, so that a host that reads late finds no partial line
     if (queue_.size() + line.size() <= kMaxQueue) queue_ += line;
 }
 

@@ -2,15 +2,16 @@
 //
 // Session: the agent's side of the conversation with the host.
 //
-//            host is there: hello                  welcome: hello again, status every N s
-//   Alone ─────────────────────────────▶ Greeted ─────────────────────────────▶ Serving
-//     ▲                                     │ gone                                 │ gone: thaw,
-//     └─────────────────────────────────────┴──────────────────────────────────────┘ end the task
+//         host connects: hello            welcome: hello again, status every N s
+//   Alone ─────────────────────▶ Greeted ───────────────────────────────────────▶ Serving
+//     ▲                             │                                                │
+//     └─────────────────────────────┴────────────────────────────────────────────────┘
+//                    host disconnects: thaw, end the task
 //
-// The agent never waits for the host. If the host does not read, lines that do not fit into the
-// bounded queue are dropped. There is at most one task (self-test or quiesce) at a time. A request
-// to thaw ends the task. A welcome while Serving also ends the task and thaws, because the host has
-// then given up its earlier requests. The caller passes the time. Runs in one thread.
+// The agent never waits for the host. If the host does not read, the session drops lines that do
+// not fit into its queue. There is at most one task (self-test or quiesce) at a time. A request to
+// thaw ends the task. A welcome while Serving also ends the task and thaws, because the host has
+// then abandoned its earlier requests. The caller passes the time. Runs in one thread.
 #pragma once
 
 #include "vf-agent/messages.h"
@@ -21,7 +22,7 @@ namespace vgpu::agent {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// A self-test or quiesce under way. The destructor ends it, which may take 100 ms.
+/// A running self-test or quiesce. The destructor ends it, which may take 100 ms.
 class Task {
 public:
     virtual ~Task() = default;
@@ -57,12 +58,13 @@ class Session {
 public:
     /// Limit of queued bytes, for a host that does not read.
     static constexpr std::size_t kMaxQueue = 4 * kMaxLine;
+    /// Time between two polls of the task.
     static constexpr Nanoseconds kTaskInterval = std::chrono::milliseconds(50);
 
     Session(Guest& guest, Channel& channel) : guest_(guest), channel_(channel) {}
 
-    /// The host has connected. Restarts the conversation and sends a hello, because the host may be
-    /// another host than before.
+    /// The host has connected. Restarts the conversation with a hello, because another vgpud may
+    /// have connected.
     void on_host(Nanoseconds now);
     /// The host has disconnected: thaws, ends the task, and drops queued lines. Also called when
     /// the agent ends.
@@ -74,10 +76,12 @@ public:
 
     /// True if lines are queued. The caller must then call step() when the channel has room.
     [[nodiscard]] bool needs_write() const { return !queue_.empty(); }
-    /// When step() must be called; none if no step is due until the host sends something.
+    /// The time of the next step() that is due; none if no step is due until the host sends
+    /// something.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
 private:
+    /// The session answers requests in Greeted and in Serving.
     enum class State { Alone, Greeted, Serving };
 
     void handle_line(std::string_view line, Nanoseconds now);

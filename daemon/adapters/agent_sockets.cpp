@@ -18,12 +18,12 @@ namespace {
 
 /// Lets the group open the socket, because QEMU may run as another user of vgpud's group.
 constexpr mode_t kSocketMode = 0660;
-/// How many clients may wait in the kernel until accept(): QEMU, and one more.
+/// The backlog of listen(2): at least QEMU and one more client may wait until accept().
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentSuffix = ".agent.sock", kVfSuffix = ".sock";
 
-/// Gives the agent's socket at `path` the user and group of the VF's socket. Otherwise a VM that
-/// has the VF could not open the new socket after a restart of vgpud.
+/// Gives the agent's socket at `path` the user and group of the VF's vfio-user socket. Otherwise,
+/// after a restart of vgpud, the user to whom the VF is granted could not open the agent's socket.
 void copy_user_of_vf_socket(const std::string& path) {
     if (!path.ends_with(kAgentSuffix)) return;
     const std::string vf_socket = path.substr(0, path.size() - kAgentSuffix.size())
@@ -76,18 +76,18 @@ Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
         return watched;
     }
     endpoint.listener = std::move(listener);
-    endpoint.inode = vgpu_socket_number(path.c_str());
+    endpoint.inode = vgpu_socket_inode(path.c_str());
     static_cast<void>(vgpu_socket_watch_add(removal_watch_.get(), path.c_str()));
     copy_user_of_vf_socket(path);
     return {};
 }
 
-/// Opens each socket again whose file was removed or replaced, because new clients cannot reach
-/// that socket. Connected clients stay.
+/// If the file of a socket was removed or replaced, opens the socket again, because new clients
+/// cannot reach the old socket. Connected clients stay.
 void AgentSockets::open_removed() {
     vgpu_socket_watch_clear(removal_watch_.get());
     for (auto& [path, endpoint] : endpoints_) {
-        if (vgpu_socket_number(path.c_str()) == endpoint.inode) continue;
+        if (vgpu_socket_inode(path.c_str()) == endpoint.inode) continue;
         if (open(path, endpoint)) accept_clients(path, endpoint.is_accepting);
     }
 }
@@ -138,7 +138,7 @@ void AgentSockets::dispatch(const PollSet& poll_set) {
             open_removed();
             continue;
         }
-        // close() may have closed the socket after epoll reported it
+        // epoll still reports a closed socket while a forked child has a copy of its descriptor
         const auto path = paths_.find(static_cast<std::uint32_t>(tag >> 32));
         if (path == paths_.end()) continue;
         const auto at = endpoints_.find(path->second);

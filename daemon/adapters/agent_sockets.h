@@ -3,8 +3,8 @@
 // AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
 // blocks. Reads at most kMaxPerIteration bytes of each client in an iteration of the main loop, so
 // that a client that never stops sending hardly delays other clients. Hundreds of mostly idle
-// sockets share one epoll instance, which main.cpp watches. Replaces socket files that were
-// removed. Runs in one thread.
+// sockets share one epoll instance, which main.cpp watches. If the file of a socket is removed,
+// AgentSockets makes the socket again. Used in the main loop only.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -15,15 +15,15 @@
 
 namespace vgpu::daemon::adapters {
 
-/// While a socket has a client, AgentSockets accepts each further client and closes its connection
-/// at once, so that the further client sees the refusal.
+/// While a socket has a client, AgentSockets accepts further clients and closes their connections
+/// at once, so that they see the refusal. After accept_clients(path, false) they wait instead.
 class AgentSockets final : public AgentPort {
 public:
     /// Limit of the bytes that are read from a client in an iteration of the main loop.
     static constexpr std::size_t kMaxPerIteration = 16 * 1024;
 
-    /// Limit of the sockets that an iteration serves. epoll rotates among ready sockets, so the
-    /// next iteration serves the rest.
+    /// Limit of the sockets that an iteration serves. epoll rotates among ready sockets, so later
+    /// iterations serve the rest.
     static constexpr int kMaxReady = 64;
 
     AgentSockets();
@@ -32,7 +32,7 @@ public:
     /// Adds the descriptor of the epoll instance. After the wait, call dispatch() with the same
     /// `poll_set`.
     void watch(PollSet& poll_set);
-    /// Accepts and reads without waiting.
+    /// Accepts clients and reads their bytes, without waiting.
     void dispatch(const PollSet& poll_set);
 
     Result<> listen(const std::string& path) override;

@@ -39,7 +39,7 @@ public:
         is_armed_ = ::timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0;
         if (!is_armed_) return;
         itimerspec when{};
-        when.it_value = to_timespec(std::max(limit, kSignalInterval));
+        when.it_value = to_timespec(std::max(limit, kSignalInterval));  // 0 would disarm
         when.it_interval = to_timespec(kSignalInterval);
         ::timer_settime(timer_, 0, &when, nullptr);
     }

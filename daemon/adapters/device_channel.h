@@ -2,7 +2,7 @@
 //
 // DeviceChannel: implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl per
 // operation. An ioctl waits until the PF core answers. At the time limit, a timer ends the ioctl by
-// a signal to the calling thread. interrupt() ends the ioctl by CANCEL on the same file.
+// a signal to the calling thread. interrupt() ends the ioctl by VGPU_PF_OP_CANCEL on the same file.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -18,7 +18,7 @@ public:
 
     Result<UapiReply> exchange(const UapiRequest& request) override;
     Result<std::unique_ptr<EventPort>> open_events() override;
-    /// -1, because EventPort::wait_fd(), a duplicate of this file, reports the end of the PF core.
+    /// -1, because EventPort::wait_fd(), a duplicate of device_, reports the end of the PF core.
     [[nodiscard]] int fd() const override { return -1; }
     void interrupt() override;
 
@@ -35,7 +35,7 @@ private:
     UniqueFd device_;
 };
 
-/// Paths of the kernel's PF devices, sorted by number.
+/// Paths of the kernel's PF devices, /dev/vgpu-pfN, sorted by N.
 [[nodiscard]] std::vector<std::string> present_pf_devices();
 
 }  // namespace vgpu::daemon::adapters

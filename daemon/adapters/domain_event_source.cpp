@@ -57,8 +57,8 @@ void DomainEventSource::start() {
     ::fcntl(output_.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// Sets the answer of take_problem(). Does nothing if the last start failed with the same errno
-/// `code`.
+/// Records the errno `code` of a failed start for take_problem(), unless the last start failed with
+/// the same errno.
 void DomainEventSource::record_failed_start(int code) {
     if (std::exchange(reported_errno_, code) == code) return;
     problem_ = fmt::format(

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// DomainEventSource: runs vgpu-libvirt as a child and reads its lines. Restarts the child with a
-// growing delay. The child ends when vgpud ends, because the child's standard input then ends.
-// Reading never blocks. A line longer than kMaxLine ends the child. main.cpp calls watch() before
-// each wait and dispatch() after it, in one thread.
+// DomainEventSource: runs vgpu-libvirt (daemon/libvirt) as a child, and reads its lines, which
+// report libvirt's domains. If the child ends, restarts it after a growing delay. If vgpud ends,
+// the child reads end of file from its standard input, and ends as well. Reading never blocks. If a
+// line grows longer than kMaxLine without an end, DomainEventSource kills the child. main.cpp calls
+// watch() before each wait and dispatch() after it, in one thread.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -19,29 +20,28 @@ namespace vgpu::daemon::adapters {
 /// service/owners/domains.h parses the lines.
 class DomainEventSource {
 public:
-    /// First delay from the end of the child, or from a start that failed, to the next start. The
-    /// delay doubles with each start; a received line resets it.
+    /// The delay from the end of the child, or from a failed start, to the next start begins with
+    /// this value. Each start doubles the delay; a received line resets it.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
     /// The delay does not grow beyond this limit.
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMaxLine = 1u << 20;  ///< in bytes
 
-    /// `command`: program (searched in PATH) and arguments; if empty, nothing is run.
+    /// `command`: program (searched in PATH) and arguments; empty: no child is started.
     DomainEventSource(std::vector<std::string> command, const Clock& clock);
     ~DomainEventSource();
     DomainEventSource(const DomainEventSource&) = delete;
     DomainEventSource& operator=(const DomainEventSource&) = delete;
 
     void watch(PollSet& poll_set);
-    /// Reads available output; starts the child if due.
+    /// Reads the child's available output. If no child runs and the delay is over, starts it.
     void dispatch(const PollSet& poll_set);
 
     /// The whole lines that have arrived since the last call.
     std::vector<std::string> take_lines();
-    /// Why the last start of the child failed; empty if the start succeeded, or if an earlier call
-    /// has returned the reason.
+    /// Why a start of the child failed; empty if there is no new reason since the last call.
     std::string take_problem();
-    /// True once after the child has ended; its earlier lines may then be outdated.
+    /// True once after the child has ended; the domains may then differ from its earlier lines.
     bool take_loss();
     [[nodiscard]] bool is_running() const { return pid_ > 0; }
 
@@ -56,7 +56,7 @@ private:
     pid_t pid_ = -1;
     UniqueFd input_;   ///< the child's standard input; closing it ends the child
     UniqueFd output_;  ///< the child's standard output
-    std::optional<std::size_t> watched_at_;  ///< index of output_ in PollSet::fds
+    std::optional<std::size_t> watched_at_;  ///< index of output_ in PollSet::fds; none: absent
     std::string text_;                       ///< the last line, if it is incomplete
     std::vector<std::string> lines_;
     std::string problem_;

@@ -17,13 +17,13 @@ namespace {
 Result<> check(const vgpu_pf_event_ring_info& info, int memory) {
     struct stat file {};
     if (::fstat(memory, &file) != 0) return fail_errno(ErrorId::PfLost, errno, "event ring");
-    const std::uint64_t expected_bytes =
-        info.events_offset + std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
-    // Check all sizes, because the PF core may be of another version.
+    const std::uint64_t event_bytes = std::uint64_t{info.entries} * sizeof(vgpu_pf_event);
+    // Check all sizes, because the PF core may be of another version, or hostile.
     const bool is_sound = std::has_single_bit(info.entries) && info.entries <= (1u << 20) &&
                           info.events_offset >= sizeof(vgpu_pf_event_ring_head) &&
                           info.events_offset % alignof(vgpu_pf_event) == 0 &&
-                          info.bytes <= (1u << 30) && expected_bytes <= info.bytes;
+                          info.bytes <= (1u << 30) && info.events_offset <= info.bytes &&
+                          event_bytes <= info.bytes - info.events_offset;
     // a device has no size; its mmap() checks the range
     const bool is_within_file =
         S_ISCHR(file.st_mode) ||

@@ -16,8 +16,8 @@ namespace vgpu::daemon::adapters {
 
 class EventRing final : public EventPort {
 public:
-    /// Maps the ring and skips to its end. PfLost if the sizes contradict each other, or if the
-    /// ring cannot be mapped. Closes `memory`.
+    /// Maps the ring in `memory`, and skips to its end. PfLost if the sizes contradict each other,
+    /// or if the ring cannot be mapped. Closes `memory`. `wakeup` becomes wait_fd().
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;
@@ -39,7 +39,7 @@ private:
     const void* base_;
     vgpu_pf_event_ring_info info_;
     UniqueFd wakeup_;
-    std::uint64_t next_ = 1;
+    std::uint64_t next_ = 1;  ///< number of the next event to read
 };
 
 }  // namespace vgpu::daemon::adapters

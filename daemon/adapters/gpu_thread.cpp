@@ -10,7 +10,7 @@ void GpuThread::start(GpuLoop& loop) {
 
 void GpuThread::stop() {
     if (!thread_.joinable()) return;
-    // set before the thread is woken, because the thread then reads is_stopping_
+    // set before the wake-up, because the woken thread reads is_stopping_
     is_stopping_ = true;
     loop_->interrupt();
     wakeup_.raise();
@@ -19,7 +19,7 @@ void GpuThread::stop() {
 
 void GpuThread::run() {
     while (!is_stopping_) {
-        // cleared before iterate(), so that a wake() during iterate() causes another iteration
+        // clear wakeup_ before iterate(), so that a wake() during iterate() is not lost
         wakeup_.clear();
         loop_->iterate();
         PollSet poll_set;
@@ -30,7 +30,7 @@ void GpuThread::run() {
     }
 }
 
-/// Spins until awake_until() if the host has a CPU to spare, and then sleeps.
+/// Polls without sleep until awake_until() if the host has more than one CPU, and then sleeps.
 void GpuThread::wait(PollSet& poll_set) const {
     static const bool has_cpu_to_spare = std::thread::hardware_concurrency() > 1;
     while (has_cpu_to_spare && clock_.now() < loop_->awake_until()) {

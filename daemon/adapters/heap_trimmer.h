@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // HeapTrimmer: returns unused heap to the system after a while without work. Long answers and the
-// adoption of many VFs leave megabytes of free memory, which the C library keeps. Runs in the main
-// thread.
+// adoption of many VFs leave megabytes of free memory, which the C library keeps. Used in the main
+// loop only.
 #pragma once
 
 #include "daemon/ports/timed_part.h"
@@ -16,11 +16,13 @@ class HeapTrimmer final : public TimedPart {
 public:
     /// Time without work after which step() checks the heap.
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
-    /// Minimum amount to return. vgpud soon reuses a smaller amount, and would pay page faults.
+    /// If fewer bytes of the heap are free, step() keeps them, because vgpud soon needs the memory
+    /// again, and would pay page faults.
     static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
 
     explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}
 
+    /// Call after work, such as a request. The check is then due after kQuiet.
     void record_work() { due_ = clock_.now() + kQuiet; }
     /// None before record_work(), and after step() has checked the heap.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override { return due_; }

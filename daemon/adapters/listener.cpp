@@ -15,7 +15,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
     sockaddr_un address{};
     if (vgpu_socket_address(path.c_str(), &address) == 0) return address;
     std::array<char, 512> words{};
-    vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+    vgpu_socket_path_error(path.c_str(), words.data(), words.size());
     return fail(ErrorId::ConfigInvalid, words.data());
 }
 
@@ -28,7 +28,7 @@ Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog) {
     TRY(const sockaddr_un address, address_of(path));
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     remove_socket(path);
-    const void* generic = &address;
+    const void* generic = &address;  // bind() takes the general type sockaddr
     if (!fd.is_open() ||
         ::bind(fd.get(), static_cast<const sockaddr*>(generic), sizeof address) != 0 ||
         ::chmod(path.c_str(), mode) != 0 || ::listen(fd.get(), backlog) != 0)

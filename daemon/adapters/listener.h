@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unix sockets by path: converts paths to socket addresses, and listens at a path in vgpud's run
-// directory. Used by the adapters for agents and for vgpu-pf.
+// Unix sockets by path: converts paths to socket addresses, and listens at a path. AgentSockets and
+// SocketChannel call these functions.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -13,15 +13,16 @@
 
 namespace vgpu::daemon::adapters {
 
-/// ConfigInvalid, with the length and the limit, if the path is too long for a socket.
+/// ConfigInvalid, with the length and the limit, if the path is empty or too long for a socket.
 Result<sockaddr_un> address_of(const std::string& path);
 
 /// Removes the socket at `path`, whoever made it; files of other kinds stay.
 void remove_socket(const std::string& path);
 
 /// Listens at `path`, non-blocking, with file mode `mode` and the `backlog` of listen(2). Fails
-/// with System and the path, or as address_of(). Replaces an existing socket, even one in use, so
-/// the caller must hold the lock of the run directory.
+/// with System and the path, or as address_of(). Replaces an existing socket, even if another
+/// program listens there. vgpud may do so, because it holds the lock of its run directory
+/// (RunLock).
 Result<UniqueFd> listen_at(const std::string& path, mode_t mode, int backlog);
 
 }  // namespace vgpu::daemon::adapters

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControl: implements LogPort with spdlog's default logger. A level that spdlog lacks is mapped
-// to its neighbour (notice to info), but level() returns the level that was set. Runs in one
-// thread.
+// LogControl: implements LogPort with spdlog's default logger. spdlog lacks some levels of syslog,
+// so LogControl maps them to other levels (notice to info, emerg to critical), but level() returns
+// the level that was set. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/log_port.h"
@@ -11,7 +11,8 @@ namespace vgpu::daemon::adapters {
 
 class LogControl final : public LogPort {
 public:
-    /// Logs to the console at first. `level`: a word of set_level() or of vgpud --log-level.
+    /// Logs to the console at first. `level`: a level of set_level(), or "error", which means err.
+    /// Another word leaves the level at info.
     explicit LogControl(const std::string& level);
 
     [[nodiscard]] std::string level() const override { return level_; }

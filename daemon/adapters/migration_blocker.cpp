@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kSectorBytes = 512;
 constexpr std::uint32_t kBlockBytes = 1u << 20;
-constexpr std::uint32_t kNoBlock = 0xffffffff;
+constexpr std::uint32_t kNoBlock = 0xffffffff;  // entry of VDI's block map: not allocated
 
 /// Header of a VDI image, version 1.1, little endian (VDICore.h of VirtualBox).
 struct [[gnu::packed]] VdiHeader {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A disk image that keeps QEMU from saving or migrating a domain with a VF, because the VF's state
-// would be lost. QEMU refuses both while a VDI image is open, and the error names the block node
-// (block/vdi.c of QEMU). Guests do not see the disk; `vgpuctl attach-xml` adds the disk to QEMU's
-// command line.
+// would be lost. While a VDI image is open, QEMU refuses to save or migrate the domain, and its
+// error names the block node of the image (block/vdi.c of QEMU). Guests do not see the disk;
+// `vgpuctl attach-xml` adds the disk to QEMU's command line.
 #pragma once
 
 #include "daemon/ports/result.h"

@@ -78,6 +78,7 @@ std::set<std::string> OwnerProbe::running_domains() const {
     return uuids;
 }
 
+/// softgpu writes the pid of the client of vf1.sock to vf1.client.
 std::string OwnerProbe::client_of(const std::string& path) const {
     std::ifstream record(fs::path(path).replace_extension(".client"));
     int pid = 0;

@@ -2,8 +2,8 @@
 //
 // OwnerProbe: implements OwnerPort with /proc and with softgpu's records of clients
 // (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by QEMU's `-uuid` argument.
-// OwnerProbe must not ask libvirt, which may be waiting for a hook that waits for vgpud. Has no
-// state, so any thread may call an OwnerProbe.
+// OwnerProbe must not ask libvirt, because libvirt may be waiting for its hook, and the hook for
+// vgpud. Has no state, so any thread may call an OwnerProbe.
 #pragma once
 
 #include "daemon/ports/owner_port.h"

@@ -6,9 +6,9 @@
 //
 //   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
 //            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
-//   process  the place of the VF's vfio-user socket is the mode. In mode 'vfio-user' the socket has
-//            its public path. In mode 'none' it is in a directory that only vgpud's user may enter.
-//            A connected client keeps the VF.
+//   process  the path of the VF's vfio-user socket shows the mode. In mode 'vfio-user' the socket
+//            has its public path. In mode 'none' the socket is in a directory that only vgpud's
+//            user and root may enter. A client that is already connected keeps the VF.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -20,18 +20,19 @@ namespace vgpu::daemon::adapters {
 
 class PlatformAssignment final : public AssignmentPort {
 public:
-    /// `vf_socket_dir`: empty if unknown. `sysfs`: another directory in tests.
+    /// `uapi_path`: the socket of vgpu-pf or the device of vgpu_pf.ko. `vf_socket_dir`: directory
+    /// of the VFs' vfio-user sockets; empty if unknown. `sysfs`: another directory in tests.
     PlatformAssignment(std::string uapi_path, std::string vf_socket_dir, std::string sysfs = "/sys")
         : uapi_path_(std::move(uapi_path)),
           vf_socket_dir_(std::move(vf_socket_dir)),
           sysfs_(std::move(sysfs)) {}
 
     Result<AssignmentMode> get(std::uint32_t vf) override;
-    /// vgpu_pf.ko takes no VF from a driver of the host, whatever the third argument is.
+    /// Ignores TakeFromHost, because vgpu_pf.ko never takes a VF in use from a driver of the host.
     Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost) override;
 
 private:
-    /// The path of the sysfs file; none if the platform is a process.
+    /// The path of the VF's sysfs file; none if the PF core is a process or does not run.
     [[nodiscard]] std::optional<std::string> attribute_of(std::uint32_t vf) const;
     /// The public path of the VF's socket.
     [[nodiscard]] std::string socket_of(std::uint32_t vf) const;

@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <sstream>
 #include <string_view>
 
@@ -25,7 +26,7 @@ namespace vgpu::daemon::adapters {
 
 namespace {
 
-constexpr int kExecFailed = 127;
+constexpr int kExecFailed = 127;  // exit status, as of a shell
 constexpr mode_t kLogMode = 0640;
 /// Variables for vgpud only. A child with these variables could report to systemd as if the child
 /// were vgpud.
@@ -74,9 +75,9 @@ int become_user(const DeviceUser& user) {
     ::_exit(kExecFailed);
 }
 
-/// Runs the program in the forked child. Allocates nothing, because vgpud has threads. First waits
-/// until vgpud has written the pid file, and then a byte to `gate`. If vgpud dies before that, the
-/// child reads end of file and exits.
+/// Runs the program in the forked child. Allocates no memory, because another thread may have held
+/// the allocator's lock during the fork. First reads a byte from `gate`, which vgpud writes after
+/// it has written the pid file. If vgpud dies before that, the child reads end of file and exits.
 [[noreturn]] void run_child(const Inheritance& given, int gate) {
     char go = 0;
     if (::read(gate, &go, 1) != 1) ::_exit(kExecFailed);
@@ -88,8 +89,8 @@ int become_user(const DeviceUser& user) {
     ::dup2(given.input, STDIN_FILENO);
     ::dup2(given.output, STDOUT_FILENO);
     ::dup2(given.output, STDERR_FILENO);
-    // Close all other fds, even those without O_CLOEXEC. `failure` moves to the lowest number, so
-    // that the fds to close are one range.
+    // Close all other fds, even those without O_CLOEXEC. `failure` moves to the number after
+    // stderr, so that the fds to close are one range.
     constexpr int kFailure = STDERR_FILENO + 1;
     if (given.failure != kFailure) ::dup3(given.failure, kFailure, O_CLOEXEC);
     ::close_range(kFailure + 1, ~0u, 0);
@@ -111,8 +112,8 @@ Result<Pipe> make_pipe() {
     return Pipe{.reader = UniqueFd(ends[0]), .writer = UniqueFd(ends[1])};
 }
 
-/// Waits until the child runs the program or ends. Returns the errno that the child wrote to the
-/// pipe, else 0.
+/// Waits until the child runs the program or ends. Returns the errno that the child wrote to
+/// `failure`; 0 if the child wrote none.
 int exec_error(Pipe& failure) {
     failure.writer.reset();
     int code = 0;
@@ -204,6 +205,16 @@ static Result<> record_and_release(const ProcessSpec& spec, const ProcessId& id,
     return released;
 }
 
+/// Waits until the child executes its program. System, with the reason, if the child cannot.
+static Result<> await_exec(const ProcessSpec& spec, pid_t pid, Pipe& failure) {
+    const int code = exec_error(failure);
+    if (code == 0) return {};
+    ::waitpid(pid, nullptr, 0);
+    return fail(ErrorId::System, fmt::format("cannot run '{}': {}. Install this program, or name "
+                                             "it in 'programs' of vgpud's configuration",
+                                             spec.command[0], std::strerror(code)));
+}
+
 Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     trim_log(spec);
     const UniqueFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -211,6 +222,10 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     if (user_) TRY_VOID(share_directory(spec.directory, *user_));
     end_last_line(log_of(spec));
     TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_CREAT | O_APPEND, kLogMode));
+    // Start one child at a time: children forked together would inherit the writers of each other's
+    // gates, and would not read end of file.
+    static std::mutex gates;
+    std::unique_lock only_gate(gates);
     TRY(Pipe gate, make_pipe());
     TRY(Pipe failure, make_pipe());
     std::vector<std::string> words = spec.command;
@@ -235,10 +250,8 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     }
     const ProcessId id{.pid = pid, .start_time = OwnerProbe().start_time_of(pid).value_or(0)};
     TRY_VOID(record_and_release(spec, id, gate));
-    if (const int code = exec_error(failure); code != 0) {
-        ::waitpid(pid, nullptr, 0);
-        return fail_errno(ErrorId::System, code, fmt::format("cannot run '{}'", spec.command[0]));
-    }
+    only_gate.unlock();
+    TRY_VOID(await_exec(spec, pid, failure));
     return id;
 }
 
@@ -276,12 +289,20 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
     return end_of(id) ? std::nullopt : std::optional(id);
 }
 
+/// False if /proc cannot show the process although it may run, such as for lack of descriptors.
+static bool can_read_process(pid_t pid) {
+    const UniqueFd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    return file.is_open() || errno == ENOENT || errno == ESRCH;
+}
+
+/// While vgpud cannot read the process in /proc (can_read_process()), the process counts as
+/// running, because nobody may remove the sockets of a running process.
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // Until waitpid() a dead child is a zombie and keeps its pid in use.
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return describe_end(status);
     const bool runs = OwnerProbe().start_time_of(id.pid) == id.start_time;
-    return runs ? std::nullopt : std::optional(std::string());
+    return runs || !can_read_process(id.pid) ? std::nullopt : std::optional(std::string());
 }
 
 bool ProcessLauncher::socket_exists(const std::string& path) {

@@ -11,8 +11,8 @@ namespace vgpu::daemon::adapters {
 
 class SocketChannel final : public UapiChannel {
 public:
-    /// PfLost if the connection fails, for example because no process listens. ConfigInvalid if the
-    /// path is too long.
+    /// Connects to the socket at `path`. PfLost if the connection fails, for example because no
+    /// process listens. ConfigInvalid if the path is too long.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 

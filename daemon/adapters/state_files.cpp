@@ -55,7 +55,7 @@ Result<> write_temporary(const std::string& path, std::string_view content) {
     return {};
 }
 
-/// Keeps the file at `path`, if it exists, also as `backup`, by a hard link. Replaces an earlier
+/// Makes `backup` a hard link to the file at `path`, if that file exists. Replaces an earlier
 /// backup. A rename would leave no file at `path` for a moment.
 Result<> link_backup(const std::string& path, const std::string& backup) {
     const auto try_link = [&] { return ::link(path.c_str(), backup.c_str()) == 0; };
@@ -64,8 +64,8 @@ Result<> link_backup(const std::string& path, const std::string& backup) {
     return not_written("keep", path);
 }
 
-/// Fails unless the file is regular, not too long, and owned by root or vgpud's user, because vgpud
-/// has written no other file.
+/// Fails unless the file is regular, not longer than kMaxBytes, and owned by root or vgpud's user,
+/// as the files that vgpud writes.
 Result<> check_origin(const struct stat& facts, const std::string& path) {
     if (!S_ISREG(facts.st_mode))
         return fail(ErrorId::StateCorrupt, fmt::format("{} is not a regular file", path));
@@ -100,7 +100,8 @@ Result<std::vector<std::string>> StateFiles::list() {
 Result<std::optional<std::string>> StateFiles::read(const std::string& name) {
     const std::string path = where(name);
     {
-        // From now on check_mark() accepts only the file as it is now, or as vgpud writes it later.
+        // From the first read() on, check_mark() accepts the file only as it was then, or as vgpud
+        // last wrote it.
         const std::scoped_lock lock(mutex_);
         marks_.try_emplace(name, mark_of(path));
     }

@@ -14,10 +14,12 @@
 
 namespace vgpu::daemon::adapters {
 
-/// Errors: StateNotWritten with the operation and the path; StateCorrupt for an unreadable file.
+/// Errors: StateNotWritten with the operation and the path; StateCorrupt for a file that cannot be
+/// read, or that vgpud cannot have written.
 class StateFiles final : public StatePort {
 public:
-    /// vgpud never writes a longer file, so a longer file is refused and not read into memory.
+    /// Limit in bytes of a file that read() accepts. A longer file is damaged or not from vgpud,
+    /// and would use up the memory.
     static constexpr off_t kMaxBytes = 16 << 20;
 
     explicit StateFiles(std::string directory) : directory_(std::move(directory)) {}
@@ -30,7 +32,8 @@ public:
     [[nodiscard]] std::string where(const std::string& name) const override;
 
 private:
-    /// Identifies the state of a file. Differs after a program has changed or replaced the file.
+    /// What vgpud compares to notice that another program has changed or replaced a file: the
+    /// file's inode, length and time of change (mtime).
     struct Mark {
         ino_t inode = 0;  ///< 0: there is no file
         off_t bytes = 0;
@@ -40,14 +43,15 @@ private:
         bool operator==(const Mark&) const = default;
     };
     [[nodiscard]] static Mark mark_of(const std::string& path);
-    /// Fails if the file was replaced, changed or restored by another program.
+    /// Fails if another program has changed, replaced, removed or restored the file since its mark
+    /// was set.
     [[nodiscard]] Result<> check_mark(const std::string& name);
     void set_mark(const std::string& name);
 
     std::string directory_;
     std::mutex mutex_;  ///< guards marks_
-    /// By name: the mark of the file when it was first read or last written. A file without a mark
-    /// must not exist when vgpud first writes it.
+    /// By name: the mark of the file when it was first read or last written. If vgpud writes a name
+    /// without a mark, the file must not exist.
     std::map<std::string, Mark> marks_;
 };
 

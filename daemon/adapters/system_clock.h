@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SystemClock: implements Clock. now() reads CLOCK_MONOTONIC, the clock of the PF core's events
-// except RUN. boot_time() reads CLOCK_BOOTTIME, for leases. unix_time() reads CLOCK_REALTIME, for
-// display. Any thread may call a SystemClock.
+// except RUN. boot_time() reads CLOCK_BOOTTIME, for leases. unix_time() reads CLOCK_REALTIME. Any
+// thread may call a SystemClock.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // UapiChannel: carries requests of the uapi (pf-driver/uapi/vgpu_pf.h) to the PF core, and the
-// answers to vgpud. It uses the unix socket of vgpu-pf or the character device of the kernel
-// module. One thread makes one request at a time; any thread may call interrupt(). A request fails
-// with PfRefused (errno and text of the PF core), or with PfLost if no valid answer comes. Do not
-// use a channel after PfLost.
+// answers to vgpud. A channel uses the unix socket of vgpu-pf (SocketChannel) or the character
+// device of the kernel module (DeviceChannel). One thread makes one request at a time; any thread
+// may call interrupt(). A request fails with PfRefused (errno and text of the PF core), or with
+// PfLost if no valid answer comes. Do not use a channel after PfLost.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -46,8 +46,8 @@ public:
     /// A descriptor that is readable or hung up when the PF core ends; -1 if only
     /// EventPort::wait_fd() reports the end.
     [[nodiscard]] virtual int fd() const = 0;
-    /// Makes the running request and all later requests fail. Before this call, raise the
-    /// `interrupted` of open_channel().
+    /// Makes the running request fail, and also later requests, except open_events() of a
+    /// DeviceChannel. Before this call, raise the `interrupted` of open_channel().
     virtual void interrupt() = 0;
 
 protected:
@@ -58,8 +58,8 @@ protected:
     [[nodiscard]] static tl::unexpected<Error> refused(int error, std::string_view message);
 };
 
-/// Opens a channel to a character device, or else to a socket. Requests fail once `interrupted` is
-/// raised. `interrupted` must outlive the channel.
+/// Opens a DeviceChannel if `path` is a character device, else a SocketChannel. If `interrupted` is
+/// already raised, the channel is interrupted at once. `interrupted` must outlive the channel.
 [[nodiscard]] Result<std::unique_ptr<UapiChannel>> open_channel(const std::string& path,
                                                                 const Wakeup& interrupted);
 

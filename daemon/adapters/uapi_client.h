@@ -17,11 +17,12 @@
 
 namespace vgpu::daemon::adapters {
 
-/// If a reply exceeds a bound, UapiClient does not refuse the reply, but shortens the struct or the
-/// text, or lowers the count.
+/// If a reply is longer than this version's struct, or a text or a count in it exceeds the limit of
+/// the uapi, UapiClient does not refuse the reply, but shortens the struct or the text, or lowers
+/// the count.
 class UapiClient final : public Backend {
 public:
-    /// Time limit of a request that the PF core answers at once.
+    /// Time limit of a request by call(), except in change() and connect().
     static constexpr std::chrono::milliseconds kTimeout{2000};
     /// Time limit of a request by change(). The PF core answers some changes only after the VF has
     /// left the engine, and VERIFY_ZERO only after the PF core has read the VF's VRAM.
@@ -58,6 +59,8 @@ public:
 
 private:
     template <typename T> Result<T> checked(Result<T> result);
+    /// Sends a request and returns its struct as the PF core has filled it in. `fd_to_send`: -1 if
+    /// there is no descriptor to send.
     template <typename T> Result<T> call(vgpu_pf_op op, T body, int fd_to_send = -1);
     /// As call(), with the time limit kChangeTimeout.
     template <typename T> Result<T> change(vgpu_pf_op op, T body);

@@ -26,8 +26,10 @@ public:
         if (fd_ >= 0) ::close(fd_);
         fd_ = -1;
     }
+    /// The descriptor; -1 if there is none.
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+    /// Returns the descriptor, which the caller must then close.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
 private:

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// All users may enter and list the directory, because QEMU may run as any user. The directory
-/// contains only links and the migration blocker.
+/// The mode of an owner's directory and of its parent. All users may enter and list both, because
+/// QEMU may run as any user. The owner's directory contains only links and the migration blocker.
 constexpr auto kDirectoryMode = fs::perms::owner_all | fs::perms::group_read |
                                 fs::perms::group_exec | fs::perms::others_read |
                                 fs::perms::others_exec;
@@ -29,8 +29,9 @@ Result<> make_link(const std::string& target, const fs::path& at) {
     if (target.empty()) return {};
     if (at.string().size() > VGPU_SOCKET_PATH_MAX)
         return fail(ErrorId::OutOfRange,
-                    fmt::format("the path {} has {} bytes, and a socket's path at most {}: use a "
-                                "shorter owner, or a shorter run_dir in vgpud's configuration",
+                    fmt::format("the path {} has {} bytes, but the path of a socket may have at "
+                                "most {}: use a shorter owner, or a shorter run_dir in vgpud's "
+                                "configuration",
                                 at.string(), at.string().size(), VGPU_SOCKET_PATH_MAX));
     std::error_code error;
     fs::create_symlink(target, at, error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSockets: implements VmSocketsPort with symbolic links, because QEMU follows them and replacing
-// them is cheap. Any thread may call a VmSockets.
+// VmSockets: implements VmSocketsPort with symbolic links, which QEMU follows, and which are cheap
+// to replace.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"
@@ -10,10 +10,11 @@ namespace vgpu::daemon::adapters {
 
 class VmSockets final : public VmSocketsPort {
 public:
-    /// link() makes the directory of an owner in `run_dir`; unlink() removes that directory.
+    /// link() makes the directory of an owner in `run_dir`, with the links and the migration
+    /// blocker (migration_blocker.h). unlink() removes that directory.
     explicit VmSockets(std::string run_dir) : run_dir_(std::move(run_dir)) {}
 
-    /// Path of the image that keeps QEMU from saving the VM (migration_blocker.h).
+    /// Path of the migration blocker, which keeps QEMU from saving or migrating the VM.
     [[nodiscard]] std::string migration_blocker_path(const std::string& owner_dir) const;
     [[nodiscard]] std::string path_of(const std::string& owner_dir, std::size_t n) const override;
     Result<> link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Wakeup: makes another thread's poll() return, by an eventfd. A raise() before the poll is not
-// lost. Any thread may call a Wakeup.
+// Wakeup: an eventfd by which one thread makes the poll() of another thread return. A raise()
+// before the poll() is not lost. Any thread may call a Wakeup.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -3,7 +3,8 @@
 // Abilities: a table of the changes that a GPU's driver can make. Each kind of change has a row in
 // abilities.def. The driver's backend fills in an Ability for each row: the condition for the
 // change, and the possible values. Create, set, plan and apply check their requests against this
-// table; D-Bus and vgpuctl show the table. Constant while the driver is connected.
+// table; D-Bus and vgpuctl show the table. GpuModel gets the table with the facts of the GPU
+// (Backend::get_info()).
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -23,11 +24,15 @@ namespace vgpu::daemon {
 /// strongest of their conditions.
 enum class Needs {
     Nothing,
-    VfIdle,   ///< no client has the VF open, and no other user owns it; force overrides both
-    AllIdle,  ///< as VfIdle, for all VFs of the GPU; force overrides owners, but never an open VF
-    Reload,   ///< the driver must be loaded again, which vgpud does not do
-    Reboot,   ///< the host must be started again, which vgpud does not do
-    Never,    ///< the driver cannot make the change, or vgpud does not offer it
+    /// No client has the VF open, and no other owner has a claim in force on it. force overrides
+    /// both, but a vendor's backend refuses to take an open VF from a VM.
+    VfIdle,
+    /// As VfIdle, for all VFs of the GPU. force overrides the claims, but neither an open VF nor a
+    /// VF of a running domain.
+    AllIdle,
+    Reload,  ///< the driver must be loaded again, which vgpud does not do
+    Reboot,  ///< the host must be started again, which vgpud does not do
+    Never,   ///< the driver cannot make the change, or vgpud does not offer it
 };
 
 /// The kinds of change.
@@ -43,8 +48,8 @@ inline constexpr std::size_t kChanges = 0
     ;
 
 /// What the driver can do for one kind of change. A possible value is a multiple of `unit` from
-/// `min` to `max`. Values, unit and limits have the measure that the kind's key names, such as
-/// bytes. With the default members, only the limits of the setting itself apply.
+/// `min` to `max`. `unit`, `min` and `max` are in the unit that the key of the kind names, such as
+/// bytes for vram_bytes. By default they limit nothing, and only the setting's own range applies.
 struct Ability {
     Needs needs = Needs::Never;
     std::uint64_t unit = 1;
@@ -58,9 +63,9 @@ struct Ability {
     bool operator==(const Ability&) const = default;
 };
 
-/// All abilities of a driver. vgpud itself implements descriptions and the setting
-/// scrub_on_release. So every GPU offers descriptions, and every GPU that vgpud manages offers
-/// scrub_on_release.
+/// All abilities of a driver. vgpud itself implements the settings description and
+/// scrub_on_release, so by default both need nothing. A backend withdraws scrub_on_release if vgpud
+/// cannot scrub the VFs: vgpud only watches the GPU, or NVIDIA's driver keeps the VFs.
 struct Abilities {
     explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
         for (const Change own : {Change::Description, Change::ScrubOnRelease})
@@ -71,10 +76,10 @@ struct Abilities {
                          ///< PF core is a process
     std::array<Ability, kChanges> of{};
     /// True if vgpud plans run tables, and measures service and waits from events. If false, the
-    /// driver itself schedules, with the values of Backend::set_shares().
+    /// driver itself schedules, with the values of Backend::set_shares() if it offers that.
     bool has_run_tables = false;
-    /// The PF's quantum, if the driver serves its functions in turn, each for one quantum
-    /// (quanta.h). Absent if the driver has run tables or if its scheduling is unknown.
+    /// The PF's quantum, if vgpud sets quanta, and the driver serves its functions in turn, each
+    /// for one quantum (quanta.h); else absent.
     std::optional<std::uint32_t> pf_quantum_ms{};
     /// True if vgpud only watches the GPU and changes nothing (docs/backends.md).
     bool is_observing = false;
@@ -90,8 +95,8 @@ struct Abilities {
     bool operator==(const Abilities&) const = default;
 };
 
-/// True if weights decide the quantum of each VF without a quantum_us. The GPU then has no default
-/// quantum.
+/// True if the weight of a VF decides its quantum, unless the VF has a quantum_us. The GPU then has
+/// no default quantum.
 [[nodiscard]] inline bool has_quanta_by_weight(const Abilities& abilities) {
     return !abilities.has_run_tables && abilities.can(Change::Weight);
 }
@@ -108,9 +113,10 @@ std::string_view words_of(Change change);
 /// "gpu1 (driver xe)"
 std::string describe(const std::string& gpu, const Abilities& abilities);
 
-/// Checks that the driver can make this change to `value`. `whose` names the VF in messages; empty
-/// for the GPU. Fails with NotOffered, Observed or OutOfRange. The errors name the GPU, the driver,
-/// the kind of change, and the values that would fit.
+/// Checks that the driver can make this change to `value`. Does not check whether VFs are idle.
+/// `whose` names the VF or the GPU in messages; may be empty. Fails with NotOffered, Observed or
+/// OutOfRange. The errors name the GPU, the driver and the kind of change; OutOfRange also names
+/// possible values.
 Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
                      std::uint64_t value, std::string_view whose);
 /// As check_value(), but checks no value. Both functions refuse changes that need a reload or a

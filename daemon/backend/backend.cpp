@@ -23,6 +23,10 @@ Result<> Backend::enable_vfs(std::uint32_t, std::span<const VfSize>) {
     return not_offered("another number of VFs");
 }
 
+Result<> Backend::scrub_absent(const VfSize&) {
+    return {};
+}
+
 Result<> Backend::control(std::uint32_t, std::uint32_t, vgpu_pf_control_action) {
     return not_offered("this action");
 }

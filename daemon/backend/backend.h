@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Backend: the interface to the driver of one GPU. GpuModel keeps records, owners and plans for
-// every GPU alike, and calls its backend to read facts and to make changes. One backend is for
-// our PF core (adapters/uapi_client, pf_core.h). The other backends drive a vendor's PF driver.
+// Backend: the interface to the driver of one GPU. GpuModel (service/gpu/gpu.h) keeps records,
+// owners and plans for every GPU alike, and calls its backend to read facts and to make changes.
+// One backend is for our PF core (adapters/uapi_client, pf_core.h). The other backends control a
+// vendor's PF driver.
 //
 // A backend must provide connect(), disconnect(), is_connected(), connection_fd(), get_info(),
 // get_vf(), provision(), release(), scrub_durable() and verify_zero(). The defaults of the other
 // functions do nothing or answer NotOffered. The abilities (GpuFacts::abilities) say which changes
-// the driver can make; GpuModel requests only these. Requests are structs of the uapi
+// the driver can make; GpuModel requests only these. Most requests are structs of the uapi
 // (pf-driver/uapi/vgpu_pf.h), facts are structs of facts.h.
 //
-// Errors of all functions: PfLost (there is no answer, or the connection is closed; call connect()
-// again), VersionMismatch, and PfRefused (errno and the driver's text). Doc comments name further
-// errors. All calls except interrupt() come from the GPU's thread, and may block as long as the
-// driver does. Any thread may call interrupt().
+// Common errors: PfLost (there is no answer, or the connection is closed; call connect() again),
+// PfRefused (errno and the driver's text), and, from connect(), VersionMismatch. A vendor's backend
+// also returns DriverBusy while the kernel has not finished an earlier access. All calls except
+// interrupt() come from the GPU's thread, and may block as long as the driver does. Any thread may
+// call interrupt().
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -29,7 +31,7 @@
 
 namespace vgpu::daemon {
 
-/// The VRAM of a VF that does not exist yet.
+/// The VRAM that a VF should have.
 struct VfSize {
     std::uint32_t vf = 0;
     std::uint64_t vram_bytes = 0;  ///< 0: the driver decides
@@ -37,10 +39,10 @@ struct VfSize {
     bool operator==(const VfSize&) const = default;
 };
 
-/// What another program has changed.
+/// What the notice reports.
 enum class NoticeKind {
-    DriverChanged,   ///< a value of the driver
-    VfCountChanged,  ///< the number of VFs
+    DriverChanged,   ///< another program changed a value of the driver, or busy times are unknown
+    VfCountChanged,  ///< another program changed the number of VFs
 };
 
 /// Something that happened to a GPU outside of vgpud, for administrators.
@@ -64,8 +66,8 @@ public:
     virtual void disconnect() = 0;
     [[nodiscard]] virtual bool is_connected() const = 0;
     /// A descriptor that is readable or hung up when there are messages, or when the driver closes
-    /// the connection. -1 if there is none; GpuModel then notices changes only when it reads the
-    /// state, once a second.
+    /// the connection. -1 if there is none; GpuModel then learns of changes only from events, and
+    /// when it reads the state, once a second.
     [[nodiscard]] virtual int connection_fd() const = 0;
 
     /// Reads the messages that connection_fd() signals. True if GPU and VFs must be read again.
@@ -74,52 +76,64 @@ public:
     /// The notices since the last call, oldest first.
     virtual std::vector<BackendNotice> take_notices();
 
+    /// The current values of the GPU.
     virtual Result<GpuFacts> get_info() = 0;
+    /// The current values of VF `vf` (from 1); the state is ABSENT if the VF is not provisioned.
     virtual Result<VfFacts> get_vf(std::uint32_t vf) = 0;
-    /// Gives an ABSENT VF its resources, all or none. Values are absolute. After a restart of vgpud
-    /// a vendor's driver may already have the VF with these resources. The backend then takes the
-    /// VF over, and changes nothing if the VF has a user. Our PF core refuses a VF that is not
-    /// ABSENT. If the VF's number is above enabled_vfs, the backend first enables all VFs up to
-    /// this number, as enable_vfs() does.
+    /// Gives an ABSENT VF its resources, all or none. Our PF core refuses a VF that is not ABSENT.
+    /// With a vendor's driver, the VF may already exist, for example after a restart of vgpud. The
+    /// backend then takes the VF over, and changes its resources only if they differ (VfsInUse if
+    /// the VF is in use). If the VF's number is above enabled_vfs, the backend first enables all
+    /// VFs up to this number, as enable_vfs() does. NoFreeVf if a vendor's device has no such VF.
     virtual Result<> provision(const vgpu_pf_provision& requested) = 0;
-    /// Enables VFs 1 to `count`, for a driver that changes their number only while all VFs are idle
-    /// (Change::Vfs). Disables all VFs first: VFs in service keep their resources, but lose the
-    /// content of their VRAM. `sizes`: VRAM of the VFs that provision() is about to make. VfsInUse
-    /// before the first write if a VF is in use. Succeeds at once if `count` or more VFs exist.
+    /// Enables at least the VFs 1 to `count`, for a driver that changes their number only while all
+    /// VFs are idle (Change::Vfs). Disables all VFs first: VFs in service keep their resources, but
+    /// lose the content of their VRAM. `sizes`: VRAM of the VFs that provision() is about to make.
+    /// If a VF is in use, fails with VfsInUse, and the VFs stay enabled. After another error, VFs
+    /// may be missing. Does nothing if at least `count` VFs exist.
     virtual Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes);
-    /// Takes the VF from its client and starts the scrub. The VF is SCRUBBING and keeps its
-    /// resources until scrub_durable(). The event SCRUBBED reports the end of the scrub. Without
-    /// events, the scrub is over when release() returns, and verify_zero() succeeds.
+    /// Ends the use of the VF and starts the scrub. Our PF core takes the VF from its client; a
+    /// vendor's backend fails with VfsInUse if a VM has the VF open. The VF is SCRUBBING until
+    /// scrub_durable(). The event SCRUBBED reports the end of the scrub. If the driver reports no
+    /// events, the scrub is over when release() returns.
     virtual Result<> release(std::uint32_t vf, std::uint32_t generation) = 0;
     /// Allows reuse of the resources: the VF becomes ABSENT. Call only after the end of the scrub
     /// is on disk.
     virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
-    /// Succeeds if the VRAM of a SCRUBBING VF is zero. GpuModel calls verify_zero() if it may have
-    /// missed the event SCRUBBED, or if the driver reports no events.
+    /// Scrubs a VF that get_vf() reports as ABSENT, but that may hold data and resources of its
+    /// last user. This can happen with a vendor's driver, because its backend reports every VF as
+    /// ABSENT from connect() until provision(). With our PF core, does nothing. VfsInUse if the VF
+    /// is in use.
+    virtual Result<> scrub_absent(const VfSize& vf);
+    /// Succeeds if the scrub of a SCRUBBING VF is over. Our PF core reads the VRAM to check that it
+    /// is zero; a vendor's backend does not. GpuModel calls verify_zero() if it may have missed the
+    /// event SCRUBBED, or if the driver reports no events.
     virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
 
-    /// Pauses, stops, resets or resumes a VF (Change::Pause, Stop, Reset). After a pause, stop or
-    /// reset, returns when the VF has left the engine.
+    /// Pauses, stops, resets or resumes a VF, or ends its quarantine (Change::Pause, Stop, Reset).
+    /// Our PF core answers a pause, stop or reset when the VF has left the engine.
     virtual Result<> control(std::uint32_t vf, std::uint32_t generation,
                              vgpu_pf_control_action action);
-    /// Sets weights, quanta and preempt timeouts of all VFs in service, for a driver without run
-    /// tables. GpuModel calls set_shares() after each change and each connect(). The backend writes
-    /// only the values that differ.
+    /// Sets weights, quanta and preempt time-outs of all VFs that may run, for a driver without run
+    /// tables. GpuModel calls set_shares() after each change of these values or of the VFs, and
+    /// after each connect(). The backend writes only the values that differ.
     virtual Result<> set_shares(std::span<const VfShare> vfs);
 
-    /// Installs a run table (has_run_tables). `table.generation` must be the generation in force +
-    /// 1, so that outdated plans are refused. PfRefused while another client has the lease.
+    /// Installs a run table (Abilities::has_run_tables). `table.generation` must be 1 + the newest
+    /// generation, so that the PF core refuses outdated plans. PfRefused while another client has
+    /// the lease.
     virtual Result<> set_run_table(const vgpu_pf_run_table& table);
+    /// The newest run table.
     virtual Result<vgpu_pf_run_table> get_run_table();
-    /// Afterwards only this connection may change the GPU, until the connection closes. PfRefused
-    /// if another connection has the lease. Succeeds if the driver has no leases.
+    /// Afterwards only this connection may set the run table, until the connection closes.
+    /// PfRefused if another connection has the lease. Succeeds if the driver has no leases.
     virtual Result<> acquire_lease();
-    /// Writes a diagnostic report to `fd`, which the caller keeps.
+    /// Writes a diagnostic report to `fd`, which the caller must close.
     virtual Result<> dump(int fd);
     /// Opens the event ring at its end; null if the driver reports no events. Call open_events()
     /// again after each connect().
     virtual Result<std::unique_ptr<EventPort>> open_events();
-    /// Makes the running operation and all later ones fail, if the driver allows that.
+    /// Makes the running operation and later ones fail, as far as they wait for the driver.
     virtual void interrupt();
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts: the values that a GPU's driver reports of the GPU and of its VFs. A value that the driver
-// does not know is absent, never 0. On D-Bus the property Unknown names such values; vgpuctl
-// and the metrics do not show them.
+// Facts: the values that a GPU's driver reports of the GPU and of its VFs. A std::optional is
+// absent, and not 0, if the driver does not know the value. On D-Bus the property Unknown names
+// properties without a known value.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -29,20 +29,21 @@ inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
 namespace vgpu::daemon {
 
 struct VramFacts {
-    std::uint64_t bytes = 0;         ///< all VRAM of the device
+    std::uint64_t bytes = 0;         ///< all VRAM of the device, or the part for VFs (xe)
     std::uint64_t free_bytes = 0;    ///< VRAM that VFs could still get
-    std::uint64_t largest_free = 0;  ///< the most VRAM that one VF could get
-    std::uint64_t pf_bytes = 0;      ///< VRAM that the PF keeps
+    std::uint64_t largest_free = 0;  ///< bytes: the most VRAM that one VF could get
+    std::uint64_t pf_bytes = 0;      ///< VRAM that the PF keeps, part of `bytes`; xe: 0
 
     bool operator==(const VramFacts&) const = default;
 };
 
-/// Quantum and time-out of a VF, read back from a driver that serves its functions in turn.
+/// Quantum and preempt time-out of a VF, read back from a driver that serves its functions in turn.
+/// 0: unlimited.
 struct DriverTiming {
     std::uint64_t quantum_us = 0;
     std::uint64_t preempt_timeout_us = 0;
     /// Longest time off the engine, if all other functions use up their quanta and time-outs.
-    /// Absent if another function has no quantum or no time-out, or could not be read.
+    /// Absent if another function has an unlimited quantum or time-out, or could not be read.
     std::optional<std::uint64_t> worst_wait_us{};
 
     bool operator==(const DriverTiming&) const = default;
@@ -51,7 +52,7 @@ struct DriverTiming {
 struct GpuFacts {
     Abilities abilities{};
     std::string address{};          ///< PCI address of the PF; empty: unknown
-    std::uint32_t total_vfs = 0;    ///< VFs the device can have
+    std::uint32_t total_vfs = 0;    ///< VFs the device can have, at most kMaxVfsPerGpu
     std::uint32_t enabled_vfs = 0;  ///< VFs 1 to enabled_vfs exist now
     /// VFs in use that do not belong to vgpud: "vf3 (0000:03:00.3) is open through vfio-pci".
     std::vector<std::string> other_users{};
@@ -70,21 +71,23 @@ struct VfFacts {
     std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state
     /// Differs from the generation of the earlier VF with this number.
     std::uint32_t generation = 0;
-    bool is_attached = false;  ///< true if a client or a driver has the function open
+    bool is_attached = false;  ///< true if a client or a driver uses, or may use, the function
     std::uint32_t last_error = VGPU_PF_REASON_NONE;  ///< enum vgpu_pf_reason
     std::string address{};                           ///< PCI address; empty: unknown
+    std::string vgpu_type{};  ///< id of NVIDIA's vGPU type; "0": no type; empty: other driver
     std::optional<text::Uuid> uuid{};  ///< from provision(); absent if the driver keeps none
     std::optional<std::uint64_t> vram_bytes{};
     std::optional<std::uint64_t> cu_mask{};
     std::optional<std::uint32_t> doorbell_pages{};
-    std::optional<std::uint64_t> service_ns{};  ///< time in the engine
+    std::optional<std::uint64_t> service_ns{};  ///< engine time so far; xe: busy time
     std::optional<DriverTiming> driver_timing{};
     std::optional<vgpu_pf_vf> core{};  ///< further values of our PF core
 
     bool operator==(const VfFacts&) const = default;
 
     [[nodiscard]] bool has_work() const { return core && core->has_work != 0; }
-    /// Part of service_ns that was charged to the reservation.
+    /// Part of service_ns that was served from the reservation or in gang slots; 0 without our PF
+    /// core.
     [[nodiscard]] std::uint64_t reserved_ns() const { return core ? core->reserved_service_ns : 0; }
 };
 

@@ -11,19 +11,21 @@ namespace vgpu::daemon {
 namespace {
 
 constexpr std::uint32_t kUsPerMs = 1000;
-/// Limit of the sum of exact quanta, unless even the shortest exact quanta have a larger sum. Also
-/// the limit of the cycle that rounded_quanta() divides by weight before it rounds.
+/// Limit of the sum of exact quanta; only the shortest exact quanta (factor 1) may exceed it. Also
+/// the longest cycle that rounded_quanta() tries.
 constexpr std::uint32_t kLongestCycleMs = 200;
-/// Without bounds on waits, each quantum has at least this length if kLongestCycleMs allows that.
+/// Without bounds on waits, exact_quanta() prefers the smallest factor with which every quantum has
+/// at least this length.
 constexpr std::uint32_t kComfortableQuantumMs = 16;
-/// Quanta are rounded if the exact ratio of the weights needs more ms than this in a cycle.
+/// If the shortest quanta in the exact ratio of the weights have a larger sum, in ms, the quanta
+/// are rounded.
 constexpr std::uint64_t kMaxUnits = 1000;
 /// Limit of the relative error of a VF's share after rounding.
 constexpr double kTolerance = 0.05;
 
 using Ms = std::vector<std::uint32_t>;
 
-/// The demands, and the limits that quanta in whole ms must keep.
+/// The demands, and what else decides the waits of VFs.
 struct Problem {
     std::span<const VfShare> demands;
     std::uint32_t pf_quantum_ms;
@@ -59,7 +61,7 @@ std::uint32_t fixed_ms(const VfShare& demand) {
     return demand.quantum_us / kUsPerMs;
 }
 
-/// The sum of the weights of all VFs without a quantum_us.
+/// The sum of the weights of all VFs that have no quantum_us.
 std::uint64_t sum_of_weights(std::span<const VfShare> demands) {
     return std::accumulate(demands.begin(), demands.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const VfShare& demand) {
@@ -67,7 +69,8 @@ std::uint64_t sum_of_weights(std::span<const VfShare> demands) {
                            });
 }
 
-/// The greatest common divisor of the weights of all VFs without a quantum_us.
+/// The greatest common divisor of the weights of all VFs that have no quantum_us; 1 if there are
+/// none.
 std::uint32_t divisor_of_weights(std::span<const VfShare> demands) {
     std::uint32_t divisor = 0;
     for (const VfShare& demand : demands)
@@ -109,7 +112,8 @@ std::optional<Ms> exact_quanta(const Problem& problem) {
     }
 }
 
-/// True if the share of each VF is within kTolerance of the share by its weight.
+/// True if, among the VFs without a quantum_us, the share of each VF is within kTolerance of its
+/// share by weight.
 bool keeps_shares(const Problem& problem, const Ms& quanta) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     std::uint64_t total = 0;
@@ -125,8 +129,9 @@ bool keeps_shares(const Problem& problem, const Ms& quanta) {
     return true;
 }
 
-/// The rounded quanta of the longest cycle that keeps the bounds on waits and the shares; none if
-/// no cycle does.
+/// Divides a cycle by weight among the VFs without a quantum_us, and rounds each quantum, at least
+/// to 1 ms. Returns the quanta of the longest cycle that keeps the bounds on waits and the shares;
+/// none if no cycle does.
 std::optional<Ms> rounded_quanta(const Problem& problem) {
     const auto weights = static_cast<double>(sum_of_weights(problem.demands));
     for (std::uint32_t cycle = kLongestCycleMs; cycle > 0; --cycle) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Converts weights to quanta, for firmware that serves functions in turn and knows only a quantum
-// and a time-out of each function. Function 0 is the PF. q: quantum, p: time-out, s: time of one
-// switch, n: number of VFs.
+// Converts weights to quanta, for firmware that serves functions in turn. The firmware has only two
+// settings for each function: a quantum q, and a preempt time-out p, the time that the function has
+// to leave the engine after its quantum. Function 0 is the PF. n is the number of VFs, s the time
+// of one switch.
 //
 //   share of VF i, all busy     q_i / Σ q
 //   longest wait of VF i        gap_i = Σ_{j≠i} (q_j + p_j) + (n + 1) · s
 //   guaranteed share            q_i / (q_i + gap_i)
 //
-// The firmware skips an idle VF, whose time goes to the busy VFs in the ratio of their quanta, as
-// weights require. A VF that idles early loses the rest of its quantum, so weights hold only
-// among VFs that are always busy. The time-outs, not the quanta, limit how short a wait can be.
-// Pure functions.
+// The firmware skips an idle VF. The time of this VF goes to the busy VFs in the ratio of their
+// quanta, as weights require. A VF that idles early loses the rest of its quantum, so weights hold
+// only among VFs that are always busy. Quanta can be short (1 ms), so the time-outs limit how short
+// a wait can be. Pure functions.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -31,27 +32,28 @@ inline constexpr std::uint32_t kTimeoutUs = 16'000;
 /// Default time-out if a VF has a bound on its wait.
 inline constexpr std::uint32_t kBoundedTimeoutUs = 5000;
 
-/// How a VF shares the engine, for drivers without run tables. A value that the driver does not
-/// offer stays at the default below.
+/// The requested share of a VF, for drivers without run tables. A value that the driver does not
+/// offer has the default below.
 struct VfShare {
     std::uint32_t vf = 0;
     std::uint32_t weight = 1;
-    std::uint32_t quantum_us = 0;          ///< 0: by weight; else a whole number of ms
+    std::uint32_t quantum_us = 0;          ///< a whole number of ms; 0: decided by weight
     std::uint64_t preempt_timeout_us = 0;  ///< 0: kTimeoutUs or kBoundedTimeoutUs
-    std::uint64_t max_wait_us = 0;         ///< 0: no bound
+    std::uint64_t max_wait_us = 0;         ///< bound on the longest wait; 0: no bound
     double min_pct = 0;                    ///< minimum share of the engine while all are busy, in %
-    std::string name{};                    ///< for messages; empty: the number
+    std::string name{};                    ///< for messages; empty: "vfN"
 
     bool operator==(const VfShare&) const = default;
 };
 
+/// The quantum of a VF, and what follows from all quanta.
 struct VfQuantum {
     std::uint32_t vf = 0;
     std::uint32_t quantum_ms = 0;
     std::uint64_t preempt_timeout_us = 0;
-    std::uint64_t worst_wait_us = 0;
-    double share = 0;             ///< share of the engine while all VFs and the PF are busy
-    double guaranteed_share = 0;  ///< share while other functions also use up their time-outs
+    std::uint64_t worst_wait_us = 0;  ///< longest wait, gap_i above
+    double share = 0;                 ///< 0 to 1, while all VFs and the PF are busy
+    double guaranteed_share = 0;      ///< 0 to 1, while other functions also use up their time-outs
 
     bool operator==(const VfQuantum&) const = default;
 };
@@ -65,12 +67,15 @@ struct Quanta {
     bool operator==(const Quanta&) const = default;
 };
 
-/// Computes quanta of whole ms in the exact ratio of the weights. With bounds on waits, returns the
-/// longest such quanta that keep the bounds. Without bounds, returns the shortest such quanta of at
-/// least 16 ms each. The sum of exact quanta is at most 200 ms, unless the sum of the shortest
-/// exact quanta is larger. If the exact ratio needs more than 1000 ms, or if no exact quanta keep
-/// the bounds, quanta_of() rounds the quanta of VFs without a quantum_us. The rounded quanta are
-/// about 200 ms or less in sum, and each VF's part of this sum is within 5 % of its part by weight.
+/// Computes a quantum of whole ms for each VF. A VF with a quantum_us gets this quantum. The other
+/// VFs get quanta in the exact ratio of their weights, if possible: the longest that keep all
+/// bounds on waits, or, without bounds, the shortest of at least 16 ms each, else the longest. The
+/// sum of exact quanta is at most 200 ms, unless the shortest exact quanta have a larger sum.
+///
+/// If the shortest exact quanta need more than 1000 ms, or if no exact quanta keep the bounds,
+/// quanta_of() rounds the quanta that weights decide. These quanta are then about 200 ms or less in
+/// sum, and each VF's part of this sum differs by at most 5 % from its part by weight.
+///
 /// NoSchedule names the reason and a fix, and the VF if the reason is one VF's wait or share.
 /// OutOfRange if a quantum_us is not a whole number of ms.
 Result<Quanta> quanta_of(std::span<const VfShare> demands, std::uint32_t pf_quantum_ms = 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The maximum number of VFs that vgpud manages on one GPU. xe has at most 63 VFs, and our PF core
-// at most VGPU_PF_MAX_VFS.
+// The maximum number of VFs that vgpud manages on one GPU, even if the device can have more. xe has
+// at most 63 VFs, and our PF core at most VGPU_PF_MAX_VFS.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@ namespace {
 
 /// The timeout is long, because a person may have to type a password.
 constexpr std::chrono::seconds kInteractionTimeout{120};
+/// Flag of CheckAuthorization: polkit may ask for a password.
 constexpr std::uint32_t kAllowInteraction = 1;
 
 using Details = std::map<std::string, std::string>;
@@ -37,7 +38,7 @@ void PolkitAuthority::check(const std::string& sender, const std::string& action
     using Facts = std::map<std::string, sdbus::Variant>;
     const sdbus::Struct<std::string, Facts> subject{"system-bus-name",
                                                     Facts{{"name", sdbus::Variant{sender}}}};
-    // the answer has three members: is authorized, is a challenge (for an interaction), details
+    // members of the answer: is_authorized, is_challenge (a password is needed), details
     polkit_->callMethodAsync("CheckAuthorization")
         .onInterface("org.freedesktop.PolicyKit1.Authority")
         .withTimeout(kInteractionTimeout)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Authority: decides whether a caller may do an action. Asks polkit about the bus name (never about
-// a pid), with interaction. Without polkit only root and vgpud's user are allowed. The action is
-// refused if polkit does not answer or fails, or if the caller has left the bus. Runs in the main
-// loop, where it also calls `done`.
+// Authority: decides whether a D-Bus caller may do an action. PolkitAuthority asks polkit about the
+// caller's bus name (never about a pid, which could be reused), and lets polkit ask the person for
+// a password. OwnerAuthority, for buses without polkit, allows only root and vgpud's user. Both
+// refuse the action if their question to polkit or to the bus fails. check() and `done` run in the
+// main loop.
 #pragma once
 
 #include "daemon/dbus/peer_credentials.h"
@@ -21,17 +22,19 @@ inline constexpr const char* kProvisionAction = "org.vgpu1.provision";
 inline constexpr const char* kAssignAction = "org.vgpu1.assign";
 inline constexpr const char* kControlAction = "org.vgpu1.control";
 
-/// check() calls `done` once, with {} or NotAuthorized, but not after the bus has been closed.
 class Authority {
 public:
+    /// Success means that the action is allowed. The only error is NotAuthorized.
     using Done = std::function<void(Result<>)>;
 
     virtual ~Authority() = default;
-    /// Does not wait for polkit, but may wait for the bus, as PeerCredentials does.
+    /// Starts a check. `sender`: unique bus name of the caller. Calls `done` once, or never if the
+    /// bus is closed first. Does not block until polkit answers, but may block on the bus, as
+    /// PeerCredentials does.
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 
-/// Asks polkit. An answer may take two minutes, while a person types a password.
+/// Asks polkit. Waits up to two minutes for the answer, because a person may type a password.
 class PolkitAuthority final : public Authority {
 public:
     explicit PolkitAuthority(sdbus::IConnection& bus);
@@ -41,7 +44,8 @@ private:
     std::unique_ptr<sdbus::IProxy> polkit_;
 };
 
-/// For buses without polkit: allows uid 0 and the uid of this process. Answers within the call.
+/// For buses without polkit: allows uid 0 and the uid of this process. check() calls `done` before
+/// it returns.
 class OwnerAuthority final : public Authority {
 public:
     explicit OwnerAuthority(PeerCredentials& peer_credentials)

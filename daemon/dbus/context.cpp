@@ -9,7 +9,7 @@ sdbus::Error to_dbus(const Error& error) {
 
 void DeferredWork::step() {
     if (work_.empty()) return;
-    // taken out first, because the work may add to the list
+    // removed from the queue first, because the work may call add()
     const std::function<void()> work = std::move(work_.front());
     work_.pop_front();
     work();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Context: the services and helpers that every D-Bus object needs. A method that changes something
-// runs only through run_if_authorized(), which asks the Authority, starts the work and replies when
-// the work is done. Runs in one thread.
+// Context: the parts of vgpud that the D-Bus objects use, and helpers for methods. A method that
+// changes something runs only through run_if_authorized(), which asks the Authority, starts the
+// work and replies when the work is done. All code here runs in the main loop.
 #pragma once
 
 #include "daemon/dbus/authority.h"
@@ -23,8 +23,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Queue of long work for the main loop, such as reading documents. Each step() does one piece of
-/// work, so that other requests are served in between.
+/// Queue of long work for the main loop, such as parsing documents. Each step() does one piece of
+/// work, so that the main loop serves other requests in between.
 class DeferredWork {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -49,11 +49,11 @@ struct Context {
     const Clock& clock;
     const EventLog& events;
     RequestLimits& request_limits;
-    std::function<void()> show_new_jobs;  ///< makes objects of new jobs; removes no objects
-    /// Makes and removes VF objects, and makes objects of new jobs.
+    std::function<void()> show_new_jobs;  ///< adds objects for new jobs; removes no objects
+    /// Adds and removes VF objects to match the snapshots, and adds objects for new jobs.
     std::function<void()> follow_objects;
     std::function<void()> emit_changes;  ///< signals changes of GPUs and VFs, then of jobs
-    bool is_stopping = false;            ///< true if objects are removed because vgpud stops
+    bool is_stopping = false;            ///< true while vgpud stops and removes all objects
 };
 
 inline Error stopping() {
@@ -65,8 +65,8 @@ inline bool needs_domain_words(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
-/// Adds the owner's domain name and, for an orphan, why the domain does not run. Only the main loop
-/// knows these two facts.
+/// Adds the name of the owner's libvirt domain and, for an orphan, why the domain does not run.
+/// Only the main loop knows these two facts.
 inline void add_domain_words(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
@@ -80,21 +80,21 @@ inline void complete(const Context& context, VfView& view) {
     add_domain_words(context, view);
 }
 
-/// The caller of an incoming method call.
+/// The object that received a method call, and the sender of the call.
 struct Caller {
     OpenCalls& calls;    ///< the open calls of the called object
     std::string sender;  ///< unique bus name
 };
 
-/// Admits a request of `sender`, which counts as open while the ticket exists. NotAuthorized if the
-/// user of `sender` is not known; TooManyRequests above a limit.
+/// Counts a request of `sender` as open while the returned ticket exists. NotAuthorized if the user
+/// of `sender` is not known; TooManyRequests above a limit.
 inline Result<RequestLimits::Ticket> admit(Context& context, const std::string& sender) {
     TRY(const uid_t user, context.peer_credentials.user_of(sender));
     return context.request_limits.admit(sender, user);
 }
 
-/// Starts `work` for any caller and replies with the value of `work`. For methods that only read,
-/// but need a GPU's thread. The call counts as an open request.
+/// Starts `work` without authorisation, and replies with the result of `work`. For methods that
+/// only read, but reply later. The call counts as an open request.
 template <typename T>
 void run_for_any_caller(Context& context, const Caller& caller, sdbus::Result<T>&& result,
                         std::type_identity_t<std::function<void(Done<T>)>> work) {
@@ -105,10 +105,12 @@ void run_for_any_caller(Context& context, const Caller& caller, sdbus::Result<T>
     work([call](const Result<T>& answer) { call->answer(answer); });
 }
 
-/// Starts `work` if the caller may do `action`, and replies with the value of `work`. Checks the
-/// request limits first, so that floods do not load polkit. Objects are updated before the reply,
-/// so that the caller finds new objects; signals of properties follow the reply. `work` does not
-/// start if the object is removed before the Authority agrees.
+/// Starts `work` if the caller may do `action`, and replies with the result of `work`. Checks the
+/// request limits first, so that floods do not load polkit. If `work` ends after this function has
+/// returned, adds and removes objects before the reply, so that the caller finds new objects, and
+/// signals changed properties after the reply. Does not start `work` if the called object is
+/// removed before the Authority answers.
+/// T: the type of the result of `work`; Replied: the values of the reply, T or none.
 template <typename T = void, typename... Replied>
 void run_if_authorized(Context& context, const Caller& caller, const std::string& action,
                        sdbus::Result<Replied...>&& result,
@@ -117,8 +119,8 @@ void run_if_authorized(Context& context, const Caller& caller, const std::string
     if (!ticket) return result.returnError(to_dbus(ticket.error()));
     const auto call = std::make_shared<OpenCallOf<T, Replied...>>(std::move(result), *ticket);
     caller.calls.add(call);
-    // No object may be removed while its method runs. So an answer within the call makes only the
-    // objects of new jobs.
+    // An object must not be removed while its method runs. So if `work` ends before this function
+    // returns, `done` adds only objects for new jobs.
     const auto is_within_call = std::make_shared<bool>(true);
     const Done<T> done = [&context, call, is_within_call](const Result<T>& answer) {
         if (*is_within_call) {
@@ -131,8 +133,8 @@ void run_if_authorized(Context& context, const Caller& caller, const std::string
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // if the call is answered, its object was removed, and another VF
-                                // may have the VF's number
+                                // an answered call means that its object was removed (end_all());
+                                // the number of its VF may now be that of another VF
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuObject: implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID. The class Objects makes a GpuObject for
-// each configured GPU.
+// GpuObject: implements org.vgpu1.Gpu at /org/vgpu1/gpu/ID, where ID is the GPU's id, escaped
+// (gpu_path()). The class Objects makes a GpuObject for each configured GPU.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -10,7 +10,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Getters and GetRunTable read the last snapshot. Set, Dump and ReadTrace ask the GPU's thread.
+/// Getters and GetRunTable read the GPU's last snapshot. Set, Dump and ReadTrace ask the GPU's
+/// thread, and reply later.
 class GpuObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Gpu_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -18,7 +19,8 @@ public:
     GpuObject(Context& context, std::string id);
     ~GpuObject();
 
-    /// Signals the properties that changed since the last call.
+    /// Signals the properties of kind SIGNALLED (gpu_properties.def) that changed since the last
+    /// call.
     void refresh();
     [[nodiscard]] const std::string& id() const { return id_; }
 
@@ -27,11 +29,13 @@ private:
     /// The run table: (VF, quantum in us), in the order of the table.
     using SentEntries = std::vector<sdbus::Struct<std::uint32_t, std::uint32_t>>;
 
+    /// Requires org.vgpu1.provision.
     void Set(sdbus::Result<>&& result, SentOptions options) override;
-    /// Needs no authorisation. Each call answers with a piece, so that a client can follow the
-    /// recording.
+    /// Needs no authorisation. Replies with the recording of the scheduling from the offset `after`
+    /// (an option; without it, from the oldest chunk), so that a client can follow the recording.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
-    /// Answers with a file descriptor, because the report may be larger than a message.
+    /// Requires org.vgpu1.control. Replies with the descriptor of a memfd, because the dump may be
+    /// larger than a message.
     void Dump(sdbus::Result<sdbus::UnixFd>&& result, SentOptions options) override;
     std::tuple<SentEntries, std::uint64_t> GetRunTable(const SentOptions& options) override;
 
@@ -39,7 +43,7 @@ private:
 #include "daemon/dbus/gpu_properties.def"
 #undef GPU_PROPERTY
 
-    /// The GPU of this object. The GpuHost exists as long as this object.
+    /// The GpuHost of `id_`, which outlives this object.
     GpuHost& gpu();
 
     Context& context_;

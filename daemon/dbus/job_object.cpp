@@ -11,6 +11,7 @@ namespace {
 
 const InterfaceName kInterface{org::vgpu1::Job_adaptor::INTERFACE_NAME};
 
+/// The names of the properties that differ. The other properties of a job do not change.
 std::vector<PropertyName> differences(const JobView& before, const JobView& after) {
     std::vector<PropertyName> names;
     if (before.state != after.state) names.emplace_back("State");

@@ -11,12 +11,13 @@
 
 namespace vgpu::daemon::dbus {
 
+/// The object path /org/vgpu1/job/ID.
 sdbus::ObjectPath job_path(std::uint32_t id);
 /// The polkit action that a job of this kind requires: provision for jobs that create or destroy
 /// VFs, control for other jobs.
 const char* action_of_job(std::string_view kind);
 
-/// Cancel requires the polkit action of the job's work.
+/// Cancel requires the same polkit action as the job itself (action_of_job()).
 class JobObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Job_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
@@ -24,7 +25,7 @@ public:
     JobObject(Context& context, JobView view);
     ~JobObject();
 
-    /// Replaces the shown view and signals the differences.
+    /// Replaces the shown view, and signals the properties that differ.
     void show(JobView view);
 
 private:

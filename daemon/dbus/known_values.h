@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Values of properties that a GPU's driver may not know or offer. The column `value` of
-// *_properties.def has a plain value or an optional. An empty optional means that the value is not
-// known. The property `Unknown` then lists the name of the property, and ListGpus leaves the
-// property out. ListVfs and the getters must return a value of the property's type; they return
-// unset().
+// Functions for property values that a GPU's driver may not know or offer; *_properties.def uses
+// them. The column `value` of *_properties.def has a plain value or an optional. An empty optional
+// means that the value is not known. The property `Unknown` then lists the name of the property,
+// and ListGpus leaves the property out. ListVfs and the getters must return a value of the
+// property's type, so they return unset().
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -29,8 +29,8 @@ template <typename T, typename V> std::optional<T> known(const V& value) {
         return T{value};
 }
 
-/// The value that stands for "not known": the largest number (as systemd's "[not set]"), NaN,
-/// false, or an empty text.
+/// The value that stands for "not known": the largest integer (as systemd's "[not set]"), NaN,
+/// false, or an empty text, list or dictionary.
 template <typename T> T unset() {
     if constexpr (std::is_same_v<T, bool> || !std::is_arithmetic_v<T>)
         return T{};
@@ -40,14 +40,15 @@ template <typename T> T unset() {
         return std::numeric_limits<T>::max();
 }
 
-/// A member of `from`, or the result of a function of `from`. Empty if `from` is empty.
+/// The member of `from` to which `member` points, or `member(from)` if `member` is a function.
+/// Empty if `from` is empty.
 template <typename From, typename Member> auto of(const std::optional<From>& from, Member member) {
     using Found = std::decay_t<std::invoke_result_t<Member, const From&>>;
     return from ? std::optional<Found>(std::invoke(member, *from)) : std::nullopt;
 }
 
-/// `value`, or empty if the driver does not offer the setting. A driver that vgpud does not know
-/// yet counts as offering every setting.
+/// `value`, or empty if the driver does not offer the setting. While vgpud does not know the driver
+/// of the GPU, all settings count as offered.
 template <typename T> std::optional<T> offered(const Abilities* abilities, Change change, T value) {
     if (abilities != nullptr && !abilities->driver.empty() && !abilities->can(change)) return {};
     return value;
@@ -59,8 +60,8 @@ template <typename T> std::optional<T> offered(const GpuView& gpu, Change change
     return offered(&gpu.info.abilities, change, std::move(value));
 }
 
-/// "full" if vgpud manages the GPU, "observe" if vgpud only watches; empty if the GPU was never
-/// reached.
+/// "full" if vgpud manages the GPU, "observe" if vgpud only watches it; empty if vgpud has never
+/// reached the GPU.
 inline std::optional<std::string> manage(const GpuView& gpu) {
     const Abilities& abilities = gpu.info.abilities;
     if (abilities.driver.empty()) return {};
@@ -73,8 +74,8 @@ inline std::optional<std::uint32_t> quantum_us(const GpuView& gpu) {
     return offered(gpu, Change::QuantumUs, gpu.quantum_us);
 }
 
-/// The GPU's max_gap_ms. Empty if the driver serves its functions in turn, so that only VFs have
-/// the setting, or if the driver does not offer the setting.
+/// The GPU's max_gap_ms. Empty if the driver does not offer the setting, or if the driver serves
+/// its functions in turn (Abilities::pf_quantum_ms): then only VFs have a max_gap_ms.
 inline std::optional<std::uint32_t> max_gap_ms(const GpuView& gpu) {
     if (gpu.info.abilities.pf_quantum_ms) return {};
     return offered(gpu, Change::MaxGapMs, gpu.max_gap_ms);
@@ -85,12 +86,12 @@ template <typename T> std::optional<T> if_set(const T& value) {
     return value == T{} ? std::nullopt : std::optional<T>(value);
 }
 
-/// Unit of a VF's VRAM; empty if the driver does not let vgpud choose the size.
+/// Unit of a VF's VRAM, in bytes; empty if the driver does not let vgpud choose the size.
 inline std::optional<std::uint64_t> vram_unit(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.needs == Needs::Never ? std::nullopt : std::optional(vram.unit);
 }
-/// Maximum of a VF's VRAM; empty if the driver reports no maximum.
+/// Maximum of a VF's VRAM, in bytes; empty if the driver reports no maximum.
 inline std::optional<std::uint64_t> vram_max(const GpuView& gpu) {
     const Ability& vram = gpu.info.abilities[Change::VramBytes];
     return vram.max == Ability{}.max ? std::nullopt : std::optional(vram.max);

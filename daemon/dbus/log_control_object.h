@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // LogControlObject: implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
-// debug`. Only root and vgpud's user may write. check_caller() enforces this, because the bus
-// library does so only on the system bus. Runs only in the main loop.
+// debug`. Only root and vgpud's user may write its properties. check_caller() enforces this,
+// because the bus library does so only on the system bus. Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -12,7 +12,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Writes do not ask polkit, because setting a property cannot reply later.
+/// Writes do not ask polkit: polkit may answer minutes later, but a property setter must reply
+/// before it returns.
 class LogControlObject final
     : public sdbus::AdaptorInterfaces<org::freedesktop::LogControl1_adaptor> {
 public:

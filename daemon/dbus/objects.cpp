@@ -13,17 +13,18 @@ namespace vgpu::daemon::dbus {
 namespace {
 
 constexpr std::uint32_t kApiVersion = 1;
-/// Limit of the wait for fresh values before VFs, GPUs or capacity are listed. A GPU that already
-/// failed to answer in time causes no wait.
+/// ListVfs, ListGpus and Capacity wait at most this long for fresh values. A GPU that is already
+/// late with an earlier answer causes no wait.
 constexpr Nanoseconds kRefreshLimit = std::chrono::milliseconds(20);
 
+/// The parsed options of ListVfs or ListGpus.
 struct Listing {
     std::vector<GpuHost*> gpus;
     PropertyFilter filter;
     Nanoseconds max_age{0};
 };
 
-/// Asks all GPUs at once, then waits for them up to kRefreshLimit.
+/// Asks all `gpus` first, then waits for them, kRefreshLimit in all.
 void refresh_gpus(const std::vector<GpuHost*>& gpus, Freshness freshness,
                   Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
@@ -69,7 +70,8 @@ Result<Listing> gpus_to_list(const Manager& manager, const Options& options) {
 }
 
 /// The VFs to list. Each element of `vfs` points to a view in a snapshot of `seen`, or to a copy in
-/// `completed`, which complete() has changed.
+/// `completed`, which complete() has changed. `completed` is a deque, because its elements must not
+/// move.
 struct ListedVfs {
     std::vector<std::shared_ptr<const GpuSnapshot>> seen;
     std::deque<VfView> completed;
@@ -77,8 +79,8 @@ struct ListedVfs {
     PropertyFilter filter;
 };
 
-/// Returns `view` itself if complete() would change no requested property, otherwise a completed
-/// copy that `listed` keeps.
+/// Returns a completed copy of `view`, which `listed` keeps, if complete() may change a requested
+/// property; otherwise `view` itself.
 const VfView& complete_if_needed(const Context& context, const VfView& view, ListedVfs& listed) {
     const bool has_something_to_add = listed.filter.includes("Agent") || needs_domain_words(view);
     if (!has_something_to_add || !listed.filter.needs_completion()) return view;
@@ -86,7 +88,7 @@ const VfView& complete_if_needed(const Context& context, const VfView& view, Lis
     return listed.completed.back();
 }
 
-/// Throws sdbus::Error for invalid options.
+/// Reads the VFs for ListVfs. Throws sdbus::Error for invalid options.
 ListedVfs vfs_of(const Context& context, const Dict& options) {
     auto query = vfs_to_list(context.manager, options_of(options));
     if (!query) throw to_dbus(query.error());
@@ -379,7 +381,7 @@ void Objects::show_first() {
 
 void Objects::step(const std::vector<AdminEvent>& admin_events) {
     const Nanoseconds now = context_.clock.now();
-    // Refresh first, because listeners may look up the object of an event.
+    // Refresh before signalling events, because a listener may look up the object of an event.
     const bool is_due = has_changes_ && now >= next_refresh();
     if (is_due || !admin_events.empty()) {
         const bool needs_all = is_due && has_domain_changes_;
@@ -398,7 +400,7 @@ void Objects::step(const std::vector<AdminEvent>& admin_events) {
 /// The GPUs with a new snapshot or an event. Stores the snapshots for the next comparison.
 std::set<std::string> Objects::changed_gpus(const std::vector<AdminEvent>& admin_events) {
     std::set<std::string> changed;
-    // some events concern vgpud, not a GPU
+    // an event of vgpud itself names no GPU (AdminEvent)
     for (const AdminEvent& admin_event : admin_events)
         if (context_.manager.find_gpu(admin_event.gpu) != nullptr) changed.insert(admin_event.gpu);
     for (const auto& gpu : context_.manager.gpus()) {
@@ -460,7 +462,7 @@ void Objects::update_vf_objects(const std::set<std::string>& gpus, Signals signa
     }
 }
 
-/// First updates each job object to its last state, then signals the end of the job.
+/// Updates each job object to the last state of its job, and only then signals new and ended jobs.
 void Objects::update_and_signal_jobs() {
     const std::vector<JobEvent> changes = context_.jobs.take_changes();
     const std::vector<JobView> views = context_.jobs.list();

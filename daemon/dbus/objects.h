@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects: owns vgpud's objects on the bus. They are the manager at /org/vgpu1 (org.vgpu1.Manager,
-// ObjectManager), and one object for each GPU, each VF with resources or a record, and each job.
-// main.cpp calls step() in every iteration; step() makes and removes objects and signals changed
-// properties.
+// Objects: owns vgpud's objects on the bus, except the LogControlObject. They are the manager at
+// /org/vgpu1 (org.vgpu1.Manager, ObjectManager), and one object for each GPU, each VF with
+// resources or a record, and each job. main.cpp calls step() in every iteration of the main loop;
+// step() makes and removes objects and signals changed properties.
 #pragma once
 
 #include "daemon/dbus/gpu_object.h"
@@ -15,8 +15,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Methods with an sdbus::Result may answer later; other methods answer within the call. Methods
-/// throw sdbus::Error.
+/// A method with a parameter sdbus::Result may reply later; other methods reply when they return. A
+/// method may throw sdbus::Error to refuse a call at once.
 class ManagerObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Manager_adaptor, sdbus::ObjectManager_adaptor,
                                       sdbus::Properties_adaptor> {
@@ -35,7 +35,7 @@ public:
 private:
     using SentOptions = std::map<std::string, sdbus::Variant>;
 
-    /// Requires org.vgpu1.provision. The object exists before the reply.
+    /// Requires org.vgpu1.provision. The object of the VF exists before the reply.
     void CreateVf(sdbus::Result<sdbus::ObjectPath>&& result, std::string gpu,
                   SentOptions options) override;
     // Methods that only read need no authorisation. ListVfs, ListGpus and Capacity wait up to 20 ms
@@ -46,10 +46,10 @@ private:
     sdbus::ObjectPath Resolve(const std::string& target, const SentOptions& options) override;
     std::vector<Dict> RecentEvents(const SentOptions& options) override;
     // Plan, Export and AutoConfig need no authorisation, but count as open requests, because they
-    // ask GPUs.
+    // wait for the GPUs' threads.
     void Plan(sdbus::Result<std::string>&& result, std::string config,
               SentOptions options) override;
-    /// Requires org.vgpu1.provision; the job may still fail.
+    /// Requires org.vgpu1.provision. Replies with the path of a new job, which may still fail.
     void Apply(sdbus::Result<sdbus::ObjectPath>&& result, std::string config,
                SentOptions options) override;
     void Export(sdbus::Result<std::string>&& result, SentOptions options) override;
@@ -74,14 +74,14 @@ private:
     Context& context_;
     OpenCalls calls_;
     daemon::CapacityCounter capacity_;
-    std::uint64_t signalled_capacity_ = 0;
+    std::uint64_t signalled_capacity_ = 0;  ///< last count that refresh() saw
 };
 
-/// The bus must outlive the object.
+/// All objects that the constructor gets must outlive the Objects.
 class Objects {
 public:
-    /// Minimum time between two checks of all properties, unless an event requires a check earlier.
-    /// A GPU may publish 100 snapshots per second.
+    /// Minimum time between two checks for changes, unless an event or a reply requires a check
+    /// earlier. A GPU may publish 100 snapshots per second.
     static constexpr Nanoseconds kInterval = std::chrono::milliseconds(20);
 
     Objects(sdbus::IConnection& bus, Manager& manager, Agents& agents, Jobs& jobs,
@@ -91,19 +91,19 @@ public:
     Objects(const Objects&) = delete;
     Objects& operator=(const Objects&) = delete;
 
-    /// Makes the objects of VFs and jobs that exist already. Signals no InterfacesAdded for these
-    /// VFs. Call before the first request is accepted.
+    /// Makes objects for the VFs and jobs that exist when vgpud starts. Signals no InterfacesAdded
+    /// for these VFs. Call it before the first request is handled.
     void show_first();
-    /// Call when a GPU has a new snapshot or a job has made progress.
+    /// Call it when a GPU has a new snapshot or a job has made progress.
     void record_change() { has_changes_ = true; }
-    /// Call when libvirt has reported something new about owners.
+    /// Call it when libvirt has reported something new about owners.
     void record_domain_changes() { has_changes_ = has_domain_changes_ = true; }
-    /// Checks for changes (at once if there are `admin_events`, otherwise every kInterval), signals
-    /// `admin_events`, and does one piece of deferred work.
+    /// Checks for changes (at once if there are `admin_events`, otherwise at most every kInterval),
+    /// signals `admin_events`, and does one piece of deferred work.
     void step(const std::vector<AdminEvent>& admin_events);
-    /// True if deferred work, such as reading a document, waits for step().
+    /// True if deferred work, such as parsing a document, waits for step().
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
-    /// When to call step() again, if needs_step().
+    /// When to call step() again, if needs_step(), by the Clock of the constructor; zero: at once.
     [[nodiscard]] Nanoseconds next_step() const {
         return deferred_.is_empty() ? next_refresh() : Nanoseconds::zero();
     }
@@ -111,7 +111,8 @@ public:
 
 private:
     [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
-    /// Makes and removes objects, then signals changes of these GPUs and their VFs.
+    /// Makes and removes objects of VFs of `gpus` and of jobs, and signals changed properties and
+    /// the start and end of jobs.
     void refresh(const std::set<std::string>& gpus);
     /// The first half of refresh(), before the reply of a method that changes something.
     void update_before_reply();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// OpenCalls: the unanswered calls of one object. They must be answered before the object leaves the
-// bus, because libsystemd reads the object's vtable when a reply is sent (enforced_reply_signature
-// in bus-objects.c), and sdbus-c++ frees the vtable with the object.
+// OpenCalls: the unanswered method calls of one D-Bus object. All of them must be answered before
+// the object leaves the bus: libsystemd reads the object's vtable when a reply is sent
+// (enforced_reply_signature in bus-objects.c), and sdbus-c++ frees the vtable with the object.
 #pragma once
 
 #include "daemon/dbus/request_limits.h"
@@ -17,8 +17,10 @@
 
 namespace vgpu::daemon::dbus {
 
+/// The D-Bus error with the name of `error.id` and the text of `error`.
 sdbus::Error to_dbus(const Error& error);
 
+/// One method call that is not answered yet.
 class OpenCall {
 public:
     OpenCall() = default;
@@ -31,14 +33,15 @@ public:
     virtual void end(const Error& why) = 0;
 };
 
-/// A call with the D-Bus results `Replied`, answered by a Result<T>.
+/// A call of a method that returns `Replied` (one T, or nothing). A Result<T> answers the call.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
     OpenCallOf(sdbus::Result<Replied...>&& result, RequestLimits::Ticket ticket)
         : result_(std::move(result)), ticket_(std::move(ticket)) {}
 
+    /// True until the call is answered.
     [[nodiscard]] bool is_open() const { return result_.has_value(); }
-    /// Sends the answer. Only the first call has an effect.
+    /// Sends the answer. Does nothing if an answer was sent before.
     void answer(const Result<T>& answer) {
         if (!is_open()) return;
         const sdbus::Result<Replied...> result = *std::exchange(result_, std::nullopt);
@@ -52,17 +55,17 @@ public:
 
 private:
     std::optional<sdbus::Result<Replied...>> result_;
-    RequestLimits::Ticket ticket_;
+    RequestLimits::Ticket ticket_;  ///< the request counts as open while this object exists
 };
 
 class OpenCalls {
 public:
     void add(const std::shared_ptr<OpenCall>& call);
-    /// Call before the object is unregistered.
+    /// Answers all open calls with the error `why`. Call it before the object is unregistered.
     void end_all(const Error& why) noexcept;
 
 private:
-    /// The code that works on the answer owns the call.
+    /// Weak pointers, because the pending work owns the calls.
     std::vector<std::weak_ptr<OpenCall>> calls_;
 };
 

@@ -9,7 +9,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// The bus answers at once or does not answer at all.
+/// Short, because a working bus answers at once.
 constexpr std::chrono::seconds kTimeout{2};
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PeerCredentials: finds the user of a unique bus name, and remembers the user for later calls.
-// Uses a separate connection, because on the shared connection the answer would queue behind other
-// messages. Runs only in the main loop.
+// PeerCredentials: asks the bus for the uid of a connection, and remembers it for later calls. Uses
+// a separate connection to the bus, because on the shared connection the answer would queue behind
+// other messages. Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/sdbus_compat.h"
@@ -17,14 +17,15 @@ namespace vgpu::daemon::dbus {
 
 class PeerCredentials {
 public:
-    /// Maximum number of remembered names. A further name clears all earlier ones.
+    /// Maximum number of remembered names. One more name clears all of them.
     static constexpr std::size_t kRemembered = 1024;
 
     /// `bus`: a second connection to vgpud's bus.
     explicit PeerCredentials(std::unique_ptr<sdbus::IConnection> bus);
 
-    /// NotAuthorized if the caller is gone or the bus does not answer. Makes one round trip to the
-    /// bus per new caller; the bus never reuses a unique name.
+    /// The uid of the connection with the unique name `sender`. For a name that is not remembered,
+    /// asks the bus and blocks, up to 2 s; NotAuthorized if the connection is closed or the bus
+    /// does not answer. The bus never reuses a unique name.
     Result<uid_t> user_of(const std::string& sender);
 
 private:
@@ -33,7 +34,7 @@ private:
     std::map<std::string, uid_t> known_;         ///< by unique name
 };
 
-/// True if the user is root or vgpud's user. Used for buses and interfaces without polkit.
+/// True if the user is root or vgpud's user. For buses and interfaces without polkit.
 bool is_owner(uid_t user);
 
 }  // namespace vgpu::daemon::dbus

@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// Converts `text` to an element of a path. D-Bus paths allow letters, digits and '_'.
+/// Converts `text` to an element of an object path. D-Bus allows letters, digits and '_' in it.
 std::string path_element(const std::string& text) {
     std::string element;
     for (const char letter : text) {
@@ -28,8 +28,8 @@ bool is_schedulable(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// Compares the values from which signalled properties are made. Must be cheap, because it runs for
-/// every VF of a changed GPU.
+/// True if all values from which SIGNALLED properties are made are equal. A cheap check, because it
+/// runs for every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return a.active == b.active && a.abilities == b.abilities && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&
@@ -37,7 +37,7 @@ bool is_same(const VfView& a, const VfView& b) {
            a.client == b.client && a.lease_expires == b.lease_expires;
 }
 
-/// Copies a value of type T, with integers widened to 64 bits. False if `from` has another type.
+/// Copies a value of type T to `to`; widens integers to 64 bits. False if `from` has another type.
 template <typename T> bool copy_as(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double> ||
@@ -75,6 +75,7 @@ sdbus::Error unsupported_type(const std::string& name, const std::string& signat
                                   printable(start_of(name, kMaxNameBytes)), signature));
 }
 
+/// Throws OutOfRange if the options have more than kMaxOptionBytes.
 void check_total(std::size_t bytes) {
     if (bytes > kMaxOptionBytes)
         throw dbus_error(ErrorId::OutOfRange,
@@ -151,8 +152,8 @@ Dict dict_of(const LoggedEvent& event) {
             {"text", sdbus::Variant{event.text}}};
 }
 
-// changes() calls the kind of each property as a macro with the code that compares the property's
-// values. Only SIGNALLED keeps this code.
+// changes() uses the kind of each property as a macro, whose argument is the code that compares the
+// values of the property. Only SIGNALLED keeps this code.
 #define SIGNALLED(...) __VA_ARGS__
 #define SILENT(...)
 #define POLLED(...)

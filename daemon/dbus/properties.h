@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Properties of GPUs and VFs as values, from *_properties.def: all properties as a{sv}, and the
-// signalled properties that changed. Also object paths. Pure functions.
+// Conversions between vgpud's values and D-Bus values: the properties of GPUs and VFs (the rows of
+// *_properties.def) as a{sv}, the names of changed properties, object paths, and the arguments and
+// options of requests. Pure functions.
 #pragma once
 
 #include "daemon/dbus/known_values.h"
@@ -28,19 +29,19 @@ std::string gpu_path(const std::string& gpu);
 std::string vf_path(const std::string& gpu, std::uint32_t vf);
 
 Dict dict_of(const AgentView& agent);
-/// The abilities by kind of change. Each ability has needs (s). The members unit, min and max (t)
-/// and is_approximate (b) are left out if they have their defaults.
+/// A dictionary for each kind of change, with the members of its Ability: "needs" (s), "unit",
+/// "min", "max" (t) and "is_approximate" (b). Leaves out defaults, except "needs".
 Dict dict_of(const Abilities& abilities);
-/// Names of properties without a known value.
+/// Names of the properties without a known value.
 std::vector<std::string> unknown_of(const GpuView& view);
 std::vector<std::string> unknown_of(const VfView& view);
-/// How the driver keeps each setting of the schedule, by the key of the setting: "kept",
-/// "approximated" or "refused" (service/vf/shares.h).
+/// For each scheduling setting that differs from its default, by key: "kept", "approximated" or
+/// "refused" (contract_words() in service/vf/shares.h). Empty if the abilities are not known.
 Dict contract_of(const VfView& view);
 Dict dict_of(const AgentReport& report);
 Dict dict_of(const LoggedEvent& event);
 
-/// Properties that need complete() (context.h).
+/// Names of the VF properties that need complete() (context.h).
 inline constexpr std::array kCompleted{
 #define VF_PROPERTY(name, type, kind, value)
 #define VF_COMPLETED_PROPERTY(name, type, kind, value) std::string_view{#name},
@@ -60,7 +61,8 @@ public:
     /// For ListGpus. `names` and errors as for of_vf().
     static Result<PropertyFilter> of_gpu(std::string_view names);
 
-    /// The freshness that the properties require of a snapshot.
+    /// How fresh a snapshot must be for the requested properties of a VF: Counters if one of them
+    /// is POLLED (vf_properties.def), else Events.
     [[nodiscard]] Freshness freshness() const;
     /// True if a requested property needs complete() (context.h).
     [[nodiscard]] bool needs_completion() const;
@@ -74,20 +76,20 @@ private:
     std::set<std::string, std::less<>> names_;
 };
 
-/// The known properties for ListGpus, with "Path" and "Target".
+/// The requested properties with known values, for ListGpus; always also "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
-/// The properties of VFs, as ListVfs returns them: for each property a vector of values, in the
-/// order of `views`. A value that is not known is unset(); "Unknown" names these properties for
-/// each VF.
+/// The requested properties of VFs, for ListVfs: for each property an array of values, in the order
+/// of `views`. A value that is not known is unset(). Always also "Path", "Target" and "Unknown",
+/// the names of all properties of the VF without a known value.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
-/// Signalled properties that changed, in the order of *_properties.def. Excludes counters and lags,
-/// which clients read when they need them, and changes of the state between READY and RUNNING.
+/// Names of the SIGNALLED properties that differ, in the order of *_properties.def. Leaves out a
+/// VF's State if it changed only between READY and RUNNING.
 std::vector<PropertyName> changes(const GpuView& before, const GpuView& after);
 std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 
-/// Limit of an argument in bytes; longer than any name or target.
+/// Limit of check_argument(), in bytes; above the length of every valid name or target.
 inline constexpr std::size_t kMaxTextBytes = 256;
-/// Limit in bytes of the names and values of one request's options.
+/// Limit of the total size of the options of one request, names and values, in bytes.
 inline constexpr std::size_t kMaxOptionBytes = 256 * 1024;
 
 /// Throws OutOfRange if `text` is longer than kMaxConfigurationBytes.
@@ -95,7 +97,7 @@ void check_document(const std::string& text);
 
 /// Throws OutOfRange if `text` is longer than kMaxTextBytes. `name`: the argument, for the message.
 void check_argument(std::string_view name, const std::string& text);
-/// Throws InvalidOwner if no owner can have this name.
+/// Throws InvalidOwner if `owner` is no valid name of an owner.
 void check_owner(const std::string& owner);
 
 /// Converts the options of a request. Throws WrongType for a type that no option has, and

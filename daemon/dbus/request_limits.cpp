@@ -15,7 +15,7 @@ std::size_t count_of(const std::map<Key, std::size_t>& counts, const Key& key) {
     return at == counts.end() ? 0 : at->second;
 }
 
-/// Counts down, and erases entries at 0, so that senders that have left use no memory.
+/// Decrements a count, and erases it at 0, so that senders that have left use no memory.
 template <typename Key> void count_down(std::map<Key, std::size_t>& counts, const Key& key) {
     if (--counts[key] == 0) counts.erase(key);
 }
@@ -42,7 +42,7 @@ Result<RequestLimits::Ticket> RequestLimits::admit(const std::string& sender, ui
     ++counts_->by_sender[sender];
     ++counts_->by_user[user];
     ++counts_->total;
-    // The deleter of the shared pointer decrements the counts.
+    // The ticket owns no object; its deleter decrements the counts.
     const auto release = [counts = counts_, sender, user](const void*) {
         --counts->total;
         count_down(counts->by_sender, sender);

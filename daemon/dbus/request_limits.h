@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestLimits: admits requests up to limits. vgpud keeps the message of an open request in memory
-// until the reply, which may wait for polkit or a scrub. Limits: kMaxPerSender per connection,
-// kMaxPerUser per user, kMax in all. The last kReserve of kMax are only for root. A request above a
-// limit gets TooManyRequests at once. Runs only in the main loop.
+// RequestLimits: limits the number of open requests, because vgpud keeps the message of each open
+// request in memory until the reply, which may wait for polkit or a scrub. A request above a limit
+// gets TooManyRequests at once. Runs only in the main loop.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -18,17 +17,18 @@ namespace vgpu::daemon::dbus {
 
 class RequestLimits {
 public:
-    static constexpr std::size_t kMaxPerSender = 32;
-    static constexpr std::size_t kMaxPerUser = 40;  ///< over all connections, except for root
-    /// Limit of all open requests. The bus lets a connection wait for 128 replies
-    /// (max_replies_per_connection in dbus-daemon(1)), which limits vgpud's requests to polkit.
+    static constexpr std::size_t kMaxPerSender = 32;  ///< per connection
+    static constexpr std::size_t kMaxPerUser = 40;    ///< over all connections; not for root
+    /// Limit of all open requests. Below 128, because the bus lets a connection, here vgpud, wait
+    /// for 128 replies, such as those of polkit (max_replies_per_connection in dbus-daemon(1)).
     static constexpr std::size_t kMax = 112;
-    static constexpr std::size_t kReserve = 32;
+    static constexpr std::size_t kReserve = 32;  ///< part of kMax that only root may use
 
-    /// The request is open while its ticket exists. A ticket may outlive the RequestLimits.
+    /// A request is open while its ticket exists. A ticket may outlive the RequestLimits.
     using Ticket = std::shared_ptr<const void>;
 
-    /// `sender`: unique bus name. `user`: user of that connection, as the bus reports it.
+    /// Admits a request, or returns TooManyRequests. `sender`: unique bus name. `user`: uid of that
+    /// connection, as the bus reports it.
     Result<Ticket> admit(const std::string& sender, uid_t user);
 
 private:

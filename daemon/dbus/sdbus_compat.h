@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Hides differences between sdbus-c++ 1.2 (Debian 12) and 2.x: string types, errors of asynchronous
-// calls, activation of proxies, access to the message that is being processed.
+// Hides the differences between sdbus-c++ 1.2 (Debian 12) and 2.x: string types, errors of
+// asynchronous calls, activation of proxies, and access to the message that is being processed.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -32,7 +32,8 @@ template <typename Proxy> void activate(Proxy& proxy) {
     if constexpr (requires { proxy.finishRegistration(); }) proxy.finishRegistration();
 }
 
-/// Unique name of the current caller, as the bus reports it.
+/// Unique bus name of the current caller, as the bus reports it. Version 1.2 returns the message as
+/// a pointer, 2.x by value.
 template <typename Object> std::string current_sender(Object& object) {
     const auto message = object.getCurrentlyProcessedMessage();
     if constexpr (std::is_pointer_v<decltype(message)>)
@@ -41,7 +42,7 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
-/// `name`: full D-Bus error name. `text` is made valid UTF-8.
+/// Makes a D-Bus error. `name`: full D-Bus error name. Replaces invalid UTF-8 in `text`.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, as_utf8(text));
 }

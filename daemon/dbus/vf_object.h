@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfObject: implements org.vgpu1.Vf at /org/vgpu1/gpu/ID/vf/N. Getters read the VF's newest VfView,
-// or the last signalled VfView if the VF is gone. Methods pass options to Manager. The class
-// Objects makes VfObjects.
+// or the last signalled VfView if the VF is gone or was recreated. Methods pass their options to
+// Manager or Jobs. The class Objects makes VfObjects.
 #pragma once
 
 #include "daemon/dbus/context.h"
@@ -14,17 +14,19 @@ namespace vgpu::daemon::dbus {
 /// Whether the constructor emits the signal InterfacesAdded.
 enum class Signals { Emitted, Omitted };
 
-/// Methods that change something require polkit's org.vgpu1.provision, .assign or .control. Methods
-/// that may take long reply at once with a job (VfRun).
+/// Methods that change something require the polkit action org.vgpu1.provision, .assign or
+/// .control. Methods with a JobResult may take long, so they start a job (VfRun) and reply with the
+/// path of the job.
 class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: without the additions of add_domain_words().
+    /// `view`: as in the snapshot; the constructor calls add_domain_words() on a copy.
     VfObject(Context& context, Target target, const VfView& view, Signals signals);
     ~VfObject();
 
-    /// Signals the properties that changed since the last call.
+    /// Signals the properties of kind SIGNALLED (vf_properties.def) that changed since the last
+    /// call.
     void refresh();
     /// UUID of the VF. A VF that is recreated under this number has another UUID.
     [[nodiscard]] const daemon::Uuid& vf_uuid() const { return vf_uuid_; }
@@ -43,7 +45,7 @@ private:
     void Thaw(JobResult&& result, SentOptions options) override;
     void Pause(sdbus::Result<>&& result, SentOptions options) override;
     void Stop(sdbus::Result<>&& result, SentOptions options) override;
-    /// Replies when the claim is durable.
+    /// Replies with the generation of the claim when the claim is durable.
     void Claim(sdbus::Result<std::uint64_t>&& result, std::string owner,
                SentOptions options) override;
     void Release(sdbus::Result<>&& result, std::string owner, std::uint64_t generation,
@@ -56,7 +58,8 @@ private:
 #include "daemon/dbus/vf_properties.def"
 #undef VF_PROPERTY
 
-    /// Calls `value_of` with the newest view, or with the last signalled view if the VF is gone.
+    /// Calls `value_of` with the newest view, or with the last signalled view if the VF is gone or
+    /// was recreated.
     /// Copies the view only for properties that need complete().
     template <typename ValueOf> auto read(std::string_view name, const ValueOf& value_of) const {
         const auto seen = context_.manager.find_gpu(target_.gpu)->snapshot();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Answers: keeps vgpud's latest answer as HTTP responses for all scrapers. Asks vgpud only when a
+// Answers: caches vgpud's latest answer, as HTTP responses for all scrapers. Asks vgpud only when a
 // scraper asks, and at most once per kFresh. Runs in one thread.
 #pragma once
 
@@ -21,6 +21,7 @@ using Response = std::shared_ptr<const std::string>;
 
 class Answers {
 public:
+    /// Time for which an answer of vgpud, or the error instead of an answer, is reused.
     static constexpr daemon::Nanoseconds kFresh = std::chrono::seconds(1);
     /// Asks vgpud, and waits for its answer.
     using Source = std::function<Readings()>;
@@ -28,7 +29,8 @@ public:
     Answers(Source source, const daemon::Clock& clock)
         : source_(std::move(source)), clock_(clock) {}
 
-    /// The response, not older than kFresh. May wait for vgpud.
+    /// The response to a request of /metrics in this format. vgpud has sent the values at most
+    /// kFresh ago. May wait for vgpud.
     [[nodiscard]] Response response(MetricsFormat format) {
         if (clock_.now() >= fresh_until_) {
             readings_ = source_();

@@ -18,14 +18,14 @@ template <typename T> Value plain(const T& value) {
     return value;
 }
 
-/// Copies a value of type T. False if `from` has another type.
+/// Copies a value of type T to `to`. False if `from` has another type.
 template <typename T> bool copy_as(const sdbus::Variant& from, Value& to) {
     if (!from.containsValueOfType<T>()) return false;
     to = plain(from.get<T>());
     return true;
 }
 
-/// The value, if it has one of `Types`; "?" for a type that only a newer vgpud has.
+/// The value, if it has one of `Types`; "?" for other types, which only a newer vgpud may send.
 template <typename... Types> Value value_of(const sdbus::Variant& variant) {
     Value value = std::string("?");
     static_cast<void>((copy_as<Types>(variant, value) || ...));
@@ -48,7 +48,7 @@ Properties known_of(Properties all) {
     return all;
 }
 
-/// Copies a column into rows. False if the column does not have values of type T.
+/// Copies a column into rows. False if the values of the column are not of type T.
 template <typename T>
 bool spread(const std::string& name, const sdbus::Variant& column, std::vector<Properties>& rows) {
     if (!column.containsValueOfType<std::vector<T>>()) return false;

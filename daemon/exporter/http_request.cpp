@@ -11,8 +11,8 @@ namespace vgpu::exporter {
 namespace {
 
 struct PageRow {
-    std::string_view status;  ///< code and reason of the status line; further header fields
-    std::string_view text;
+    std::string_view status;  ///< status code and reason; may end with more header fields
+    std::string_view text;    ///< body of the response
 };
 
 /// Indexed by Page.
@@ -48,7 +48,7 @@ Page page_of(std::string_view line) {
     std::string_view path = next_word(line);
     if (path.empty() || !line.starts_with("HTTP/1.")) return Page::BadRequest;
     if (method != "GET" && method != "HEAD") return Page::WrongMethod;
-    // Ignores parameters, which scrapers may add.
+    // ignores a query string, which a scraper may add
     path = path.substr(0, path.find('?'));
     if (path == "/metrics") return Page::Metrics;
     return path == "/" ? Page::Index : Page::NotFound;

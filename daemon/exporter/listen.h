@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The listening sockets of vgpu-exporter: sockets that systemd passes, and new sockets for
-// --listen. All are non-blocking. Used by main.cpp.
+// --listen. All sockets are non-blocking. Used by main.cpp.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -12,16 +12,17 @@
 
 namespace vgpu::exporter {
 
-/// A value, or the reason why there is none.
+/// A value, or an error text that says why there is no value.
 template <typename T> using OrWhy = tl::expected<T, std::string>;
 
-/// Listens at `address`, such as "127.0.0.1:9482" or "[::1]:9482". Port 0: any free port.
+/// Listens at `address`, a numeric IP address with a port, such as "127.0.0.1:9482" or
+/// "[::1]:9482". Port 0: any free port.
 OrWhy<daemon::adapters::UniqueFd> listen_at(const std::string& address);
 
-/// The address of a listening socket, as for listen_at(), with the actual port.
+/// The address of a listening socket, in the form of listen_at(), with the actual port.
 std::string address_of(int socket);
 
-/// The sockets that systemd has passed (sd_listen_fds(3)), perhaps none. Fails if one of them is
+/// The sockets that systemd has passed (sd_listen_fds(3)); may be empty. Fails if one of them is
 /// not a listening stream socket.
 OrWhy<std::vector<daemon::adapters::UniqueFd>> passed_sockets();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-exporter: options and the loop. It has no state to save, so a signal may end it at any time.
+// vgpu-exporter: options and the main loop. The program has no state to save, so a signal may end
+// it at any time.
 #include "daemon/adapters/system_clock.h"
 #include "daemon/exporter/answers.h"
 #include "daemon/exporter/listen.h"
@@ -17,12 +18,13 @@ namespace {
 using daemon::adapters::UniqueFd;
 
 constexpr const char* kDefaultAddress = "127.0.0.1:9482";
-/// Time limit of a call. A scrape makes one call to the bus and four to vgpud, so it ends within
-/// 10 s. Prometheus waits that long by default.
+/// Time limit of a D-Bus call. A scrape makes one call to the bus and four to vgpud, so these calls
+/// take at most 10 s, which is the default timeout of Prometheus.
 constexpr std::chrono::seconds kCallLimit{2};
 
-/// Connects each time, because the bus may have been restarted. Calls vgpud by the unique name of
-/// its connection, because a call to org.vgpu1 would start a vgpud that was stopped.
+/// Reads all values from vgpud. Connects each time, because the bus may have been restarted. Calls
+/// vgpud by the unique name of its connection, because a call to org.vgpu1 would make the bus start
+/// a stopped vgpud.
 Readings readings_of(const std::string& bus_name) {
     try {
         const auto bus = open_bus(bus_name);

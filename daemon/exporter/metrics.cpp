@@ -16,12 +16,13 @@ namespace {
 
 struct MetricType {
     std::string_view name;
-    std::string_view suffix;         ///< end of the names of samples
+    std::string_view suffix;         ///< appended to the name of the family in samples
     std::string_view in_prometheus;  ///< name of the type in the Prometheus format
 };
 constexpr MetricType kGauge{"gauge", "", "gauge"}, kCounter{"counter", "_total", "counter"},
     kInfo{"info", "_info", "gauge"}, kStateSet{"stateset", "", "gauge"};
 
+/// A metric family: samples with the same name and different labels.
 struct Family {
     std::string_view name;
     const MetricType& type;
@@ -38,16 +39,18 @@ enum class As {
     Percent,       ///< divided by 100
     NonZero,       ///< a number; no sample for 0
     IsSet,         ///< 1 for a text that is not empty, else 0
-    OfAgent,       ///< a number; no sample without an agent
+    OfAgent,       ///< a number; no sample while no agent is connected
 };
 
+/// The samples of a family that come from one property.
 struct Row {
     Family family;
     std::string_view property;
     As as;
-    std::string_view kind{};  ///< the value of the additional label; empty: no label
+    std::string_view kind{};  ///< value of the label "kind"; empty: no such label
 };
 
+// The optional last argument of METRIC becomes Row::kind. Without it, "" #__VA_ARGS__ is "".
 #define METRIC(name, type, unit, help, property, as, ...) \
     Row{{#name, k##type, #unit, help}, #property, As::as, "" #__VA_ARGS__},
 constexpr std::array kManagerRows{
@@ -61,6 +64,7 @@ constexpr std::array kVfRows{
 };
 #undef METRIC
 
+/// A label of a family of type info, and the property with its value.
 struct InfoLabel {
     std::string_view label, property;
 };
@@ -73,7 +77,7 @@ constexpr std::array kVfLabels{InfoLabel{"uuid", "Uuid"}, InfoLabel{"profile", "
 
 using Sample = std::optional<std::string>;
 
-/// A decimal fraction: "-1.500000" for -1500000 and 6 digits.
+/// value / 10^digits as a decimal fraction: "-1.500000" for -1500000 and 6 digits.
 template <typename Integer> std::string decimal(Integer value, int digits) {
     const auto bits = static_cast<std::uint64_t>(value);
     const std::uint64_t magnitude = value < 0 ? 0 - bits : bits;
@@ -133,7 +137,7 @@ std::string escaped(std::string_view text) {
     return safe;
 }
 
-/// Adds a label. `labels` have no braces.
+/// Adds a label. `labels`: such as gpu="gpu0",vf="1", without braces.
 std::string with_label(const std::string& labels, std::string_view label, std::string_view value) {
     return fmt::format("{}{}{}=\"{}\"", labels, labels.empty() ? "" : ",", label, escaped(value));
 }
@@ -150,18 +154,20 @@ std::string gpu_of(const std::string& vf_target) {
 
 Labelled labelled_vf(const Properties& vf) {
     const std::string target = text_of(vf, "Target"), gpu = gpu_of(target);
+    // 3: the length of "/vf"
     const std::string index = target.substr(std::min(gpu.size() + 3, target.size()));
     return {vf, with_label(with_label(with_label("", "gpu", gpu), "vf", index), "name",
                            text_of(vf, "Name"))};
 }
 
-/// The text of all metrics. Samples of one family follow each other, as the formats require.
+/// The text of all metrics. The formats require that the samples of one family follow each other.
 class Document {
 public:
     explicit Document(MetricsFormat format)
         : is_open_metrics_(format == MetricsFormat::OpenMetrics) {}
 
-    /// Begins a family. In the Prometheus format a family has the name of its samples, and no unit.
+    /// Begins a family; add() then adds its samples. In the Prometheus format, the name of a family
+    /// is the name of its samples, and there are no units.
     void begin(const Family& family) {
         const auto& [type, suffix, in_prometheus] = family.type;
         sample_ = fmt::format("{}{}", family.name, suffix);
@@ -225,7 +231,7 @@ void add_gpus(Document& to, const Readings& readings) {
     to.begin({"vgpu_gpu_vfs", kGauge, "none", "VFs in service."});
     for (const auto& [gpu, labels] : gpus) {
         const auto is_of_gpu = [name = text_of(gpu, "Target")](const Properties& vf) {
-            return gpu_of(text_of(vf, "Target")) == name;
+            return gpu_of(text_of(vf, "Target")) == name && text_of(vf, "State") != "absent";
         };
         to.add(labels, fmt::format("{}", std::ranges::count_if(readings.vfs, is_of_gpu)));
     }
@@ -240,7 +246,8 @@ void add_vfs(Document& to, const Readings& readings) {
     add_rows(to, kVfRows, vfs);
 }
 
-/// The list of property names for vgpud, with "Agent" for "Agent.Connected".
+/// The names of properties to request from vgpud, separated by commas; "Agent" for
+/// "Agent.Connected".
 std::string list_of(std::set<std::string_view> names, std::span<const Row> rows) {
     for (const Row& row : rows) names.insert(row.property.substr(0, row.property.find('.')));
     return fmt::format("{}", fmt::join(names, ","));

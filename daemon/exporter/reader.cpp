@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kManager = org::vgpu1::Manager_proxy::INTERFACE_NAME;
 constexpr const char* kPath = "/org/vgpu1";
-/// vgpud reads all GPUs once per second, so values of this age require no further read.
+/// Maximum age of values. Above 1 s, the interval at which vgpud reads all GPUs anyway, so that a
+/// scrape causes no further read.
 constexpr std::uint32_t kMaxAgeMs = 1500;
 
 /// Options of ListGpus and ListVfs that request the properties `names`.

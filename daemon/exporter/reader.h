@@ -8,12 +8,12 @@
 
 namespace vgpu::exporter {
 
-/// Reads all values for the metrics with four calls; each has the time limit of `bus`.
-/// `destination`: org.vgpu1 or its owner. Throws sdbus::Error.
+/// Reads all values for the metrics with four calls; each call has the time limit of `bus`.
+/// `destination`: org.vgpu1, or the result of owner_of_service(). Throws sdbus::Error.
 Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination = kService);
 
-/// The unique bus name of vgpud. A call to this name does not start vgpud. Throws sdbus::Error if
-/// no vgpud runs.
+/// The unique bus name of vgpud. A call to a unique name never makes the bus start a vgpud. Throws
+/// sdbus::Error if no vgpud runs.
 std::string owner_of_service(sdbus::IConnection& bus);
 
 }  // namespace vgpu::exporter

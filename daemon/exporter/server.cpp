@@ -34,8 +34,8 @@ void Server::watch(PollSet& poll_set) {
 }
 
 void Server::dispatch(const PollSet& poll_set) {
-    // One time for all clients, so that a client does not become late while another client waits
-    // for vgpud.
+    // The clock is read once, so that a client does not become late while dispatch() waits for
+    // vgpud on behalf of another client.
     const daemon::Nanoseconds now = clock_.now();
     for (Client& client : clients_) {
         if (poll_set.fds.at(client.index).revents != 0) serve(client);
@@ -64,8 +64,8 @@ void Server::serve(Client& client) {
         read(client);
 }
 
-/// Reads a request. Discards bytes after it, because closing a socket with unread bytes would lose
-/// the response.
+/// Reads a part of a request. Reads and discards bytes after the request, because closing a socket
+/// with unread bytes resets the connection, and the client could lose the response.
 void Server::read(Client& client) {
     std::array<char, kMaxRequest> buffer{};
     const ssize_t got = ::recv(client.fd.get(), buffer.data(), buffer.size(), 0);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Server: answers scrapers by HTTP on listening sockets. Everyone who can reach the sockets may
-// read, and no client can harm other clients:
-//   - sockets never block; an iteration reads one buffer and writes what the client accepts;
-//   - a client has kTimeout and kMaxRequest bytes for its request, and kTimeout for the response;
-//   - there are at most kMaxClients connections. For a further connection, Server closes the oldest
+// read. Limits keep one client from blocking the others:
+//   - No socket blocks. Each iteration reads at most one buffer from a client, and writes only as
+//     much as the client accepts.
+//   - A client has kTimeout for its request, and kTimeout for the response. If more than
+//     kMaxRequest bytes arrive without the end of the head, Server refuses the request.
+//   - There are at most kMaxClients connections. For a further connection, Server closes the oldest
 //     connection without a response, or the oldest of all if all have a response.
 // main.cpp calls watch() before each wait and dispatch() after it, in one thread.
 #pragma once
@@ -23,15 +25,19 @@ namespace vgpu::exporter {
 class Server {
 public:
     static constexpr std::size_t kMaxClients = 64;
-    static constexpr std::size_t kMaxRequest = 8192;
+    static constexpr std::size_t kMaxRequest = 8192;  ///< bytes
     static constexpr daemon::Nanoseconds kTimeout = std::chrono::seconds(5);
 
+    /// Returns the response to a request of /metrics.
     using Metrics = std::function<Response(MetricsFormat)>;
 
+    /// `listeners`: listening sockets, non-blocking.
     Server(std::vector<daemon::adapters::UniqueFd> listeners, Metrics metrics,
            const daemon::Clock& clock);
 
+    /// Adds all sockets and deadlines to `poll_set`.
     void watch(daemon::adapters::PollSet& poll_set);
+    /// Serves the sockets that are ready, closes late connections and accepts new ones.
     void dispatch(const daemon::adapters::PollSet& poll_set);
 
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
@@ -43,9 +49,9 @@ private:
         std::string request{};
         Response response{};    ///< null while the request is being read
         std::size_t sent = 0;   ///< bytes of the response that were sent
-        std::size_t total = 0;  ///< bytes of the response to send; 0 without a response
+        std::size_t total = 0;  ///< bytes of the response to send; 0 if `response` is null
         std::size_t index = 0;  ///< index of `fd` in PollSet::fds
-        bool is_over = false;
+        bool is_over = false;   ///< true if dispatch() must close the connection
     };
 
     void accept(int listener);

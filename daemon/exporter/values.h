@@ -12,9 +12,10 @@
 namespace vgpu::exporter {
 
 using Words = std::vector<std::string>;
-/// A D-Bus value without its width: u becomes t, o becomes s; unknown types become "?".
+/// A D-Bus value without its width: type u becomes t, type o becomes s; a value of an unknown type
+/// becomes the text "?".
 using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string, Words>;
-/// Properties by name. Members of dictionaries are flattened: "Agent.Connected".
+/// Properties by name. The member Connected of the dictionary Agent has the name "Agent.Connected".
 using Properties = std::map<std::string, Value>;
 
 }  // namespace vgpu::exporter

@@ -14,18 +14,20 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// libvirt closes the connection after kKeepAliveCount probes without an answer, one every
+/// kKeepAliveSeconds.
 constexpr int kKeepAliveSeconds = 5;
 constexpr unsigned kKeepAliveCount = 3;
 
-/// Keeps libvirt from printing errors.
+/// Replaces libvirt's default error handler, which prints each error to stderr.
 void ignore_error(void*, virErrorPtr) {}
 
-/// Ends a wait, because libvirt's event loop has no time limit.
+/// Disarms the timer. virEventRunDefaultImpl() has no time limit, but returns after a timer fires.
 void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
 
-/// The timer that ends waits. The first call sets up libvirt's event loop.
+/// The timer that limits a wait for events. The first call sets up libvirt's event loop.
 int limit_timer() {
     static std::once_flag once;
     static int timer = -1;
@@ -37,6 +39,7 @@ int limit_timer() {
     return timer;
 }
 
+/// Empty if libvirt does not return the UUID.
 std::string uuid_of(virDomainPtr domain) {
     std::array<char, VIR_UUID_STRING_BUFLEN> text{};
     return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
@@ -49,13 +52,14 @@ Json json_of(virDomainPtr domain) {
             {"active", virDomainIsActive(domain) == 1}};
 }
 
-/// Converts `json` to one line. Replaces invalid UTF-8, because names may have any bytes.
+/// Converts `json` to one line. Replaces invalid UTF-8, because the name of a domain may contain
+/// any bytes.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// True if the domain no longer exists. For a transient domain that has ended, libvirt reports only
-/// a stop.
+/// True if the domain no longer exists. A transient domain vanishes when it stops, and libvirt
+/// reports only the stop.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }
@@ -103,14 +107,14 @@ void DomainWatch::connect() {
         virConnectDomainEventRegisterAny(connection_, nullptr, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
                                          VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), this, nullptr);
     if (callback_ < 0) return disconnect(virGetLastErrorMessage());
-    report_all();
+    report_all();  // after the registration, so that no change is missed
     if (connection_ == nullptr) return;
     delay_ = kFirstDelay;
     is_loss_reported_ = false;
 }
 
 /// Closes the connection, if there is one, and sets the time of the next attempt to connect.
-/// Reports only the first failure since the last connection, and nothing if `why` is empty.
+/// Reports {"lost": …} unless `why` is empty or "lost" was reported since the last connection.
 void DomainWatch::disconnect(const std::string& why) {
     if (connection_ != nullptr) {
         if (callback_ >= 0) virConnectDomainEventDeregisterAny(connection_, callback_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-libvirt: the program around DomainWatch. vgpud reads the program's standard output. The
-// program ends when its standard input ends, so that it does not outlive vgpud.
+// vgpu-libvirt: prints the lines of a DomainWatch on standard output, which vgpud reads. Exits at
+// the end of its standard input, so that it does not outlive vgpud.
 #include "daemon/libvirt/domain_watch.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kInputCheckInterval{1000};
 
-/// vgpud never writes to this input, so its end means that vgpud is gone.
+/// True at the end of standard input. vgpud holds the other end of this pipe and never writes to
+/// it, so the end means that vgpud is gone.
 bool is_input_over() {
     pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
     if (::poll(&input, 1, 0) <= 0) return false;
@@ -33,8 +34,8 @@ int main_of(int argc, char** argv) {
     app.add_option("--connect", uri, "URI of the libvirt connection")->capture_default_str();
     app.set_version_flag("--version", fmt::format("vgpu-libvirt {}", VGPU_VERSION));
     CLI11_PARSE(app, argc, argv);
-    ::signal(SIGPIPE, SIG_IGN);
-    ::signal(SIGHUP, SIG_IGN);  // there is no configuration to reload
+    ::signal(SIGPIPE, SIG_IGN);  // a failed write ends the loop below
+    ::signal(SIGHUP, SIG_IGN);   // there is no configuration to reload
     bool is_output_open = true;
     DomainWatch watch(uri, [&is_output_open](const std::string& line) {
         is_output_open = is_output_open && std::puts(line.c_str()) >= 0 && std::fflush(stdout) == 0;

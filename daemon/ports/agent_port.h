@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentPort: the interface to the sockets through which agents in guests connect. Each VF has one
-// socket, and calls name the socket by its path. A socket has one client at a time. No call blocks,
-// and no call interprets the bytes. Implemented by adapters/agent_sockets, faked in tests. Used in
-// the main loop only.
+// AgentPort: the interface to the sockets through which agents in guests connect. A VF has at most
+// one such socket, and calls name the socket by its path. A socket has one client at a time. No
+// call blocks, and no call interprets the bytes. Implemented by adapters/agent_sockets, faked in
+// tests. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -14,8 +14,8 @@
 
 namespace vgpu::daemon {
 
-/// One event at a socket. `bytes` (only for Bytes) is an untrusted piece of the client's stream;
-/// AgentSession joins the pieces.
+/// One event at the socket `path`. `bytes` (only for Bytes) is an untrusted piece of the client's
+/// stream; AgentSession (service/agents/session.h) joins the pieces.
 struct AgentInput {
     enum class Kind { Connected, Bytes, Gone };
     std::string path;
@@ -30,14 +30,14 @@ public:
     /// Makes the socket at `path` and accepts clients. Replaces any socket at that path. Fails with
     /// System, or with ConfigInvalid if the path is too long.
     virtual Result<> listen(const std::string& path) = 0;
-    /// Closes the socket and its client, and drops their events.
+    /// Closes and removes the socket, disconnects its client, and drops the events of this path.
     virtual void close(const std::string& path) = 0;
-    /// While `is_accepting` is false, new clients wait.
+    /// False: new clients wait until the next call with true. A connected client stays.
     virtual void accept_clients(const std::string& path, bool is_accepting) = 0;
-    /// False if there is no client, or if the client does not take all `bytes` at once. Disconnect
-    /// the client then, because its stream has a gap.
+    /// Sends `bytes` to the client. False if there is no client, or if its socket does not take all
+    /// `bytes` at once. The caller must then call disconnect(), because the stream may have a gap.
     virtual bool send(const std::string& path, std::string_view bytes) = 0;
-    /// Closes the client, and drops its events. No event Gone follows.
+    /// Closes the client's connection, and drops its events. No event Gone follows.
     virtual void disconnect(const std::string& path) = 0;
     /// All events since the last call.
     virtual std::vector<AgentInput> take() = 0;

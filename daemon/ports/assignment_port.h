@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// AssignmentPort: sets the assignment mode of a VF: which driver gets the VF's function. In the
-// kernel this is a host driver or vfio-pci, in user space the client that opens the VF's vfio-user
-// socket. set() fails with AssignmentRefused if the platform does not support the mode; the error
-// names the possible modes. If the function is in use, set() fails with WrongState (our PF core) or
-// with VfsInUse (a vendor's driver). Implemented by adapters/platform_assignment and
+// AssignmentPort: reads and sets the assignment mode of a VF, which decides who gets the VF's
+// function: nobody, a driver of the host, vfio-pci, or, if the PF core is a process, the client
+// that opens the VF's vfio-user socket. Implemented by adapters/platform_assignment and
 // backend/sriov/assignment. Used in the GPU's thread only.
 #pragma once
 
@@ -38,9 +36,12 @@ class AssignmentPort {
 public:
     virtual ~AssignmentPort() = default;
 
-    /// The mode in force. Default only if set() chose Default and the VF does not exist yet.
+    /// The mode in force. Returns Default only for a VF that does not exist, after set() with
+    /// Default.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
-    /// No effect if `assignment_mode` is already in force.
+    /// Leaves the function alone if `assignment_mode` is already in force. AssignmentRefused, with
+    /// the reason, if the platform or the driver cannot set the mode. WrongState (vgpu_pf.ko) or
+    /// VfsInUse (a vendor's driver) if the function is in use.
     virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost take) = 0;
 };
 

@@ -10,7 +10,7 @@
 
 namespace vgpu::daemon {
 
-/// The type of all times of vgpud, unless a name says otherwise (`_us`, `_ms`).
+/// The usual type of times in vgpud. The names of times in integers end with the unit (`_us`).
 using Nanoseconds = std::chrono::nanoseconds;
 
 class Clock {
@@ -20,9 +20,10 @@ public:
     [[nodiscard]] virtual Nanoseconds now() const = 0;
     /// Time since boot, including suspension of the host. Never goes back within a boot.
     [[nodiscard]] virtual Nanoseconds boot_time() const { return now(); }
-    /// A text that differs for each boot.
+    /// A text that differs for each boot; empty if unknown.
     [[nodiscard]] virtual std::string boot_id() const { return ""; }
-    /// Wall clock, seconds since 1970, for display only, because it may jump. Default: now().
+    /// Wall clock: time since 1970. For display and for the first reading of the LeaseClock
+    /// (service/state/lease_clock.h) only, because the wall clock may jump. By default now().
     [[nodiscard]] virtual std::chrono::seconds unix_time() const {
         return std::chrono::duration_cast<std::chrono::seconds>(now());
     }

@@ -27,7 +27,8 @@ public:
     /// no events. Never blocks. Also drains wait_fd().
     virtual EventBatch read() = 0;
 
-    /// Number of the next event; starts at 1. A changed number means that an event came.
+    /// Number of the event that the PF core will write next; starts at 1. A changed number means
+    /// that an event came.
     [[nodiscard]] virtual std::uint64_t next_seq() const = 0;
 
     /// Skips all events so far: the next read() starts at next_seq().

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuRunner: runs the loop of one GPU in a separate thread, so that a slow PF core delays only its
-// own GPU. An iteration runs when a descriptor becomes readable, at wake_at(), or after wake().
+// own GPU. After the first iteration, an iteration runs when a descriptor becomes readable, at
+// wake_at(), or after wake().
 // Implemented by adapters/gpu_thread; tests call iterate() themselves.
 #pragma once
 
@@ -16,18 +17,19 @@ class GpuLoop {
 public:
     virtual ~GpuLoop() = default;
 
-    /// Does all that is due; may block while the PF core answers.
+    /// Does all work that is due; may block until the PF core answers.
     virtual void iterate() = 0;
     /// Fds that become readable when there is work; ignore entries of -1.
     [[nodiscard]] virtual std::vector<int> wait_fds() const = 0;
-    /// Time (of Clock) of the next iteration if no descriptor becomes readable before. Called after
-    /// each iteration.
+    /// Time (of Clock) of the next iteration, unless a descriptor or wake() causes an earlier one.
+    /// Called after each iteration.
     [[nodiscard]] virtual Nanoseconds wake_at() const = 0;
     /// Time (of Clock, at most wake_at()) until which another request is likely. Until then the
-    /// runner spins on a spare CPU, because waking up takes as long as a request.
+    /// runner polls without sleep if the host has more than one CPU, because a wake-up takes as
+    /// long as a request.
     [[nodiscard]] virtual Nanoseconds awake_until() const = 0;
-    /// Ends the wait of a running iteration, and prevents later waits. Any thread may call
-    /// interrupt().
+    /// Ends a wait for the PF core in the running iteration, and prevents later waits for the PF
+    /// core. Any thread may call interrupt().
     virtual void interrupt() = 0;
 };
 

@@ -20,7 +20,7 @@ public:
     virtual Result<> set_level(const std::string& level) = 0;
     /// One of: console, journal, null.
     [[nodiscard]] virtual std::string target() const = 0;
-    /// Fails with OutOfRange for an unknown target.
+    /// Fails with OutOfRange for an unknown target, and names the known targets.
     virtual Result<> set_target(const std::string& target) = 0;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // OwnerPort: finds out whether owners of VFs (processes, VMs) exist, and which process has a VF
-// open. GpuModel uses the result to report claims that look forgotten, but does not end such
-// claims. Any thread may call an OwnerPort. Implemented by adapters/owner_probe.
+// open. GpuModel (service/gpu/gpu.h) reports claims of owners that no longer exist, but does not
+// end these claims. GpuModel also refuses some changes while a VM that owns a VF runs. Any thread
+// may call an OwnerPort. Implemented by adapters/owner_probe.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -21,9 +22,10 @@ public:
     /// True if a process with this pid and start time exists; start time 0 matches any start time.
     /// False for a zombie.
     [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
-    /// Start time as in ProcessId; none if there is no such process.
+    /// Start time as in ProcessId; none if there is no such process, or only its zombie.
     [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
-    /// UUIDs (lower case) of the VMs that run on this host. Reads all processes.
+    /// UUIDs (lower case) of the VMs that run on this host. Reads the command lines of all
+    /// processes.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
     /// The process that has the VF socket `path` open: "qemu-system-x86 (pid 71)"; empty if
     /// unknown.

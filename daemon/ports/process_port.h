@@ -32,15 +32,16 @@ class ProcessPort {
 public:
     virtual ~ProcessPort() = default;
 
-    /// Starts a process in a new session. Fails with System if the log, the pid file or the process
-    /// cannot be made. The pid file is written before the program runs, so that a later vgpud finds
-    /// the process.
+    /// Starts a process in a new session. Fails with System if a file or the process cannot be
+    /// made, or if the program cannot be run. start() writes the pid file before the program runs,
+    /// so that a later vgpud finds the process.
     virtual Result<ProcessId> start(const ProcessSpec& spec) = 0;
-    /// The process that LABEL.pid names; none if it does not run, or if there is no such file.
+    /// The process that LABEL.pid names; none if it does not run, or if the file is missing or
+    /// cannot be read.
     virtual std::optional<ProcessId> find(const ProcessSpec& spec) = 0;
     /// How the process ended, such as "with exit status 1" or "by signal 9 (Killed)"; none while it
-    /// runs. "" if the cause is unknown, because the process was not a child of this vgpud or was
-    /// reaped before. Reaps a child that has ended.
+    /// runs or may run. "" if the cause is unknown, because the process was not a child of this
+    /// vgpud or was reaped before. Reaps a child that has ended.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
     /// Bounds the log: moves the end of a long LABEL.log to LABEL.log.1, and empties LABEL.log.
     virtual void trim_log(const ProcessSpec& spec) = 0;

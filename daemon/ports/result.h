@@ -29,7 +29,7 @@ struct ErrorRow {
 
 struct Error {
     ErrorId id = ErrorId::System;
-    std::string cause;  ///< what happened to which object; no full stop
+    std::string cause;  ///< what happened to which object; no full stop at the end
 };
 
 [[nodiscard]] const ErrorRow& row_of(ErrorId id);
@@ -42,14 +42,15 @@ struct Error {
 
 template <typename T = void> using Result = tl::expected<T, Error>;
 
-/// Replaces invalid UTF-8 in causes, because causes quote foreign text, and a bus disconnects
-/// senders of invalid UTF-8.
+/// Replaces invalid UTF-8 in causes, because causes quote text of other programs, and a D-Bus
+/// daemon disconnects senders of invalid UTF-8.
 using text::as_utf8;
 
-/// Converts `cause` by as_utf8().
+/// An Error that converts to any Result<T>, for a return statement. Passes `cause` through
+/// as_utf8().
 tl::unexpected<Error> fail(ErrorId id, std::string cause);
 
-/// "<what>: <system's text for code>"; `code` is a positive errno.
+/// As fail(), with the cause "<what>: <system's text for code>"; `code` is a positive errno.
 tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
 
 }  // namespace vgpu::daemon
@@ -57,6 +58,7 @@ tl::unexpected<Error> fail_errno(ErrorId id, int code, std::string_view what);
 #define VGPU_DAEMON_CONCAT_(a, b) a##b
 #define VGPU_DAEMON_CONCAT(a, b) VGPU_DAEMON_CONCAT_(a, b)
 
+// pf-driver/softgpu/base/result.h defines the same two macros.
 #ifndef TRY
 /// TRY(auto x, call()): x is the value of call(). If call() fails, the function that contains TRY
 /// returns the error of call().

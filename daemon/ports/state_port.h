@@ -3,7 +3,7 @@
 // StatePort: stores the files that must survive vgpud. A success holds even after a power cut.
 // Names of files are relative to the state directory. Several threads may make calls at the same
 // time for different names. Implemented by adapters/state_files; tests implement StatePort
-// in memory, with failures and kills.
+// in memory, with failures and with kills of vgpud.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -21,7 +21,8 @@ class StatePort {
 public:
     virtual ~StatePort() = default;
 
-    /// The names of all files in the directory of GPUs, such as "gpus/gpu0.json", in any order.
+    /// The names of all files in the subdirectory gpus, such as "gpus/gpu0.json", in any order.
+    /// StateCorrupt if the subdirectory cannot be read.
     virtual Result<std::vector<std::string>> list() = 0;
     /// The whole file; none if the file does not exist. StateCorrupt if the file exists but cannot
     /// be read, or if vgpud cannot have written it.

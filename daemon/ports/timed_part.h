@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TimedPart: a part of vgpud's main loop that has work at certain times. main.cpp calls step() and
-// next_step() of all parts in one list, so that every part that is stepped is also woken in time.
+// TimedPart: a part of vgpud's main loop that has work at certain times. main.cpp has one list of
+// all parts and calls both step() and next_step() of each, so that no part misses its wake-up.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,10 +17,10 @@ public:
     TimedPart(const TimedPart&) = delete;
     TimedPart& operator=(const TimedPart&) = delete;
 
-    /// Does what is due. Called in every iteration.
+    /// Does the work that is due. Called in every iteration.
     virtual void step() = 0;
     /// Time (CLOCK_MONOTONIC) at which step() must be called even if nothing else happens; none if
-    /// the part has no work to come.
+    /// the part has no such time.
     [[nodiscard]] virtual std::optional<Nanoseconds> next_step() const = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // VmSocketsPort: gives an owner the sockets of its VFs at paths that are known before VFs are
-// chosen. RUN_DIR/OWNER_DIR/N.sock and N.agent.sock lead to the sockets of the N-th VF. Also sets
-// which users may open the sockets. Implemented by adapters/vm_sockets, faked in tests. Used in the
-// main loop only.
+// chosen. RUN_DIR/OWNER_DIR/N.sock and N.agent.sock lead to the sockets of the owner's VF number N,
+// from 0. RUN_DIR is vgpud's run directory. Also changes the user and the group of sockets.
+// Implemented by adapters/vm_sockets, faked in tests. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -14,6 +14,7 @@
 
 namespace vgpu::daemon {
 
+/// Paths of a VF's two sockets; empty if there is no such socket.
 struct VfSockets {
     std::string vfio_user;
     std::string agent;
@@ -22,7 +23,7 @@ struct VfSockets {
 };
 
 /// `owner_dir` is the directory of an owner: "vm/UUID" (lower case) for a domain, "owner/NAME" for
-/// a life of a job. N counts from 0, in the order of `sockets`.
+/// a life of a job. N is the index in `sockets`.
 class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;
@@ -31,7 +32,8 @@ public:
     [[nodiscard]] virtual std::string path_of(const std::string& owner_dir,
                                               std::size_t n) const = 0;
     /// Replaces all paths of `owner_dir`. System if a VF's vfio-user socket does not exist or a
-    /// path cannot be made. Links made before the failure stay until the next link() or unlink().
+    /// path cannot be made; OutOfRange if a path is too long for a socket. Paths made before the
+    /// failure stay until the next link() or unlink().
     virtual Result<> link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) = 0;
     /// Removes all paths of `owner_dir`.
     virtual void unlink(const std::string& owner_dir) = 0;
@@ -39,10 +41,10 @@ public:
     virtual void unlink_vf(const std::string& owner_dir, const VfSockets& sockets) = 0;
     /// Targets of the paths N.sock of `owner_dir`, in the order of N; empty if there are no paths.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& owner_dir) const = 0;
-    /// From now on only `uid` and `gid` may open the sockets; open connections stay. System on
-    /// failure. An empty path in `sockets` is skipped.
+    /// Gives the sockets to the user `uid` and the group `gid`; open connections stay. System on
+    /// failure. Skips an empty path in `sockets`.
     virtual Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) = 0;
-    /// From now on only vgpud's user and group may open the sockets.
+    /// Gives the sockets back to vgpud's user and group. Ignores failures.
     virtual void revoke(const VfSockets& sockets) = 0;
 };
 

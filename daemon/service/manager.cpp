@@ -15,8 +15,8 @@ namespace {
 constexpr Range kQuanta{scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs};
 constexpr Range kGaps{kMinGapMs, kMaxGapMs};
 
-/// Options of control actions. With `force` a VF is paused or stopped although a client has it
-/// open, or reset although it is claimed. `owner` names the owner on whose behalf a VF is reset.
+/// Options of control actions. `force` pauses or stops a VF that a client has open, or resets a VF
+/// that is claimed. `owner` names the owner on whose behalf a VF is reset.
 constexpr std::array<std::string_view, 1> kStopOptions{"force"};
 constexpr std::array<std::string_view, 2> kResetOptions{"force", "owner"};
 constexpr std::array<std::string_view, 0> kNoOptions{};
@@ -27,8 +27,8 @@ std::span<const std::string_view> options_of(vgpu_pf_control_action action) {
     return kNoOptions;
 }
 
-/// The number of the option `name`; none if the option is absent. OutOfRange if the number is
-/// outside `range` or does not fit in 32 bits.
+/// The value of the option `name`; none if the option is absent. OutOfRange if the value is outside
+/// `range` or does not fit in 32 bits.
 Result<std::optional<std::uint32_t>> number32(const OptionReader& reader, const std::string& name,
                                               Range range) {
     range.max = std::min<std::uint64_t>(range.max, UINT32_MAX);
@@ -116,9 +116,9 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
                        advice);
 }
 
-/// Finds VF names that are not unique, and emits an event for each new one. Such names have two
-/// causes: a VF gets a name that is also in a state file that cannot be read, or an operator
-/// restores or copies a state file.
+/// Finds VFs whose names are not unique, and emits an event when it first finds a VF. Two VFs can
+/// have one name because, for example, vgpud could not read the state file of one VF when it gave
+/// the name to the other, or an operator restored or copied a state file.
 void Manager::find_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
@@ -146,8 +146,8 @@ void Manager::find_clashes() {
     }
 }
 
-/// Tries paths before names. No name can look like a path (is_valid_name()). Finds only VFs in the
-/// GPUs' snapshots, so it finds no VF of an absent GPU.
+/// Tries paths before names; a path contains '/', which no VF name may contain. Finds only VFs in
+/// the GPUs' snapshots, and so no VF of an absent GPU.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -204,7 +204,8 @@ Result<GpuHost*> Manager::gpu_of(const std::string& id) const {
 Result<> Manager::name_is_free(const std::string& name, const Target& except) const {
     for (const std::string& gpu : known_gpus()) {
         if (gpu == name) return fail(ErrorId::NameTaken, fmt::format("'{}' is a GPU", name));
-        // "GPU-vfN" is the default name of VF N, and no other VF may have it.
+        // Refuse all names that begin with "GPU-vf", except that VF N may have its default name
+        // "GPU-vfN".
         if (name.starts_with(gpu + "-vf") && name != fmt::format("{}-vf{}", except.gpu, except.vf))
             return fail(ErrorId::NameTaken,
                         fmt::format("'{}' is reserved for VFs without a name", name));
@@ -228,8 +229,8 @@ Result<> Manager::name_is_free(const std::string& name, const Target& except) co
     return {};
 }
 
-/// Refuses names of requests under way, because these requests may add records while the holder
-/// plans.
+/// Refuses a name that a request under way is giving to a VF, because that request may add a record
+/// with the name while the holder plans.
 Result<> Manager::lock(const std::string& holder, const std::vector<std::string>& gpus,
                        const std::vector<std::string>& names) {
     if (!holder_.empty()) return fail(ErrorId::Busy, fmt::format("{} is under way", holder_));
@@ -237,8 +238,8 @@ Result<> Manager::lock(const std::string& holder, const std::vector<std::string>
         if (pending_names_.contains(name))
             return fail(ErrorId::NameTaken,
                         fmt::format("another request is giving a VF the name '{}'", name));
-    // With an apply on record, the holder is a recovery, which continues the earlier run of that
-    // apply. The recovery also needs the claims that ended during the earlier run.
+    // If an apply is on record, the holder is its recovery (apply_recovery.h), which also needs the
+    // claims that ended during the first run of the apply.
     if (!store_.apply()) ended_claims_.clear();
     holder_ = holder;
     locked_gpus_ = {gpus.begin(), gpus.end()};
@@ -250,8 +251,8 @@ void Manager::lock_names(const std::vector<std::string>& names) {
     locked_names_.insert(names.begin(), names.end());
 }
 
-/// Lets the thread of a GPU write the file, because the main loop must not wait for the disk. Takes
-/// the first GPU in state Ok; if there is none, the first GPU.
+/// Lets a GPU's thread write the file, because the main loop must not wait for the disk. Any GPU
+/// will do: takes the first one in state Ok, or else the first one.
 void Manager::commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done) {
     const auto serving = std::find_if(gpus_.begin(), gpus_.end(), [](const auto& gpu) {
         return gpu->snapshot()->gpu.state == GpuState::Ok;
@@ -272,8 +273,9 @@ Result<> Manager::not_locked(const std::string& gpu) const {
     return fail(ErrorId::Busy, fmt::format("{} is being changed by {}", gpu, holder_));
 }
 
-/// Records the end of a claim on a locked GPU, unless the claim is still on record. Ignores a claim
-/// made after the plan, because the apply recreates no VF with such a claim.
+/// Adds `claim` to ended_claims_ if its GPU is locked and the claim is no longer on record. Ignores
+/// a claim that is newer than the apply's plan, because the apply recreates no VF with such a
+/// claim.
 void Manager::record_end(const EndedClaim& claim) {
     if (!locked_gpus_.contains(claim.gpu)) return;
     for (const auto& [vf, record] : store_.gpu(claim.gpu).vfs)
@@ -283,8 +285,8 @@ void Manager::record_end(const EndedClaim& claim) {
     ended_claims_.insert(claim);
 }
 
-/// Does nothing without an apply on record: then no apply has destroyed a VF, and start_release()
-/// records the ends of all claims.
+/// Does nothing if no apply is on record: then no apply has destroyed a VF, and start_release()
+/// records which of the owner's claims end.
 void Manager::end_claims(const std::string& owner) {
     const auto apply = store_.apply();
     if (!apply) return;
@@ -304,8 +306,8 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
 /// Reserves `name`. Returns a callback that frees the name, then calls `done`.
 template <typename T> Done<T> Manager::reserve_name(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
-    // Each GPU's thread sees only its own requests, so the main loop keeps the names of all
-    // requests.
+    // Each GPU's thread sees only its own requests, so the main loop keeps the new names of the
+    // requests to all GPUs.
     pending_names_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         pending_names_.erase(name);
@@ -313,8 +315,9 @@ template <typename T> Done<T> Manager::reserve_name(const std::string& name, Don
     };
 }
 
-/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty, the GPU in state Ok with writable
-/// state and the most VRAM for one VF; StateReadOnly or PfLost if there is none.
+/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty: of the GPUs in state Ok with
+/// writable state, the one with the most VRAM for one VF. If there is none: StateReadOnly or
+/// StateNewer if the state of a GPU is not writable, else PfLost.
 Result<GpuHost*> Manager::gpu_for_new_vf(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
@@ -353,7 +356,7 @@ void Manager::create(const std::string& gpu, const Options& options, Done<Target
         TRY_VOID(not_locked(chosen->id()));
         const std::string& name = request.spec.name;
         if (!name.empty()) TRY_VOID(name_is_free(name, {}));
-        // The lambda captures by value, because the caller's options are gone when it runs.
+        // The lambda captures by value, because it runs later, in the GPU's thread.
         chosen->ask<Target>(
             [request, id = chosen->id()](GpuModel& model) -> Result<Target> {
                 TRY(const std::uint32_t vf, model.create(request));

@@ -2,9 +2,9 @@
 //
 // Manager: all GPUs of one vgpud. Finds targets (gpu0, gpu0/vf3, a VF's name or UUID), chooses the
 // GPU of a new VF, keeps names unique, and passes checked options to GpuModels. Owns the GPUs and
-// the state store. Runs in the main loop and never waits for a PF core: finish() calls the `done`
-// of a request that a GPU's thread has carried out. If Manager itself refuses a request, it calls
-// `done` before it returns.
+// the state store. Runs in the main loop and never waits for a PF core: a GPU's thread carries out
+// a request, and finish() then calls the request's `done`. If Manager itself refuses a request, it
+// calls `done` at once.
 #pragma once
 
 #include "daemon/service/gpu/host.h"
@@ -31,13 +31,15 @@ struct Target {
     auto operator<=>(const Target&) const = default;
 };
 
+/// "gpu0/vf3". Only for a VF, not for a GPU.
 [[nodiscard]] std::string path_of(const Target& target);
-/// The error AmbiguousName for `name`, the name of all VFs in `found`.
+/// The error AmbiguousName, which lists the paths of `found`, the VFs with the name `name`.
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
-/// Manager gives a VF only a name that no GPU, no other VF on record and no other request under way
-/// has. If VFs share a name in the state files, Manager reports the clash, and resolve() finds
-/// these VFs only by path or UUID.
+/// Manager refuses a VF name that a GPU, another VF on record, a request under way or a lock()
+/// uses, and the default name of another VF ("gpu0-vf3"). State files can still give two VFs one
+/// name, or a VF the name of a GPU. Then finish() emits an event, and the name alone may not
+/// identify the VF.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -51,67 +53,75 @@ public:
     }
     [[nodiscard]] const std::vector<std::unique_ptr<GpuHost>>& gpus() const { return gpus_; }
     [[nodiscard]] std::vector<std::string> gpu_ids() const;
-    /// Ids of gpus() and of GPUs that are only on record.
+    /// Ids of gpus(), and of absent GPUs that are on record.
     [[nodiscard]] std::set<std::string> known_gpus() const;
     /// Null if no GPU has this id.
     [[nodiscard]] GpuHost* find_gpu(const std::string& id) const;
-    /// NoSuchGpu, with the nearest id.
+    /// Fails with NoSuchGpu, which suggests a similar id, if any.
     [[nodiscard]] Result<GpuHost*> gpu_of(const std::string& id) const;
 
-    /// Calls the `done` of requests that the GPUs' threads have carried out, and finds new clashes
-    /// of names.
+    /// Calls the `done` of requests that the GPUs' threads have carried out. Emits an event for
+    /// each VF of gpus() whose name has become ambiguous.
     void finish();
-    /// Ends the GPUs' threads. Requests under way get no answer.
+    /// Ends the GPUs' threads and destroys the GPUs. Requests under way get no answer.
     void end() { gpus_.clear(); }
 
-    /// Tries a GPU's id, GPU/vfN, and a VF's name or UUID. NoSuchVf, with the nearest name;
-    /// AmbiguousName, with the VFs' paths.
+    /// Finds a GPU by its id, or a VF by its path (GPU/vfN), name or UUID. Fails with NoSuchVf,
+    /// which suggests a similar name, if any, or with AmbiguousName, which lists the VFs' paths.
     Result<Target> resolve(const std::string& text) const;
-    /// Creates a VF on `gpu`. If `gpu` is empty, takes the GPU with the most VRAM for one VF.
-    /// Options: docs/dbus-api.md.
+    /// Creates a VF on `gpu`. If `gpu` is empty, takes the GPU in service with the most VRAM for
+    /// one VF. docs/dbus-api.md lists the options of this request and of the other ones.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
+    /// Changes the name and the settings of a VF.
     void set_vf(const Target& target, const Options& options, Done<> done);
+    /// Changes the settings of the GPU `target.gpu`; ignores `target.vf`.
     void set_gpu(const Target& target, const Options& options, Done<> done);
-    /// Answers when the release has begun, with the generation that the VF had before.
+    /// Destroys a VF. Answers when the release of its resources, if any, has begun. The answer is
+    /// VfFacts::generation of these resources (backend/facts.h).
     void destroy(const Target& target, const Options& options, Done<std::uint32_t> done);
-    /// Answers when the PF core has accepted the action; a reset may still be under way.
+    /// Pauses, resumes, stops or resets a VF, or ends its quarantine. Answers when the PF core has
+    /// accepted the action; a reset may still be under way.
     void control(const Target& target, vgpu_pf_control_action action, const Options& options,
                  Done<> done);
 
-    /// Locks `gpus` and `names`: until unlock() only the holder may create, change or destroy VFs
-    /// of `gpus`, change the settings of `gpus`, or use `names`. Claims and control() stay
-    /// possible. Busy if there is a holder. NameTaken if another request is giving one of `names`
-    /// to a VF.
+    /// Locks `gpus` and `names` for `holder`, such as "job 3 (apply 'day')". Until unlock(),
+    /// create(), set_vf(), set_gpu() and destroy() refuse these GPUs and names; the holder changes
+    /// the GPUs through GpuHost::ask(). Claims and control() stay possible. Fails with Busy if
+    /// there is a holder, or with NameTaken if a request under way gives one of `names` to a VF.
     Result<> lock(const std::string& holder, const std::vector<std::string>& gpus,
                   const std::vector<std::string>& names);
     /// Adds names to the current holder's lock.
     void lock_names(const std::vector<std::string>& names);
     void unlock();
-    /// Makes it durable that `apply` is under way; std::nullopt: that no apply is under way. A
-    /// GPU's thread writes the file; without GPUs the main loop does.
+    /// Records on disk that `apply` is under way, or, for std::nullopt, that no apply is. A GPU's
+    /// thread writes the file; without GPUs, the main loop writes it.
     void commit_apply(const std::optional<ApplyIntent>& apply, const Done<>& done);
 
-    /// Call it when the VFs of `owner` are unassigned. Records the end of the owner's claims of VFs
-    /// that the current apply has destroyed, except persistent claims. If the apply is rolled back,
-    /// it recreates these VFs without an owner.
+    /// Call it when the VFs of `owner` are unassigned. Ends the owner's claims on VFs that the
+    /// current apply has destroyed, except persistent claims. A rollback of the apply then
+    /// recreates these VFs without an owner (has_ended()).
     void end_claims(const std::string& owner);
     /// True if the claim has ended since the current apply began. Then a rollback recreates the VF
-    /// without an owner. Not durable: after a restart of vgpud, the recovery knows only the claims
-    /// that ended since the restart.
+    /// without an owner. Manager keeps ended claims only in memory: after a restart of vgpud, the
+    /// recovery knows only the claims that ended since the restart.
     [[nodiscard]] bool has_ended(const std::string& gpu, const OwnerRecord& claim) const;
 
-    /// Answers with the generation of the claim. Options: generation, lease_s, persistent.
+    /// Claims a VF for `owner`, or renews the owner's claim. Answers with the claim's generation.
     void claim(const Target& target, const std::string& owner, const Options& options,
                const Done<std::uint64_t>& done);
+    /// Ends the owner's claim `generation`. Succeeds if the VF has no claim; fails with StaleClaim
+    /// or Claimed if another claim is in force.
     void release(const Target& target, const std::string& owner, std::uint64_t generation,
                  const Options& options, const Done<>& done);
-    /// Call it when the owner has stopped. Scrubs the VF, and ends a claim that is not persistent.
+    /// Call it when the owner has stopped. As release() with the option `scrub`, but a persistent
+    /// claim stays (outlives_stops() in ownership.h).
     void release_after_stop(const Target& target, const std::string& owner,
                             std::uint64_t generation, const Done<>& done);
 
-    /// Emits an event of vgpud itself.
+    /// Emits an event about vgpud itself.
     void emit(EventKind kind, std::string text);
     void emit(const Target& target, EventKind kind, std::string text);
+    /// Events of Manager and of all GPUs since the last call.
     std::vector<AdminEvent> take_admin_events();
 
 private:
@@ -138,9 +148,9 @@ private:
     const Clock& clock_;
     std::vector<AdminEvent> admin_events_;          ///< emitted by Manager, not taken yet
     std::set<std::string> pending_names_;           ///< new names in requests under way
-    std::map<Target, std::string> clashes_;         ///< name clashes, as reported
+    std::map<Target, std::string> clashes_;         ///< by VF: why its name is not unique
     std::optional<std::uint64_t> clashes_version_;  ///< names_version() that clashes_ belongs to
-    std::string holder_;
+    std::string holder_;                            ///< of lock(); empty: not locked
     std::set<std::string> locked_gpus_, locked_names_;
     std::set<EndedClaim> ended_claims_;  ///< claims on locked GPUs that ended since the current
                                          ///< apply began

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The check of VF names, and the helpers of text/ that all of daemon/service uses for error causes
-// and properties.
+// Checks names of VFs. Also imports into vgpu::daemon the helpers of text/ with which all of
+// daemon/service writes error causes and properties.
 #pragma once
 
 #include "text/nearest.h"
@@ -22,8 +22,8 @@ using text::start_of;
 using text::Uuid;
 using text::uuid_text;
 
-/// True if a VF may have the name: 1 to 63 characters of [A-Za-z0-9._-], the first a letter, and
-/// not a UUID.
+/// True if a VF may have the name: 1 to 63 characters of [A-Za-z0-9._-], the first is a letter, and
+/// the name is not a UUID.
 bool is_valid_name(std::string_view name);
 
 }  // namespace vgpu::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ArrivalQueue: the arrivals of work at all VFs, in the order of time. Also the kinds of workload.
-// Random pauses come from the caller's Rng.
+// ArrivalQueue: the next arrivals of work for all VFs, earliest first. Also the types that describe
+// the work of a VF. Random times come from the caller's Rng, so that a run can be repeated.
 #pragma once
 
 #include "daemon/simulator/rng.h"
@@ -14,49 +14,54 @@
 
 namespace vgpu::simulator {
 
+/// How the work of a VF arrives. The names in the comments are members of Workload.
 enum class Arrivals : std::uint8_t {
     Backlogged,  ///< the VF always has work
     Bursty,      ///< jobs of work_ns; times between arrivals are exponential, with mean period_ns
-    Periodic,    ///< a job of work_ns every period_ns, the first at phase_ns
-    Recorded,    ///< the work of `jobs`
+    Periodic,    ///< a job of work_ns every period_ns, the first phase_ns after the VF joins
+    Recorded,    ///< the jobs in `jobs`, without those before the VF joins
 };
 
 struct RecordedJob {
-    std::int64_t at_ns = 0;  ///< since the simulation began
-    std::int64_t work_ns = 0;
+    std::int64_t at_ns = 0;    ///< time of arrival, since the simulation began
+    std::int64_t work_ns = 0;  ///< engine time that the job needs
 };
 
 enum class BadKernel : std::uint8_t {
-    None,
-    Endless,  ///< runs without end, but can be stopped like any other kernel
+    None,     ///< no fault
+    Endless,  ///< runs without end, but can be preempted like any other kernel
     Hang,     ///< neither proceeds nor leaves the engine, so its VF must be reset
 };
 
-/// A kernel of a guest that does not end.
+/// A GPU kernel that never ends. A guest starts the kernel at `at_ns`.
 struct VfFault {
     std::int64_t at_ns = 0;  ///< since the simulation began
     BadKernel kind = BadKernel::None;
     bool stays_out = false;  ///< true if the guest does not load its driver again after a reset
 };
 
+/// The work of one VF.
 struct Workload {
     Arrivals arrivals = Arrivals::Backlogged;
     std::int64_t work_ns = 0;
     std::int64_t period_ns = 0;
     std::int64_t phase_ns = 0;
     std::int64_t deadline_ns = 0;     ///< time from a job's arrival to its deadline; 0: none
-    std::vector<RecordedJob> jobs{};  ///< in the order of time
+    std::vector<RecordedJob> jobs{};  ///< only for Arrivals::Recorded; in the order of time
     std::vector<VfFault> faults{};    ///< in addition to the jobs
 };
 
+/// A job, or a fault, that arrives at a VF.
 struct Arrival {
     std::int64_t at_ns = 0;
     std::uint32_t vf = 0;
-    std::uint64_t incarnation = 0;  ///< number of the VF's join; arrivals of earlier joins are void
+    std::uint64_t incarnation = 0;  ///< number of joins of the VF so far; arrivals of earlier joins
+                                    ///< are ignored
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< index of the next job in Workload::jobs
     VfFault fault{};           ///< if fault.kind is not None, the fault arrives instead of a job
 
+    /// Orders by time, then by VF.
     bool operator>(const Arrival& other) const {
         return at_ns > other.at_ns || (at_ns == other.at_ns && vf > other.vf);
     }
@@ -73,8 +78,8 @@ public:
         queue_.pop();
         return arrival;
     }
-    /// Adds the first arrival of a VF that joins at from.at_ns, and the faults of the VF from that
-    /// time on.
+    /// Adds the first arrival, if any, of a VF that joins at from.at_ns, and the faults of the VF
+    /// from that time on.
     void begin(const Workload& work, Arrival from, Rng& rng) {
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
@@ -88,13 +93,13 @@ public:
         from.work_ns = work.work_ns;
         queue_.push(from);
     }
-    /// Adds work for a VF that lost its work in a reset and whose driver has loaded again. Does
-    /// nothing unless the work is backlogged, because for other kinds of work the queue still has
-    /// the VF's next arrival.
+    /// Adds work after a reset, when the VF's driver has loaded again. Does so only for backlogged
+    /// work; for other kinds of work, the queue still has the VF's next arrival, if any.
     void begin_again(const Workload& work, const Arrival& from) {
         if (work.arrivals == Arrivals::Backlogged) queue_.push(from);
     }
-    /// Adds the VF's arrival after `last`. Does nothing for backlogged work, which has one arrival.
+    /// Adds the VF's next arrival after `last`, if any. Does nothing for backlogged work, which has
+    /// no next arrival.
     void follow(const Workload& work, Arrival last, Rng& rng) {
         if (work.arrivals == Arrivals::Backlogged) return;
         if (work.arrivals == Arrivals::Recorded) return update_and_signal_jobs(work, last);
@@ -104,6 +109,7 @@ public:
     }
 
 private:
+    /// Adds the first job from `last.next_job` on that arrives at last.at_ns or later, if any.
     void update_and_signal_jobs(const Workload& work, Arrival last) {
         while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
             ++last.next_job;

@@ -14,9 +14,9 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// The share error in percent: the maximum of |received / due − 1| over the VFs that always have
-/// work and compete only by weight, where due = weight · Σ received / Σ weight. 0 if the setup has
-/// changes.
+/// The share error in percent: the maximum of |received / due − 1| over the VFs that have work from
+/// the start on and get engine time only by weight, where due = weight · Σ received / Σ weight. 0
+/// if the setup has changes, or if none of these VFs received service.
 double share_error_of(const Simulation& setup, const Figures& figures) {
     double weights = 0, received = 0;
     const auto counts = [&](std::size_t i) {

@@ -16,9 +16,9 @@ std::optional<std::int64_t> round_of_slots(const Simulation& setup) {
     for (const VfSetup& vf : setup.vfs) {
         if (!vf.policy.is_gang) continue;
         const std::int64_t period_ns = vf.policy.reservation.period_ns;
-        const std::int64_t times = round_ns == 0 ? 1 : round_ns / std::gcd(round_ns, period_ns);
-        if (times > kLongestRoundNs / period_ns) return {};
-        round_ns = times * period_ns;
+        const std::int64_t periods = round_ns == 0 ? 1 : round_ns / std::gcd(round_ns, period_ns);
+        if (periods > kLongestRoundNs / period_ns) return {};
+        round_ns = periods * period_ns;
     }
     return round_ns;
 }

@@ -24,7 +24,7 @@ void GpsFluid::swapped(std::uint32_t vf, std::uint32_t other) {
     std::swap(accounts_[vf], accounts_[other]);
 }
 
-/// Removes a VF. The VF forfeits its lag if the lag is positive.
+/// A competing VF stops competing, and forfeits its lag if the lag is positive.
 void GpsFluid::left(std::uint32_t vf) {
     Account& account = accounts_[vf];
     if (!account.is_competing) return;
@@ -47,6 +47,8 @@ void GpsFluid::decided(std::uint32_t /*vf*/) {
     distribute_forfeited_lag();
 }
 
+/// Distributes the forfeited lag while all competing VFs have lag < 0. If no VF takes part in the
+/// split (gps_fluid.h), the lag is lost.
 void GpsFluid::distribute_forfeited_lag() {
     while (forfeited_lag_ > 0) {
         long double weights = 0, step = forfeited_lag_;
@@ -104,12 +106,12 @@ void GpsFluid::served(std::uint32_t vf, std::int64_t ns, bool is_reserved, std::
     if (is_reserved) return;
     accounts_[vf].received += static_cast<long double>(ns);
     distribute(static_cast<long double>(ns));
-    // between two calls of served(), every lag changes linearly, so its extremes are at the calls
+    // each lag only grows or only shrinks during the service, so |lag| is largest at start or end
     record_all();
 }
 
-/// Distributes service by weight. A VF with negative lag that does not compete leaves the fluid
-/// schedule when its lag reaches 0.
+/// Adds `ns`, split by weight, to the ideal service of the VFs that take part in the split. A VF
+/// that takes part only because of its negative lag leaves the split when its lag reaches 0.
 void GpsFluid::distribute(long double ns) {
     while (ns > 0) {
         long double weights = 0, step = ns;
@@ -133,6 +135,7 @@ void GpsFluid::distribute(long double ns) {
     }
 }
 
+/// Updates worst_lag_.
 void GpsFluid::record_all() {
     for (const Account& account : accounts_) {
         if (!account.is_competing && !account.has_negative_lag) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ms_of(): nanoseconds as milliseconds, for display and JSON. The simulator itself counts whole
-// nanoseconds.
+// ms_of(): converts nanoseconds to milliseconds, for display and JSON. The simulator itself uses
+// whole nanoseconds.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu's bulk operations (scrub, verify, state, DMA). Each ends after `bulk_ns`.
+// ModelGpu's bulk operations (enum vgpu_hw_op: scrub, verify, save and load state, DMA). Each ends
+// after `bulk_ns`. The model assumes that ranges of VRAM begin at multiples of kVramPage and,
+// except for DMA, also end there.
 #include "daemon/simulator/model_gpu.h"
 
 #include <algorithm>
@@ -21,8 +23,9 @@ void ModelGpu::start_bulk(std::uint32_t command) {
     });
 }
 
-/// Does a bulk operation. False if the device refuses it. For SAVE_STATE, save_state() checks the
-/// size of the memory, because it must report the required size if the memory is too small.
+/// Does a bulk operation for VF `number`. False if the device refuses the operation. SAVE_STATE
+/// passes 0 bytes to dma_memory(), because save_state() itself checks the size and reports the
+/// required size.
 bool ModelGpu::do_bulk(std::uint32_t opcode, std::uint32_t number) {
     const std::uint64_t src = pair(REG_VGPU_OP_SRC_LO);
     const std::uint64_t dst = pair(REG_VGPU_OP_DST_LO);
@@ -83,6 +86,7 @@ bool ModelGpu::save_state(std::uint32_t vf, std::uint8_t* out, std::uint64_t byt
     regs_[REG_VGPU_OP_SIZE_LO] = state_bytes;
     regs_[REG_VGPU_OP_SIZE_HI] = 0;
     if (out == nullptr || bytes < state_bytes) return false;
+    // any pattern that differs between VFs; LOAD_STATE does not check the bytes
     std::memset(out, static_cast<int>(0x40 + vf), state_bytes);
     return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ModelGpu's engine: commands, runs and their ends, resets, and the actions of guests.
+// ModelGpu's engine: commands, runs and their ends, resets, and the actions of guests and clients.
 #include "daemon/simulator/model_gpu.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace vgpu::simulator {
 
 namespace {
 
-/// The VF that a function id of GPU-IOV names; 0 is the PF.
+/// The VF that a function id of GPU-IOV (GPUIOV_FCN_VF, gpuiov.h) names; 0 is the PF.
 std::uint32_t function_vf(std::uint32_t byte) {
     return (byte & GPUIOV_FCN_VF) != 0 ? (byte & 0x7fu) + 1 : 0;
 }
@@ -20,6 +20,7 @@ std::uint32_t function_vf(std::uint32_t byte) {
 
 // --- commands and runs
 
+/// `dword`: as GPUIOV_COMMAND() makes it.
 void ModelGpu::start_command(std::uint32_t dword) {
     command_ = dword;
     status_ = GPUIOV_STATUS_PENDING;
@@ -41,6 +42,8 @@ void ModelGpu::start_command(std::uint32_t dword) {
     next_step();
 }
 
+/// Ends the command after its last step. Otherwise schedules the end of the next step, unless the
+/// VF hangs, or a planned fault (FaultKind) makes the step fail.
 void ModelGpu::next_step() {
     if (step_ == steps_.size()) return end_command(GPUIOV_STATUS_DONE);
     const gpuiov_command step = steps_[step_].first;
@@ -81,6 +84,8 @@ void ModelGpu::next_step() {
     });
 }
 
+/// Carries out a step at its end. False if the engine is not in the state that the step requires,
+/// or if the model does not know the step.
 bool ModelGpu::apply_step(gpuiov_command step, std::uint32_t vf) {
     const bool is_in_engine = vf != 0 && loaded_ == vf && !is_stalled_;
     switch (step) {
@@ -137,7 +142,7 @@ void ModelGpu::start_run(std::uint32_t vf) {
     });
 }
 
-/// Schedules the end of the running VF's work, unless the run ends earlier.
+/// Schedules the end of the running VF's work if the work ends within the run.
 void ModelGpu::watch_work() {
     const std::uint64_t work = vfs_[loaded_].work_ns;
     if (vfs_[loaded_].hangs) return;
@@ -157,6 +162,7 @@ void ModelGpu::end_idle() {
     idle_since_.reset();
 }
 
+/// Ends the run of the loaded VF at `time`, and logs the run.
 void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     is_running_ = false;
     ++run_id_;
@@ -168,7 +174,7 @@ void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     entry.run_end_ns = time;
     entry.vf = loaded_;
     entry.reason = reason;
-    entry.wave_instructions = ran / 10;
+    entry.wave_instructions = ran / 10;  // the model executes no code; it reports one per 10 ns
     end_idle();
     entry.idle_ns = std::min(idle_ns_, ran);
     append_log(entry);
@@ -265,11 +271,12 @@ void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint3
                            std::uint32_t dw2, std::uint32_t dw3) {
     Vf& vf = vfs_[number];
     const std::uint32_t message[4] = {event, dw1, dw2, dw3};
+    // a driver turns its interrupt ring on before it releases full access
     if (event == MAILBOX_REL_GPU_INIT_ACCESS) vf.has_interrupts = true;
     std::ranges::copy(message, vf.to_pf);
     vf.to_pf_valid = true;
     vf.to_pf_acked = vf.to_pf_lost = false;
-    mbox1_ |= 1u << (2 * (number - 1));
+    mbox1_ |= 1u << (2 * (number - 1));  // bit VALID of the VF
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
     deliver();
 }
@@ -277,7 +284,7 @@ void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint3
 void ModelGpu::guest_acknowledges(std::uint32_t number) {
     vfs_[number].to_vf_valid = false;
     vfs_[number].to_vf[0] = 0;
-    mbox1_ |= 2u << (2 * (number - 1));
+    mbox1_ |= 2u << (2 * (number - 1));  // bit ACK of the VF
     interrupt(GPUIOV_INTR_HVVM_MBOX_ACK);
     deliver();
 }
@@ -295,7 +302,7 @@ void ModelGpu::attach_client(std::uint32_t number, bool is_attached) {
         vfs_[number].flr_pending = true;
     }
     vfs_[number].is_attached = is_attached;
-    interrupt(GPUIOV_INTR_VF_FLR);
+    interrupt(GPUIOV_INTR_VF_FLR);  // reports attachments, too
     deliver();
 }
 

@@ -34,7 +34,7 @@ void for_each_page(std::uint64_t offset, std::size_t bytes, const Each& each) {
 }  // namespace
 
 ModelGpu& ModelGpu::self(vgpu_os* os) {
-    return *static_cast<Handle*>(static_cast<void*>(os))->self;  // its first member
+    return *static_cast<Handle*>(static_cast<void*>(os))->self;  // first member: os
 }
 
 const vgpu_os_ops ModelGpu::kOps = {
@@ -89,6 +89,7 @@ const vgpu_os_ops ModelGpu::kOps = {
             dma->cpu = block->data();
             dma->bus = gpu.dma_next_;
             dma->bytes = bytes;
+            // + 0x1000, not 0xfff: no two blocks are adjacent
             gpu.dma_next_ += (bytes + 0x1000ull) & ~0xfffull;
             gpu.dma_[dma->bus] = std::move(block);
             return 0;
@@ -269,13 +270,13 @@ std::uint32_t ModelGpu::busy_mask() const {
 std::uint32_t ModelGpu::read_config(std::uint32_t dword) {
     switch (dword) {
         case VGPU_PCI_ECAP_FIRST:
-            return 0x10u | 1u << 16 | kVsec << 20;
+            return 0x10u | 1u << 16 | kVsec << 20;  // SR-IOV, version 1; next: kVsec
         case kVsec:
             return VGPU_PCI_ECAP_VENDOR | 1u << 16;
         case kVsec + VGPU_PCI_VSEC_HEADER:
             return GPUIOV_VSEC_ID | GPUIOV_VSEC_REV << 16 | GPUIOV_VSEC_LENGTH << 20;
         case kVsec + (GPUIOV_GFX_SCH_OFFSET & ~3u):
-            return GPUIOV_GFX_SCH0 / 16u << 16;
+            return GPUIOV_GFX_SCH0 / 16u << 16;  // byte 2 of the dword; unit: 16 bytes
         case kVsec + GPUIOV_INTR_STATUS:
             return intr_status_;
         case kVsec + GPUIOV_INTR_ENABLE:
@@ -299,7 +300,7 @@ std::uint32_t ModelGpu::read_config(std::uint32_t dword) {
             const std::uint32_t state = is_stalled_   ? GPUIOV_FUNCTION_STALLED
                                         : is_running_ ? GPUIOV_FUNCTION_ACTIVE
                                                       : GPUIOV_FUNCTION_IDLE;
-            return (loaded_ - 1) | state << 16 | 1u << 31;
+            return (loaded_ - 1) | state << 16 | 1u << 31;  // bit 31: valid
         }
         default:
             return 0;
@@ -316,7 +317,7 @@ void ModelGpu::write_config(std::uint32_t offset, std::uint32_t value) {
             if ((intr_status_ & value) != 0) irq_ = true;
             break;
         case kVsec + GPUIOV_HVVM_MBOX1:
-            mbox1_ &= ~(value & 0xaaaaaaaau);
+            mbox1_ &= ~(value & 0xaaaaaaaau);  // 1 clears ACK; RCV_ACK clears VALID
             break;
         case kVsec + GPUIOV_RESET_CONTROL:
             if ((value & GPUIOV_RESET_DEVICE) != 0) {
@@ -370,6 +371,7 @@ std::uint32_t ModelGpu::read_register(std::uint32_t reg) {
         case REG_VGPU_CU_COUNT:
             return options_.cu_count;
         case REG_VGPU_TIME_NS_LO:
+            // a read of LO latches HI
             regs_[REG_VGPU_TIME_NS_HI] = static_cast<std::uint32_t>(now_ >> 32);
             return static_cast<std::uint32_t>(now_);
         case REG_VGPU_OP_STATUS:
@@ -392,6 +394,7 @@ std::uint32_t ModelGpu::mailbox_control(std::uint32_t number) const {
            HW_PREP(MAILBOX_CONTROL, TRN_VALID, vf.to_vf_valid ? 1 : 0);
 }
 
+/// Reads a register of a VF's bank. The banks are behind all other registers of the PF.
 std::uint32_t ModelGpu::read_bank(std::uint32_t reg) {
     const std::uint32_t vf = (reg - REG_VGPU_VF0_FB_TABLE_ROOT_LO) / HW_VGPU_BANK_STRIDE;
     const std::uint32_t first = reg - vf * HW_VGPU_BANK_STRIDE;
@@ -437,6 +440,7 @@ void ModelGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t
         if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vf.flr_pending = false;
         if (HW_GET(VGPU_RESET, FLR, value) == 0) return;
         set_bank(number, reg, 1);
+        // an FLR takes 50 us
         if (!vf.flr_never_ends) at(now_ + 50 * kUs, [this, number] { reset_vf(number); });
         return;
     }
@@ -444,6 +448,8 @@ void ModelGpu::write_bank(std::uint32_t number, std::uint32_t reg, std::uint32_t
     if (reg == REG_VGPU_VF0_FB_TABLE_ROOT_HI) commit_table(number);
 }
 
+/// Checks that the new page table maps all VRAM of the VF (leaf pages of 2 MiB). If not, or if
+/// refuse_tables is set, refuses the table by clearing VALID.
 void ModelGpu::commit_table(std::uint32_t number) {
     const std::uint32_t low = bank(number, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
     if ((low & VF_PAGE_TABLE_VALID) == 0) return;

@@ -36,7 +36,7 @@ std::uint32_t PeerPolicy::next_in_circle(std::uint32_t last) const {
 }
 
 Grant GimRoundRobin::next(std::int64_t /*at_ns*/) {
-    // a skipped slice reduces the debt by one slice, so the loop ends
+    // the loop ends, because each skipped slice reduces a debt
     for (;;) {
         const std::uint32_t vf = next_in_circle(current_);
         if (vf == 0) return {};

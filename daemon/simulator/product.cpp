@@ -24,9 +24,9 @@ using daemon::Result;
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::uint64_t kVfBytes = 32u << 20;
+constexpr std::uint64_t kVfBytes = 32u << 20;  ///< VRAM of each VF
 constexpr std::int64_t kNsPerUs = 1'000;
-constexpr std::uint32_t kSwitchSteps = 4;
+constexpr std::uint32_t kSwitchSteps = 4;  ///< a world switch is IDLE, SAVE, LOAD and RUN
 
 /// A StatePort that stores nothing, because a simulated vgpud never restarts.
 class EmptyState final : public daemon::StatePort {
@@ -40,6 +40,8 @@ public:
     [[nodiscard]] std::string where(const std::string& name) const override { return name; }
 };
 
+/// One simulation. `index` is the position of a VF in the setup, from 1; `number` is its number on
+/// the device. A VF that leaves and joins again keeps its index, but may get another number.
 class ProductRun {
 public:
     ProductRun(const Simulation& setup, Observer* observer, const VgpudModel& vgpud);
@@ -48,16 +50,17 @@ public:
 
 private:
     struct Vf {
-        std::uint32_t number = 0;  ///< on the device; 0: none
+        std::uint32_t number = 0;  ///< 0: the VF does not exist now
         std::deque<Job> jobs{};
         std::int64_t waits_since_ns = 0;
         bool is_throttled = false;
-        std::uint32_t weight = 0;   ///< last weight reported to the observer
-        std::uint32_t account = 0;  ///< VF number whose account the observer has for this VF
-        bool is_listed = false;     ///< true if a run table in force has given the VF a share
+        std::uint32_t weight = 0;  ///< last known weight
+        /// Number of the VF whose lag account the observer keeps at this index; 0: none yet.
+        std::uint32_t account_number = 0;
+        bool is_listed = false;  ///< true if a run table has given the VF a share since it joined
         std::uint64_t incarnation = 0;
         std::optional<GuestDriver> driver{};  ///< while the VF exists
-        std::int64_t hung_ns = 0;             ///< engine time of the present hang
+        std::int64_t hung_ns = 0;             ///< engine time since the VF began to hang
         bool stays_out = false;               ///< true if the driver must not load after a reset
     };
 
@@ -184,8 +187,8 @@ Result<Figures> ProductRun::run() {
     return std::move(figures_);
 }
 
-/// Lets the VFs' drivers load and vgpud plan before the first work arrives. Time 0 of the
-/// simulation, at which gang slots begin, is the end of warm_up().
+/// Lets vgpud plan before the first work arrives. Time 0 of the simulation, at which the slots of
+/// gangs with phase 0 begin, is the end of warm_up().
 void ProductRun::warm_up() {
     while (now() < kWarmUpNs) step();
     const std::int64_t until_ns = begin_of_round(setup_, now() + begin_ns_) - begin_ns_;
@@ -225,8 +228,8 @@ std::int64_t ProductRun::next_ns() const {
     return std::max(next, now() + (arrivals_.next_ns() <= now() ? 0 : 1));
 }
 
-/// Advances device and core to `at_ns`, and reports changes to the observer. Does not run vgpud or
-/// deliver arrivals and changes.
+/// Advances device and core to `at_ns`, and reports service, weights and throttling to the
+/// observer. Does not run vgpud, and does not deliver arrivals or the changes of the setup.
 void ProductRun::pass_to(std::int64_t at_ns) {
     pf_.gpu.run_until(static_cast<std::uint64_t>(at_ns + begin_ns_));
     account();
@@ -239,7 +242,7 @@ void ProductRun::pass_to(std::int64_t at_ns) {
     if (reads_at_ns_ == kNever) reads_at_ns_ = now() + vgpud_model_.plan_delay_ns;
 }
 
-/// Called while vgpud waits for an answer of the PF core.
+/// Advances time to the next event of the device. Called while vgpud waits for the PF core.
 void ProductRun::pass_one_event() {
     pass_to(static_cast<std::int64_t>(pf_.gpu.next_event()) - begin_ns_);
 }
@@ -257,7 +260,7 @@ bool ProductRun::is_reserved() const {
     return (pf_.engine().reserved >> vfs_[running_].number & 1) != 0;
 }
 
-/// Adds the time since the last call to the figures. In this time, the engine's state was constant.
+/// Adds the time since the last call to the figures. In this time, running_ did not change.
 void ProductRun::account() {
     const std::int64_t ns = now() - accounted_ns_;
     accounted_ns_ = now();
@@ -344,6 +347,7 @@ void ProductRun::drop_work(std::uint32_t number) {
     account();
     Vf& vf = vfs_[index];
     VfFigures& figures = figures_.vfs[index];
+    // endless jobs do not count as lost
     const auto lost = std::count_if(vf.jobs.begin(), vf.jobs.end(), [](const Job& job) {
         return job.left_ns < Simulator::kEndlessNs / 2;
     });
@@ -416,7 +420,8 @@ void ProductRun::arrive(const Arrival& arrival) {
     submit(arrival, is_backlogged(arrival.vf) ? Simulator::kEndlessNs : arrival.work_ns);
 }
 
-/// Submits a kernel without an end and, if the fault is a hang, makes the VF hang.
+/// Submits a kernel without an end and, if the fault is a hang, makes the VF hang. Does nothing
+/// while the driver is not loaded.
 void ProductRun::inject_fault(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (!vf.driver->is_loaded()) return;
@@ -441,8 +446,8 @@ void ProductRun::submit(const Arrival& arrival, std::int64_t work_ns) {
                                      : static_cast<std::uint64_t>(work_ns));
 }
 
-/// Lets drivers load again after resets. When a driver is loaded, its VF gets backlogged work
-/// again.
+/// Lets drivers load again after resets. A VF whose work is backlogged gets work again as soon as
+/// its driver is loaded; other VFs wait for their next arrival.
 void ProductRun::service_guests() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -474,19 +479,19 @@ Result<> ProductRun::join(std::uint32_t index, std::uint32_t weight) {
     return {};
 }
 
-/// Swaps accounts of the observer when a VF of the setup joins with another VF number than before.
-/// The PF core keeps an account for each VF number, so a VF takes over the negative lag of the last
-/// VF with the same number. The observer keeps an account for each VF of the setup, and spare
-/// accounts for the numbers of VFs that have left.
+/// Called when a VF joins. The PF core keeps the negative lag of each VF number, so a VF takes over
+/// the negative lag of the last VF with the same number. The observer has a lag account at each
+/// index and, for a number whose account is at no index, a spare account at vfs_.size() + number.
+/// This function swaps accounts of the observer, so that the account of the number is at `index`.
 void ProductRun::swap_accounts(std::uint32_t index) {
     const std::uint32_t number = vfs_[index].number;
-    const std::uint32_t before = std::exchange(vfs_[index].account, number);
+    const std::uint32_t before = std::exchange(vfs_[index].account_number, number);
     if (before == number) return;
     std::uint32_t other = before == 0 ? 0 : static_cast<std::uint32_t>(vfs_.size()) + before;
     if (spare_accounts_.erase(number) > 0) other = static_cast<std::uint32_t>(vfs_.size()) + number;
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
-        if (i == index || vfs_[i].account != number) continue;
-        vfs_[i].account = before;
+        if (i == index || vfs_[i].account_number != number) continue;
+        vfs_[i].account_number = before;
         other = i;
     }
     if (other == 0) return;
@@ -527,8 +532,7 @@ Result<> ProductRun::leave(std::uint32_t index) {
 
 // --- reports to the observer
 
-/// Reports the weights in force to the observer. A weight is in force from the first run table in
-/// force that has the weight.
+/// Reports to the observer each VF whose weight in force in the PF core has changed.
 void ProductRun::record_weights() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i) {
         Vf& vf = vfs_[i];
@@ -564,7 +568,7 @@ void ProductRun::record_throttled() {
 void ProductRun::record_competes(std::uint32_t index, bool competes) {
     if (!observer_ || policy(index).is_gang || !vfs_[index].is_listed) return;
     if (!competes) return observer_->stops_competing(index, running_ == index && !is_reserved());
-    // the forfeited lag is shared before a VF joins, as at a decision
+    // as between two runs, the observer distributes the forfeited lag before a VF competes
     observer_->decided(0);
     observer_->competes(index);
 }
@@ -573,8 +577,9 @@ void ProductRun::record_competes(std::uint32_t index, bool competes) {
 
 Result<Figures> run_product(const Simulation& setup, Observer* observer, const VgpudModel& vgpud) {
     if (setup.vfs.size() > kProductVfs)
-        return fail(ErrorId::OutOfRange, fmt::format("{} VFs; one GPU shares its engine among {}",
-                                                     setup.vfs.size(), kProductVfs));
+        return fail(ErrorId::OutOfRange,
+                    fmt::format("{} VFs, but one GPU shares its engine among at most {}",
+                                setup.vfs.size(), kProductVfs));
     if (setup.duration_ns == 0 && setup.max_runs == 0)
         return fail(ErrorId::OutOfRange,
                     "neither a duration nor a number of runs ends the simulation");

@@ -9,12 +9,12 @@ namespace vgpu::simulator {
 daemon::GpuConfig gpu_config() {
     daemon::GpuConfig config;
     config.id = "gpu0";
-    config.max_gap_ms = daemon::kMaxGapMs;  // each VF has its own gap
+    config.max_gap_ms = daemon::kMaxGapMs;  // no limit beyond each VF's own max_gap_ms
     return config;
 }
 
 ModelGpu::Options device_options(const Simulation& setup) {
-    // a round begins soon after all VFs have warmed up
+    // a round begins kAheadNs after the start, so after kWarmUpNs it is at most kWarmUpNs ahead
     constexpr std::int64_t kAheadNs = 2 * kWarmUpNs;
     constexpr auto kEarliestNs = static_cast<std::int64_t>(kSecond);
     const std::int64_t start_ns = begin_of_round(setup, kEarliestNs + kAheadNs) - kAheadNs;

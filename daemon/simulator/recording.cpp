@@ -52,16 +52,19 @@ private:
     int depth_ = 0;
 };
 
-/// The items of a CBOR sequence, one after the other.
+/// Reads the items of a CBOR sequence, one after the other.
 class Items {
 public:
     explicit Items(std::string_view bytes) : bytes_(bytes), stream_(std::string(bytes)) {}
 
+    /// The offset of the first byte after the last item that next() has read.
     [[nodiscard]] std::size_t at() const { return at_; }
     [[nodiscard]] bool is_over() const { return at_ == bytes_.size(); }
-    /// The next item; none if the bytes end within an item. Throws BadTrace for other bytes.
+    /// The next item; none if reading fails at the end of the bytes. Throws BadTrace if reading
+    /// fails earlier.
     std::optional<Json> next() {
         Skimmer skimmer;
+        // false: more items may follow
         const bool is_whole = Json::sax_parse(stream_, &skimmer, Json::input_format_t::cbor, false);
         if (!is_whole && stream_.peek() == std::istringstream::traits_type::eof()) return {};
         if (!is_whole) throw BadTrace("this is not the CBOR of a trace");
@@ -137,7 +140,7 @@ RecordedChunk chunk_of(const Json& head, Recording& recording) {
     return chunk;
 }
 
-/// Reads an event. Adds the VF names in it to `recording`.
+/// Reads an event. Adds the VF names in the event to `recording`.
 Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     Event event = daemon::trace::event_of(item, last);
     if (const auto* set = std::get_if<daemon::trace::MembersSet>(&event))
@@ -149,6 +152,7 @@ Event event_in(const Json& item, Nanoseconds& last, Recording& recording) {
     return event;
 }
 
+/// The service in ns that the event reports; 0 if none.
 std::int64_t service_in(const Event& event) {
     if (const auto* ran = std::get_if<daemon::trace::Ran>(&event)) return ran->ns;
     if (const auto* missed = std::get_if<daemon::trace::Missed>(&event)) return missed->ns;
@@ -201,8 +205,8 @@ std::string replaced_items(Items& items, const Replaced& replaced) {
     return bytes;
 }
 
-/// Calls `read` with the items of `bytes`, and returns its result. If `read` throws, returns the
-/// error text with the byte offset.
+/// Calls `read` with the items of `bytes`, and returns the result of `read`. If `read` throws,
+/// returns the error text with Items::at().
 template <typename T, typename Read>
 tl::expected<T, std::string> result_of(std::string_view bytes, Read read) {
     Items items(bytes);

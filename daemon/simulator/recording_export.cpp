@@ -29,6 +29,8 @@ std::string text_of(const OrderedJson& json) {
 
 // --- Trace Event Format
 
+/// Phases ("ph"): M metadata, X an event with a duration, i an instant, C a counter. Each VF is a
+/// thread; thread 0 is vgpud.
 class ChromeTrace {
 public:
     explicit ChromeTrace(const Recording& recording)
@@ -52,6 +54,7 @@ private:
             {{"ph", "M"}, {"name", what}, {"pid", 1}, {"tid", thread}, {"args", {{"name", name}}}});
     }
 
+    /// Names the thread of a VF, once.
     void record_vf(std::uint32_t vf) {
         if (named_.insert(vf).second) name("thread_name", vf, name_in(recording_, vf));
     }
@@ -68,7 +71,7 @@ private:
 
     OrderedJson& instant(const std::string& name, std::uint32_t thread, Nanoseconds at) {
         OrderedJson& event = push("i", name, thread, at);
-        event["s"] = "t";
+        event["s"] = "t";  // scope: the thread
         return event;
     }
 

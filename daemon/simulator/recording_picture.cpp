@@ -13,6 +13,7 @@ using daemon::trace::Ran;
 
 namespace {
 
+// Sizes in pixels: margins, the width of the time axis, the heights of a lane and of a bar.
 constexpr double kLeft = 110, kWidth = 1080, kRight = 90, kLane = 26, kTop = 34, kBar = 18;
 
 std::string escaped(const std::string& text) {
@@ -35,6 +36,7 @@ std::string escaped(const std::string& text) {
     return result;
 }
 
+/// The picture: a lane for each VF, a time axis below, and a line for each annotation.
 class Picture {
 public:
     explicit Picture(const Recording& recording)

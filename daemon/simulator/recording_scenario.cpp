@@ -40,6 +40,7 @@ public:
         is_last_run_ = is_running && since_.has_value();
         if (!is_running) finish();
     }
+    /// The work as JSON. `begin`: time 0 of the scenario.
     [[nodiscard]] OrderedJson work(Nanoseconds begin) {
         if (!has_paused_ && since_) return {{"arrivals", "backlogged"}};
         finish();
@@ -64,7 +65,7 @@ private:
     std::vector<std::pair<Nanoseconds, std::int64_t>> jobs_;
 };
 
-/// The phase of a gang's slots, counted from `begin` instead of time 0 of the host's clock.
+/// The phase in ms of a gang's slots, counted from `begin` instead of time 0 of the host's clock.
 double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
     const std::int64_t period_us = std::llround(qos.latency_ms * kUsPerMs);
@@ -73,7 +74,8 @@ double phase_ms(const daemon::VfQos& qos, Nanoseconds begin) {
     return static_cast<double>((into_us + period_us) % period_us) / kUsPerMs;
 }
 
-/// The settings of a member, as in a scenario.
+/// The settings of a VF, in the form of a scenario. `gap_ms`: the GPU's max_gap_ms, for a VF that
+/// has none.
 OrderedJson contract_json(const GpuSchedule::Member& member, std::uint32_t gap_ms,
                           Nanoseconds begin) {
     constexpr double kUsPerMs = 1000;
@@ -125,6 +127,7 @@ private:
         RecordedWork work;
     };
 
+    /// Adds a change to the scenario. `weight`: 0 if the change has none.
     void change(Nanoseconds at, std::uint32_t vf, const char* what, std::uint32_t weight) {
         OrderedJson json{{"at_ms", std::max(0.0, ms_of(at - period_.begin))},
                          {"vf", name_in(recording_, vf)},
@@ -133,6 +136,9 @@ private:
         changes_.push_back(std::move(json));
     }
 
+    /// Compares `members` with the last ones, and adds VFs and changes to the scenario. Of the
+    /// settings of a VF that the scenario has already, only a new weight becomes a change.
+    /// `is_beginning`: the members are there from time 0.
     void set_members(const std::vector<GpuSchedule::Member>& members, std::uint32_t gap_ms,
                      Nanoseconds at, bool is_beginning) {
         for (auto& entry : vfs_) {
@@ -180,15 +186,16 @@ private:
         last_vf_ = ran->vf;
     }
 
-    /// The VF with this number. A VF that was never a member of the schedule cannot be simulated,
-    /// so for it the result is `nobody_`, which the scenario leaves out.
+    /// The VF with this number. For a VF that has not been a member of the schedule yet, the result
+    /// is `nobody_`, which the scenario leaves out, because the VF has no contract.
     Vf& vf_of(std::uint32_t vf) {
         const auto found = vfs_.find(vf);
         return found == vfs_.end() ? nobody_ : found->second;
     }
 
-    /// The median of the pauses between runs of different VFs; 0 if there are no pauses. Between
-    /// most of these runs the engine is not idle, so the median is the time of a switch.
+    /// The time of a world switch: the median of the pauses between runs of different VFs; 0 if
+    /// there are no pauses. Most pauses are only a switch, because the engine is seldom idle
+    /// between runs of different VFs. At most 1e6, the limit in a scenario.
     double switch_us() {
         constexpr double kUsPerMs = 1000;
         if (pauses_.empty()) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rng: seeded random numbers (SplitMix64). Unlike numbers of the distributions of <random>, these
-// numbers do not depend on the C++ library.
+// Rng: seeded random numbers (SplitMix64). Used instead of the distributions of <random>, whose
+// results depend on the C++ library.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ public:
         return z ^ (z >> 31);
     }
 
-    /// Uniformly distributed in 0 .. end - 1.
+    /// Uniformly distributed in 0 .. end - 1; `end` must be above 0.
     std::uint64_t below(std::uint64_t end) { return (*this)() % end; }
     /// Uniformly distributed in first .. last.
     std::int64_t between(std::int64_t first, std::int64_t last) {
@@ -30,13 +30,14 @@ public:
     }
     /// Uniformly distributed in 0 <= x < 1.
     double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
+    /// True with this probability.
     bool chance(double probability) { return unit() < probability; }
-    /// Exponentially distributed, rounded to at least 1.
+    /// Exponentially distributed with this mean, then rounded up; at least 1.
     std::int64_t exponential(std::int64_t mean) {
         const double x = -std::log1p(-unit()) * static_cast<double>(mean);
         return static_cast<std::int64_t>(x) + 1;
     }
-    /// Log-uniformly distributed in 1 .. 9999.
+    /// Log-uniformly distributed in 1 .. 9999 (9.21034 is ln 10000).
     std::uint32_t weight() { return static_cast<std::uint32_t>(std::exp(unit() * 9.21034)); }
 
 private:

@@ -25,7 +25,7 @@ using daemon::scheduler::PriorityClass;
 using daemon::scheduler::SlotMode;
 
 constexpr std::size_t kMaxVfs = 4096;
-/// Limit of the part of a value that a message quotes, in bytes.
+/// quote_of(), allow() and word() cut a value from the document to this many bytes.
 constexpr std::size_t kMaxQuoted = 80;
 
 /// A mistake in the document. Thrown and caught only in this file.
@@ -39,12 +39,15 @@ std::string quote_of(const Json& value) {
     return value.dump().substr(0, kMaxQuoted);
 }
 
+/// A JSON object of the document. `where` is its path, for error texts. For a missing member, a
+/// getter returns `otherwise`; for a value of a wrong type or out of range, a getter throws Wrong.
 class Section {
 public:
     Section(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
         if (!json.is_object()) throw Wrong(fmt::format("{} is not an object", where_));
     }
 
+    /// Throws Wrong if the object has a member that is not in `keys`.
     void allow(std::initializer_list<std::string_view> keys) const {
         for (const auto& [key, value] : json_.items())
             if (std::find(keys.begin(), keys.end(), key) == keys.end())
@@ -76,6 +79,7 @@ public:
         return static_cast<std::uint64_t>(found);
     }
 
+    /// A time in ns. `unit`: ns per unit of the member; `otherwise` and `max` are in this unit.
     [[nodiscard]] std::int64_t ns(const char* key, double otherwise, double unit,
                                   double max) const {
         return std::llround(number(key, otherwise, 0, max) * unit);
@@ -96,6 +100,7 @@ public:
         return json_.at(key).get<bool>();
     }
 
+    /// The value for one of several known words.
     template <typename T>
     [[nodiscard]] T word(const char* key, T otherwise,
                          std::initializer_list<std::pair<std::string_view, T>> words) const {
@@ -117,7 +122,7 @@ private:
 
 constexpr double kNsPerUs = 1e3;
 constexpr double kNsPerMs = 1e6;
-constexpr double kLongestMs = 3.6e6;
+constexpr double kLongestMs = 3.6e6;  ///< one hour
 
 DeviceModel device_of(const Json& json) {
     const Section section(json, "device");
@@ -132,7 +137,7 @@ DeviceModel device_of(const Json& json) {
     return device;
 }
 
-/// [[at_ms, work_ms], ...]
+/// Reads [[at_ms, work_ms], ...].
 std::vector<RecordedJob> jobs_of(const Json& json, const std::string& where) {
     constexpr std::size_t kMaxJobs = 1'000'000;
     if (!json.is_array() || json.size() > kMaxJobs)
@@ -183,7 +188,7 @@ Workload work_of(const Json& json, const std::string& where) {
     return work;
 }
 
-/// [{"at_ms", "kind", "stays_out"}, ...]
+/// Reads [{"at_ms", "kind", "stays_out"}, ...].
 std::vector<VfFault> faults_of(const Json& json, const std::string& where) {
     constexpr std::size_t kMaxFaults = 1000;
     if (!json.is_array() || json.size() > kMaxFaults)
@@ -232,6 +237,7 @@ Contract contract_of(const Section& section) {
     return contract;
 }
 
+/// Adds the `count` VFs of one entry of "vfs".
 void add_vfs(const Json& json, std::size_t index, Simulation& setup,
              std::vector<ContractParty>& parties) {
     const std::string where = fmt::format("vfs[{}]", index);
@@ -254,7 +260,7 @@ void add_vfs(const Json& json, std::size_t index, Simulation& setup,
                    .preempt_timeout_ms = preempt_timeout_ms,
                    .work = work,
                    .joins_later = joins_later};
-        // the phases of VFs from one entry with a count are spread over the period
+        // spreads the phases of an entry's VFs over the period
         if (work.arrivals == Arrivals::Periodic)
             vf.work.phase_ns +=
                 static_cast<std::int64_t>(i) * work.period_ns / static_cast<std::int64_t>(count);
@@ -311,7 +317,7 @@ void admit(Simulation& setup, const std::vector<ContractParty>& parties) {
         setup.vfs[i].policy = admission->terms[i].policy;
 }
 
-/// Called last, because the document refers to the original names.
+/// Called last, because other parts of the document refer to VFs by their original names.
 void make_names_printable(Simulation& setup) {
     setup.name = daemon::printable(setup.name);
     for (VfSetup& vf : setup.vfs) vf.name = daemon::printable(vf.name);

@@ -145,6 +145,8 @@ void Simulator::run_out_of_work(std::uint32_t number) {
     if (observer_) observer_->stops_competing(number, is_mid_slice(number));
 }
 
+/// Advances time to the next event or the end of the simulation, and at least by 1 ns, so that the
+/// simulation cannot stand still.
 void Simulator::idle() {
     const std::int64_t from_ns = now_ns_;
     std::int64_t until_ns = next_event();

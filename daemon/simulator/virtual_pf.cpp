@@ -36,7 +36,7 @@ public:
     Result<UapiReply> exchange(const UapiRequest& request) override {
         UapiReply reply;
         reply.body.assign(request.body.begin(), request.body.end());
-        // the core requires structs that are aligned
+        // the core requires an aligned struct
         std::vector<std::uint64_t> body((reply.body.size() + 7) / 8);
         std::memcpy(body.data(), reply.body.data(), reply.body.size());
         const Answer answer = pf_.run(request.op, body.data());
@@ -81,7 +81,7 @@ VirtualPf::VirtualPf(const ModelGpu::Options& options)
     vgpu_pf_init(core_.get(), gpu.os(), &params);
     gpu.bind(core_.get());
     vgpu_pf_attach(core_.get());
-    gpu.run_for(0);
+    gpu.run_for(0);  // delivers pending interrupts
 }
 
 VirtualPf::~VirtualPf() {

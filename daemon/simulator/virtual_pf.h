@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VirtualPf: the PF core on a ModelGpu. Clients use the uapi, with its errors, but without a socket
-// and in virtual time.
+// VirtualPf: a PF core on a ModelGpu, in this process and in virtual time. Clients use the uapi,
+// with the same errors, but without a socket.
 #pragma once
 
 #include "daemon/adapters/uapi_client.h"
@@ -19,7 +19,7 @@ namespace vgpu::simulator {
 
 class VirtualPf {
 public:
-    static constexpr std::uint32_t kRingEntries = 4096;
+    static constexpr std::uint32_t kRingEntries = 4096;  ///< entries of the event ring
 
     /// Throws std::runtime_error if there is no memory for the ring.
     explicit VirtualPf(const ModelGpu::Options& options);
@@ -28,14 +28,16 @@ public:
     VirtualPf& operator=(const VirtualPf&) = delete;
 
     ModelGpu gpu;
-    /// Called while a request is under way. Must advance `gpu` to the next event of `gpu`.
+    /// Called while a request waits for the device. Must advance `gpu` to the device's next event.
+    /// Must not be empty when a client sends a request.
     std::function<void()> wait;
-    /// Called when the core has accepted a run table; may be empty.
+    /// Called when the core has accepted a run table. May be empty.
     std::function<void(std::uint64_t generation)> on_table;
 
     [[nodiscard]] vgpu_pf_vf_view vf(std::uint32_t number) const;
     [[nodiscard]] vgpu_pf_engine_view engine() const;
-    /// The VirtualPf must outlive the port.
+    /// A driver for vgpud: vgpud's uapi client, connected to this core. The VirtualPf must outlive
+    /// the result.
     [[nodiscard]] std::unique_ptr<daemon::Backend> port();
 
 private:
@@ -57,6 +59,7 @@ private:
     std::uint64_t last_token_ = 0;
 };
 
+/// The clock of a ModelGpu, for vgpud.
 class ModelClock final : public daemon::Clock {
 public:
     explicit ModelClock(const ModelGpu& gpu) : gpu_(gpu) {}

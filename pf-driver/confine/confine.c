@@ -19,7 +19,7 @@
 #include "pf-driver/confine/parts.h"
 
 #define MAX_THREADS	 128u
-#define HEAPS_PER_CPU	 8 /* as in malloc */
+#define HEAPS_PER_CPU	 8 /* glibc's own limit */
 #define HEAP_PIECES	 256u
 #define HEAP_PIECE_BYTES 4096u
 
@@ -60,7 +60,7 @@ static uint32_t bit(uint32_t capability)
 /*
  * Raises the limits of thread priorities and of locked memory, because the process raises
  * priorities and locks memory while it runs. Returns the capabilities to keep, one for each limit
- * that could not be raised. Usually this concerns only root without CAP_SYS_RESOURCE, if the
+ * that could not be raised. A limit stays low only if the process lacks CAP_SYS_RESOURCE and the
  * service manager did not raise the limit.
  */
 static uint32_t rights_to_keep(int real_time_priority)
@@ -107,7 +107,8 @@ static void *use_heap(void *unused)
 
 /*
  * Makes libc do now what it would otherwise do later: check the type of the file behind stdout,
- * read the time zone, and read files for the heaps of threads.
+ * read the time zone, count the CPUs for the number of heaps (M_ARENA_MAX), and read files for the
+ * heaps of threads.
  */
 static void prepare_libc(void)
 {
@@ -124,7 +125,8 @@ static void prepare_libc(void)
 
 /*
  * Take capabilities and files away from the calling thread. Threads that this thread starts later
- * inherit the restriction. real_time_priority: the highest priority that a thread requests later.
+ * inherit the restriction. real_time_priority: the highest SCHED_FIFO priority that a thread
+ * requests later.
  */
 int vgpu_confine_files(int real_time_priority)
 {
@@ -143,6 +145,7 @@ int vgpu_confine_files(int real_time_priority)
 	return error ? fail("cannot give up files (Landlock)", error) : 0;
 }
 
+/* lists the threads whose scheduling policy may change later; leaves out those after MAX_THREADS */
 static uint32_t list_threads(int threads[MAX_THREADS])
 {
 	uint32_t count = 0;

@@ -4,9 +4,8 @@
  * with EPERM (refusal.c). exec and calls of another architecture end the process, because only an
  * attacker would make them.
  *
- * Calls that could reach another process or file are allowed only with some arguments: sealed
- * paths; priorities and signals of the process's own threads; memory outside of the sealed area
- * that is not executable.
+ * The filter limits the arguments of calls that could do harm: sealed paths; priorities and signals
+ * of the process's own threads; memory that is outside of the sealed area and not executable.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +51,7 @@ static struct scmp_arg_cmp is_above_sealed(unsigned argument)
 	return (struct scmp_arg_cmp){argument, SCMP_CMP_GE, VGPU_SEALED_END, 0};
 }
 
-/* after an error, further rules are still added; the first error counts */
+/* the filter being built, and the first error; after an error, further rules are still added */
 struct filter {
 	scmp_filter_ctx context;
 	int error;
@@ -121,7 +120,7 @@ static const int common_calls[] = {
 	SCMP_SYS(brk),
 };
 
-/* memory outside of the sealed area, never executable */
+/* memory outside of the sealed area, never executable; address NULL: the kernel chooses it */
 static void allow_memory(struct filter *filter)
 {
 	ALLOW_IF(filter, SCMP_SYS(mmap), pointer_is(0, NULL), is_not_executable(2),
@@ -133,7 +132,7 @@ static void allow_memory(struct filter *filter)
 	ALLOW_IF(filter, SCMP_SYS(mremap), is_above_sealed(0), bits_are(3, MREMAP_FIXED, 0));
 }
 
-/* without F_SETOWN: the owner of a descriptor would get signals, also in another process */
+/* not F_SETOWN, which can make the kernel send signals to another process */
 static void allow_descriptors(struct filter *filter)
 {
 	static const int commands[] = {F_DUPFD_CLOEXEC, F_GETFL,     F_SETFL,
@@ -183,12 +182,12 @@ static void allow_path(struct filter *filter, const struct vgpu_sealed_slot *slo
 		ALLOW_IF(filter, SCMP_SYS(inotify_add_watch), pointer_is(1, path));
 }
 
-/* priorities of the process's threads; signals, as of abort(), only to the process itself */
+/* priorities and timer slack of the process's threads; signals to the process, for abort() */
 static void allow_threads(struct filter *filter, const int *threads, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		ALLOW_IF(filter, SCMP_SYS(sched_setscheduler), int_is(0, threads[i]));
-	/* 0: the calling thread */
+	/* the calling thread (0) may set its nice value to 0 */
 	ALLOW_IF(filter, SCMP_SYS(setpriority), int_is(0, PRIO_PROCESS), int_is(1, 0),
 		 int_is(2, 0));
 	ALLOW_IF(filter, SCMP_SYS(tgkill), int_is(0, getpid()));
@@ -244,7 +243,10 @@ static void add_all_rules(struct filter *filter, const struct vgpu_confine_rules
 		allow_sanitizers(filter);
 }
 
-/* Load the filter into all threads. Return: 0 or a negative errno. */
+/*
+ * Load the filter into all threads. threads: those whose scheduling policy may change later.
+ * Return: 0 or a negative errno.
+ */
 int vgpu_filter_load(const struct vgpu_confine_rules *rules, const int *threads, uint32_t count)
 {
 	struct filter filter = {.context = seccomp_init(SCMP_ACT_TRAP)};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Takes files away by Landlock, in addition to the filter. The kernel checks paths, so Landlock
- * also holds where the filter must allow a call, as in builds with sanitizers. Landlock confines
- * the calling thread and the threads that this thread starts later. On a kernel without Landlock,
- * this file has no effect.
+ * Takes files away by Landlock, in addition to the filter. Landlock checks the file that a path
+ * leads to, so Landlock also holds where the filter must allow a call with any path, as in builds
+ * with sanitizers. Landlock confines the calling thread and the threads that this thread starts
+ * later. On a kernel without Landlock, this file has no effect.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,13 +21,14 @@
 #define ACCESS_NET_ALL	    0x3ull /* bind and connect of TCP */
 #define SCOPE_ALL	    0x3ull /* abstract sockets and signals of other processes */
 
+/* struct landlock_ruleset_attr of Landlock version 6 */
 struct ruleset {
 	uint64_t handled_access_fs;
 	uint64_t handled_access_net;
 	uint64_t scoped;
 };
 
-#define RECORD_ACCESS                                                                              \
+#define DIRECTORY_ACCESS                                                                           \
 	(LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_WRITE_FILE |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_SOCK | ACCESS_FS_TRUNCATE)
 
@@ -40,7 +41,7 @@ int vgpu_confine_landlock_version(void)
 	return version > 0 ? (int)version : 0;
 }
 
-/* all accesses that this version can forbid; later versions can forbid more */
+/* all accesses that a version of Landlock can forbid; MAKE_SYM is the last bit of version 1 */
 static struct ruleset full_ruleset(int version, size_t *bytes)
 {
 	struct ruleset all = {.handled_access_fs = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1};
@@ -82,7 +83,7 @@ static int add_rules(int ruleset_fd, uint64_t handled)
 	for (uint32_t i = 0; i < vgpu_sealed_count() && !error; i++)
 		if (vgpu_sealed_uses(i) & VGPU_PATH_WATCH)
 			error = allow_below(ruleset_fd, vgpu_sealed_slot(i)->address.sun_path,
-					    RECORD_ACCESS & handled);
+					    DIRECTORY_ACCESS & handled);
 	if (!error && VGPU_IS_SANITIZED)
 		error = allow_below(ruleset_fd, "/proc/self",
 				    LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR);

@@ -2,8 +2,8 @@
 /*
  * Handles refused system calls: the kernel sends SIGSYS to the thread, and the handler makes the
  * call fail with EPERM. So a call that nobody foresaw, such as one of a newer libc, leaves a line
- * in the log and does not end the guests' device. An attacker gains nothing by replacing the
- * handler, because the kernel never executes a refused call.
+ * in the log and does not end the process. An attacker gains nothing by replacing the handler,
+ * because the kernel never executes a refused call.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,7 +19,8 @@
 #define CALLS 1024u
 
 static char program_name[32];
-static atomic_bool was_reported[CALLS]; /* by number of the call */
+/* by number of the call; the last element is for all numbers of CALLS and above */
+static atomic_bool was_reported[CALLS + 1];
 
 static char *append(char *at, const char *end, const char *text)
 {
@@ -48,7 +49,7 @@ static void log_refusal(unsigned call)
 	char *at = append(line, end, program_name);
 	ssize_t ignored;
 
-	if (call < CALLS && atomic_exchange(&was_reported[call], true))
+	if (atomic_exchange(&was_reported[call < CALLS ? call : CALLS], true))
 		return;
 	at = append(at, end, ": refused system call ");
 	at = append_number(at, end, call);

@@ -105,7 +105,7 @@ const struct sockaddr_un *vgpu_sealed_address(const struct sockaddr_un *address)
 	return slot ? &slot->address : address;
 }
 
-/* Watch the directory of a socket for removed files. Return: 0 or a negative errno. */
+/* Watch a socket's directory for removed and moved files. Return: 0 or a negative errno. */
 int vgpu_sealed_watch(int watch_fd, const char *path)
 {
 	char directory[4096];

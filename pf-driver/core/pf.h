@@ -2,21 +2,28 @@
 /**
  * DOC: The PF core
  *
- * This header declares the functions of the PF core of one GPU for the platform on which the core
- * runs: the kernel module, the process vgpu-pf, or a test.
+ * This header is the interface between the PF core of one GPU and its platform, the program that
+ * runs the core: the kernel module, the process vgpu-pf, or a test.
  *
- *   init -> attach (the device is there) -> interrupt, timer, request, stream_ready ...
- *        -> surprise_remove (the device is lost), suspend (the device is about to be reset),
- *           shutdown (the platform ends)
+ *   init -> attach (the device is there) -> interrupt, timer, request_run, stream_ready ...
+ *        -> surprise_remove (the device is lost), suspend (the device is about to be reset)
+ *             -> attach (the device is back) ...
+ *        -> shutdown (the platform ends)
  *
- * If the device does not come back from its reset, vgpu_pf_timer() sets is_attached of struct
- * vgpu_pf_device to false, and the platform attaches the device again.
+ * These are the functions below, without the prefix vgpu_pf_.
+ *
+ * The core itself may reset the whole device. If this reset does not end in time, vgpu_pf_timer()
+ * sets is_attached of struct vgpu_pf_device to false. The platform then retries vgpu_pf_attach()
+ * until the call succeeds.
  *
  * The platform must call one function at a time, unless the comment of a function allows more. No
- * function sleeps. At the end of each call that can change a VF or the engine, the core does the
- * pending work: it carries out events of VFs, decides the next run, writes the checkpoint, reports
- * finished requests, and arms the timer. After a crash of the platform, a new core adopts the VFs
- * in service without a reset. It reads their state from registers, VF page tables and checkpoint.
+ * function sleeps, except in a service of the platform (os.h). At the end of each call that can
+ * change a VF or the engine, the core does the pending work: it carries out events of VFs, decides
+ * which VF runs next, writes the checkpoint, reports finished requests, and arms the timer.
+ *
+ * After a crash of the platform, a new core adopts the VFs if the device has a valid checkpoint:
+ * the core reads their state from registers, VF page tables and the checkpoint. The VFs stay in
+ * service; a reset or scrub that was in progress begins again.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -39,14 +46,18 @@ enum vgpu_pf_platform {
 
 /**
  * struct vgpu_pf_params - parameters that the platform sets when it starts a core
- * @boot_id: a number that no earlier core had
+ * @boot_id: a number that differs for each start of a core, such as a random number
  * @platform: kind of the platform
- * @time_scale: factor on waits for guests and the device; 1 on silicon
- * @max_gap_ms: longest time that a VF with work may be out of the engine; 0: no limit
- * @is_stepwise: true if a world switch uses IDLE, SAVE, LOAD, RUN instead of CONTEXT_SWITCH
+ * @time_scale: factor on waits for guests and the device, at least 1; 1 on silicon, larger under
+ *	emulation
+ * @max_gap_ms: when a VF with work has waited for the engine for this time, a boost of the VF
+ *	(run/decide.c) comes before the entries of its priority class; 0: no limit
+ * @is_stepwise: true if a world switch uses the commands IDLE, SAVE, LOAD, RUN instead of
+ *	CONTEXT_SWITCH
  * @event_ring: zeroed memory shared with readers; the platform owns it
- * @event_ring_bytes: size of event_ring, at least 4096 bytes (the ring's head) and one event
- * @name: name of the GPU, for vgpu_pf_info.name
+ * @event_ring_bytes: size of event_ring, at least VGPU_PF_RING_EVENTS_OFFSET (the ring's head) plus
+ *	one event
+ * @name: name of the GPU for vgpu_pf_info.name, NUL-terminated
  */
 struct vgpu_pf_params {
 	uint64_t boot_id;
@@ -59,22 +70,22 @@ struct vgpu_pf_params {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* private to the core (state.h); the platform allocates vgpu_pf_bytes() of memory for it */
+/* private to the core (state.h); the platform allocates vgpu_pf_bytes() bytes for it */
 struct vgpu_pf;
 
 /**
  * struct vgpu_pf_device - properties of the device
  * @is_attached: true if a device is attached; otherwise the other members describe the
- *	last device
- * @total_vfs: number of VFs
+ *	last device, or are 0 before the first attach
+ * @total_vfs: number of VFs, 1..VGPU_PF_MAX_VFS
  * @vram_bytes: VRAM of the device
- * @aperture_bytes: size of a VF's BAR0, the upper limit of its VRAM
+ * @aperture_bytes: size of a VF's BAR0, the upper limit of the VF's VRAM
  * @doorbell_pages: upper limit of the doorbell pages of one VF
  * @cu_count: number of compute units
- * @vsec: config offset of the GPU-IOV capability
- * @scheduler: config offset of the GFX scheduler block
+ * @vsec: offset of the GPU-IOV capability in the PF's config space, in bytes
+ * @scheduler: offset of the GFX scheduler block in the PF's config space, in bytes
  *
- * vgpu_pf_attach() reads and checks the values.
+ * vgpu_pf_attach() reads the values from the device, and refuses a device of unsupported size.
  */
 struct vgpu_pf_device {
 	bool is_attached;
@@ -91,16 +102,17 @@ struct vgpu_pf_device {
  * struct vgpu_pf_op_traits - properties of an operation, for the core and every platform
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
- * @is_reading: true if read-only clients may call the operation
+ * @is_open_to_readers: true if read-only clients may call the operation
  * @has_stream: true if the operation moves data through a file of the client
- * @is_leased: true if the core refuses the operation while another client holds the policy lease
- * @needs_device: true if the core refuses the operation while the device is lost
- * @is_handled_by_platform: true if the platform handles the operation, not the core
+ * @is_leased: true if the core refuses the operation of a client while another client holds the
+ *	policy lease (struct vgpu_pf_lease)
+ * @needs_device: true if the core refuses the operation while no device is attached
+ * @is_handled_by_platform: true if only a platform can handle the operation; the core refuses it
  */
 struct vgpu_pf_op_traits {
 	uint32_t op;
 	uint32_t bytes;
-	bool is_reading;
+	bool is_open_to_readers;
 	bool has_stream;
 	bool is_leased;
 	bool needs_device;
@@ -118,16 +130,18 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
 /**
  * struct vgpu_pf_vf_view - the state of one VF that platforms can read
  * @state: state of the life cycle
- * @generation: counts the provisionings of the VF
- * @vram_bytes: provisioned VRAM
- * @preempt_timeout_us: time in which the VF must leave the engine; 0: default
- * @is_provisioned: true if the VF owns resources
- * @is_attached: true if a client has the function open
+ * @generation: counts the provisionings of the VF; 0: none so far
+ * @vram_bytes: provisioned VRAM; only valid if is_provisioned
+ * @preempt_timeout_us: time in which the VF must leave the engine, unless the contract of the VF
+ *	sets another time; 0: default (100 ms)
+ * @is_provisioned: true if the VF has resources; false while the VF is being provisioned
+ * @is_attached: true if a client such as QEMU has the VF's function open
  * @has_driver: true if the guest's driver is loaded
  * @awaits_durable: true if the VF is scrubbed and waits for SCRUB_DURABLE
- * @is_throttled: true if the scheduler skips the VF because its cap has too few tokens
- * @weight: weight by which the VF is served now; 0: the run table in force has none for the VF
- * @uuid: from PROVISION
+ * @is_throttled: true if the VF's cap has too few tokens; the scheduler then serves the VF only
+ *	from its reservation or in exclusive full access
+ * @weight: weight by which the VF is served now; 0: the run table in force gives the VF no weight
+ * @uuid: uuid of the PROVISION request
  */
 struct vgpu_pf_vf_view {
 	enum vgpu_pf_vf_state state;
@@ -146,9 +160,10 @@ struct vgpu_pf_vf_view {
 /**
  * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
  * @is_switching: true if a world switch is in progress
- * @is_broken: true if a command failed and the engine has not recovered
- * @reserved: bit n: the run of VF n comes from its reservation or gang slot. For the VF in the
- *	engine, this is its present run; for another VF, its next run
+ * @is_broken: true if a command failed, or a command from before the scheduler's start is in
+ *	execution, and the engine is not usable yet
+ * @reserved: bit n (not n - 1) for VF n: 1 if the VF is served from its reservation or gang slot.
+ *	Valid only for the VF in the engine and, during a world switch, for the VF that enters.
  */
 struct vgpu_pf_engine_view {
 	bool is_switching;
@@ -173,10 +188,11 @@ uint32_t vgpu_pf_bytes(void);
 struct vgpu_pf_vf_view vgpu_pf_view_vf(const struct vgpu_pf *pf, uint32_t vf);
 
 /**
- * vgpu_pf_view_device_was_lost_in_reset() - check whether the device was lost in its reset
+ * vgpu_pf_view_device_was_lost_in_reset() - check whether the device was lost in a reset
  * @pf: the PF
  *
- * Return: true if the device was lost in its reset; the next successful attach ends this state.
+ * Return: true if the core detached the device during a reset that the core had begun, and no
+ * attach has succeeded since.
  */
 bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf);
 
@@ -187,12 +203,12 @@ bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf);
  * total_vfs, vram_bytes, aperture_bytes and cu_count are constant after the first attach, so the
  * platform may read them while another thread is in the core.
  *
- * Return: the properties; they live as long as the PF.
+ * Return: a pointer to the properties, valid as long as the PF.
  */
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_view_max_gap() - get how long a VF with work may be out of the engine
+ * vgpu_pf_view_max_gap() - get max_gap_ms (struct vgpu_pf_params)
  * @pf: the PF
  *
  * The platform may call this while another thread is in the core.
@@ -202,10 +218,10 @@ const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
 uint32_t vgpu_pf_view_max_gap(const struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_view_next_event() - get the sequence number that the next event will get
+ * vgpu_pf_view_next_event() - get the sequence number of the next event
  * @pf: the PF
  *
- * Return: the number, from 1.
+ * Return: the number; the first event has 1.
  */
 uint64_t vgpu_pf_view_next_event(const struct vgpu_pf *pf);
 
@@ -246,19 +262,19 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
  * vgpu_pf_attach() - start to use the device
  * @pf: a PF without a device
  *
- * If the device has kept its state and the checkpoint is valid, VFs stay in service. Otherwise the
- * PF's first attach clears the device, and a later attach writes the resources of the VFs to the
- * device again.
+ * If the device has a valid checkpoint, the core adopts the VFs in the checkpoint. Otherwise the
+ * first attach of this PF makes all VFs ABSENT, and a later attach programs the resources of the
+ * VFs again. After a reset in which the device was lost, the core ignores the checkpoint.
  *
- * Return: 0; or -ENODEV with a message if the device is gone, is not a vgpu device of a supported
- * size, is another device than before, or is still in its reset. After an error the PF is
- * unchanged.
+ * Return: 0; or -ENODEV with a message if the device is gone, is not a supported vgpu device,
+ * differs from the last device, or is still in the reset in which it was lost. After an error no
+ * device is attached.
  */
 int vgpu_pf_attach(struct vgpu_pf *pf);
 
 /**
  * vgpu_pf_surprise_remove() - handle the loss of the device, which does not answer any more
- * @pf: the PF; nothing happens without a device
+ * @pf: the PF; if no device is attached, the call does nothing
  *
  * Before the call, the platform must end the PF's access to host memory (bus mastering).
  */
@@ -266,7 +282,7 @@ void vgpu_pf_surprise_remove(struct vgpu_pf *pf);
 
 /**
  * vgpu_pf_suspend() - suspend the core before the device is reset or loses its power
- * @pf: the PF; nothing happens without a device
+ * @pf: the PF; if no device is attached, the call does nothing
  *
  * Does the same as vgpu_pf_surprise_remove(), but logs no error. Before the call, the platform must
  * end the PF's access to host memory (bus mastering).
@@ -275,10 +291,10 @@ void vgpu_pf_suspend(struct vgpu_pf *pf);
 
 /**
  * vgpu_pf_shutdown() - shut the core down before the platform ends
- * @pf: the PF; nothing happens without a device
+ * @pf: the PF; if no device is attached, the call does nothing
  *
- * VFs stay in service, and the next core adopts them (see vgpu_pf_attach()). Before the call, the
- * platform must end the PF's access to host memory (bus mastering).
+ * The device keeps the state of the VFs, and the next core adopts them (vgpu_pf_attach()). Before
+ * the call, the platform must end the PF's access to host memory (bus mastering).
  */
 void vgpu_pf_shutdown(struct vgpu_pf *pf);
 
@@ -297,17 +313,21 @@ void vgpu_pf_interrupt(struct vgpu_pf *pf);
 void vgpu_pf_timer(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_stream_ready() - continue the stream, because its file can move data again
+ * vgpu_pf_stream_ready() - continue the stream in progress, because its file is ready
  * @pf: the PF
+ *
+ * The platform calls this once the file can move data, after its service stream_write or
+ * stream_read has returned -EAGAIN.
  */
 void vgpu_pf_stream_ready(struct vgpu_pf *pf);
 
 /**
- * vgpu_pf_request_cancel() - detach a request from its client, which does not wait any longer
+ * vgpu_pf_request_cancel() - detach a request from its client, which has stopped waiting
  * @pf: the PF
  * @token: token of the request
  *
- * From now on, the core does not use the payload. The action that the request started continues.
+ * After this call, the core does not use the payload. The action that the request started
+ * continues, but the core calls request_done() only if the request has a stream.
  */
 void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
 
@@ -316,12 +336,12 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
  * @pf: the PF
  * @client: number that the platform gave the client; 0: the platform itself, which needs no lease
  * @op: enum vgpu_pf_op
- * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; filled in. It must stay valid
- *	until the request is finished or cancelled.
- * @token: names the request in vgpu_os_ops.request_done(); not 0
+ * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; the core fills in its out
+ *	members. It must stay valid until the request is finished or cancelled.
+ * @token: names the request in vgpu_os_ops.request_done(); unique, and not 0
  *
- * Return: 0; -EINPROGRESS if request_done() follows; or another negative errno, for which
- * vgpu_pf_view_message() has the text.
+ * Return: 0; -EINPROGRESS if the core reports the end by request_done(), possibly before this call
+ * returns; or another negative errno, for which vgpu_pf_view_message() has the text.
  */
 int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, void *payload,
 			    uint64_t token);
@@ -342,26 +362,29 @@ static inline int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *pay
 }
 
 /**
- * vgpu_pf_request_gone() - end the policy lease of a client that is gone
+ * vgpu_pf_request_client_gone() - end the policy lease of a client that is gone
  * @pf: the PF
  * @client: number of the client
  *
  * Return: true if the client held the lease.
  */
-bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client);
+bool vgpu_pf_request_client_gone(struct vgpu_pf *pf, uint64_t client);
 
 /**
- * vgpu_pf_report_policy() - report a policy that was written to sysfs while a client has the lease
+ * vgpu_pf_report_policy() - append the event POLICY, because a policy was written to sysfs
  * @pf: the PF
  * @vf: VF number; 0: all VFs
  * @policy: the policy that was written
  * @value: the new value, in the unit of the policy (docs/pf-driver.md)
+ *
+ * The platform calls this while a client holds the policy lease: this client then plans the run
+ * table.
  */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
 
 /**
- * vgpu_pf_set_max_gap() - set how long a VF with work may be out of the engine
+ * vgpu_pf_set_max_gap() - set max_gap_ms (struct vgpu_pf_params)
  * @pf: the PF
  * @max_gap_ms: in ms; 0: no limit
  */
@@ -372,7 +395,9 @@ void vgpu_pf_set_max_gap(struct vgpu_pf *pf, uint32_t max_gap_ms);
  * @pf: the PF
  * @vf: 1..total_vfs
  *
- * Return: 1 to 10000; 0: none.
+ * The newest table may not be in force yet.
+ *
+ * Return: 1 to VGPU_PF_WEIGHT_MAX; 0: the VF has no weight.
  */
 uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
 
@@ -380,6 +405,8 @@ uint32_t vgpu_pf_weight_of(const struct vgpu_pf *pf, uint32_t vf);
  * vgpu_pf_quantum_of() - get the quantum of a VF's first entry in the newest run table
  * @pf: the PF
  * @vf: 1..total_vfs
+ *
+ * The newest table may not be in force yet.
  *
  * Return: us; 0: the VF has no entry.
  */
@@ -389,20 +416,23 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
  * vgpu_pf_set_preempt_timeout() - set how long a VF may take to leave the engine
  * @pf: the PF
  * @vf: 1..total_vfs
- * @timeout_us: at most VGPU_PF_PREEMPT_TIMEOUT_MAX_US; 0: default
+ * @timeout_us: at most VGPU_PF_PREEMPT_TIMEOUT_MAX_US; 0: default (100 ms)
+ *
+ * If preempt_timeout_us of the VF's contract is not 0, that time counts instead. A PROVISION or
+ * release of the VF replaces the time.
  *
  * Return: 0, or -EINVAL with a message.
  */
 int vgpu_pf_set_preempt_timeout(struct vgpu_pf *pf, uint32_t vf, uint32_t timeout_us);
 
-#define VGPU_SHARE_FULL_PPM   1000000u
-#define VGPU_SHARE_WEIGHT_MAX 1000000000000ull
+#define VGPU_SHARE_FULL_PPM   1000000u	       /* the whole */
+#define VGPU_SHARE_WEIGHT_MAX 1000000000000ull /* weight * VGPU_SHARE_FULL_PPM fits 64 bits */
 
 /**
  * struct vgpu_share - one part of a whole, such as a VF's share of the engine
  * @weight: at most VGPU_SHARE_WEIGHT_MAX
  * @min_ppm: floor in millionths of the whole
- * @max_ppm: cap in millionths of the whole
+ * @max_ppm: cap in millionths of the whole; a cap below the floor counts as the floor
  * @ppm: out: the part in millionths of the whole
  */
 struct vgpu_share {
@@ -412,20 +442,20 @@ struct vgpu_share {
 };
 
 /**
- * vgpu_pf_share_divide() - divide a whole by weights, floors and caps
+ * vgpu_pf_share_divide() - divide a whole in proportion to weights, between floors and caps
  * @shares: the parts; ppm is filled in
  * @count: number of parts, at most VGPU_PF_MAX_VFS
  *
- * The sum of the parts is the whole, except for rounding. It is less if the caps add up to less,
- * and more if the floors add up to more. If a part's floor is above its cap, the floor counts.
+ * A part of weight 0 gets its floor. If no weight is 0, then
+ * sum of parts = max(sum of floors, min(sum of caps, whole)), except for rounding.
  */
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count);
 
 /**
- * vgpu_pf_dump_trace() - write the last transitions of life cycles for a bug report, one per line
+ * vgpu_pf_dump_trace() - list the last life cycle transitions of VFs, one per line
  * @pf: the PF
- * @text: output; unchanged if there was no transition
- * @bytes: size of text, at least 1
+ * @text: output, NUL-terminated; unchanged if there was no transition
+ * @bytes: size of text, at least 2
  *
  * Return: characters written.
  */
@@ -435,7 +465,7 @@ uint32_t vgpu_pf_dump_trace(struct vgpu_pf *pf, char *text, uint32_t bytes);
  * vgpu_pf_dump_text() - describe device, engine, VFs and last transitions, for a bug report
  * @pf: the PF
  * @text: output, NUL-terminated
- * @bytes: size of text, at least 1
+ * @bytes: size of text, at least 2
  *
  * Return: characters written.
  */

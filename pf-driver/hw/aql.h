@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * AQL packets (64 bytes), signals, queues and kernel descriptors as ROCr lays them out.
+ * AQL packets (64 bytes), signals and queues as ROCr lays them out, and kernel descriptors as LLVM
+ * does.
  * Source: HSA System Architecture 1.2; ROCR-Runtime amd_hsa_{signal,queue}.h; LLVM AMDGPUUsage.
  */
 #ifndef VGPU_HW_AQL_H
@@ -20,11 +21,13 @@ enum aql_type {
 	AQL_TYPE_BARRIER_OR = 5,
 };
 
+/* format of a packet of type AQL_TYPE_VENDOR */
 enum aql_vendor_format {
 	AQL_VENDOR_PM4_IB = 1,
 	AQL_VENDOR_BARRIER_VALUE = 2,
 };
 
+/* condition of struct aql_barrier_value; softgpu treats any other value as GTE */
 enum aql_barrier_condition {
 	AQL_CONDITION_EQ = 0,
 	AQL_CONDITION_NE = 1,
@@ -44,7 +47,7 @@ struct aql_kernel_dispatch {
 	uint64_t kernel_object; /* address of struct aql_kernel_descriptor */
 	uint64_t kernarg_address;
 	uint64_t reserved1;
-	uint64_t completion_signal;
+	uint64_t completion_signal; /* address of struct aql_signal; 0: no signal */
 };
 HW_ASSERT_SIZE(struct aql_kernel_dispatch, 64);
 HW_ASSERT_OFFSET(struct aql_kernel_dispatch, kernel_object, 32);
@@ -52,6 +55,11 @@ HW_ASSERT_OFFSET(struct aql_kernel_dispatch, completion_signal, 56);
 
 #define AQL_BARRIER_SIGNALS 5u
 
+/*
+ * hsa_barrier_and_packet_t and hsa_barrier_or_packet_t. dep_signal holds addresses of struct
+ * aql_signal; 0: no signal. AND completes when every signal has value 0, OR when at least one has.
+ * A packet without signals waits for none.
+ */
 struct aql_barrier {
 	uint16_t header;
 	uint16_t reserved0;
@@ -62,13 +70,13 @@ struct aql_barrier {
 };
 HW_ASSERT_SIZE(struct aql_barrier, 64);
 
-/* AMD's vendor packet: waits until `(signal value & mask) <condition> value` is true */
+/* AMD's vendor packet that waits until `(signal value & mask) <condition> value` is true */
 struct aql_barrier_value {
 	uint16_t header;
 	uint8_t format; /* AQL_VENDOR_BARRIER_VALUE */
 	uint8_t reserved0;
 	uint32_t reserved1;
-	uint64_t signal;
+	uint64_t signal; /* address of struct aql_signal; 0: do not wait */
 	int64_t value;
 	int64_t mask;
 	uint32_t condition;
@@ -78,6 +86,7 @@ struct aql_barrier_value {
 };
 HW_ASSERT_SIZE(struct aql_barrier_value, 64);
 
+/* AMD's vendor packet that executes an IB of PM4 packets */
 struct aql_pm4_ib {
 	uint16_t header;
 	uint16_t format;	     /* AQL_VENDOR_PM4_IB */
@@ -89,9 +98,10 @@ struct aql_pm4_ib {
 HW_ASSERT_SIZE(struct aql_pm4_ib, 64);
 
 /*
- * amd_signal_t. When a packet completes, the CP first subtracts 1 from value. If event_mailbox_ptr
- * is not 0, the CP then stores event_id at this address and raises an end-of-pipe interrupt whose
- * context is event_id.
+ * amd_signal_t. When a packet completes, the CP writes start_ts and end_ts if the queue has
+ * AQL_QUEUE_ENABLE_PROFILING, and then subtracts 1 from value. If event_mailbox_ptr is not 0, the
+ * CP then stores event_id at this address and raises an end-of-pipe interrupt whose context is
+ * event_id.
  */
 struct aql_signal {
 	int64_t kind;
@@ -141,13 +151,18 @@ HW_ASSERT_OFFSET(struct aql_queue, compute_tmpring_size, 140);
 HW_ASSERT_OFFSET(struct aql_queue, scratch_backing_memory_location, 160);
 HW_ASSERT_OFFSET(struct aql_queue, queue_inactive_signal, 192);
 
+/* bits of aql_queue.queue_properties */
 enum aql_queue_property {
 	AQL_QUEUE_IS_PTR64 = 1u << 1,
 	AQL_QUEUE_ENABLE_PROFILING = 1u << 3,
 	AQL_QUEUE_USE_SCRATCH_ONCE = 1u << 4,
 };
 
-/* value of queue_inactive_signal: why the CP stopped the queue */
+/*
+ * Reason why the CP halted an AQL queue. The CP writes the reason to the signal at
+ * queue_inactive_signal, if the queue has one. A memory fault, or a bad PM4 packet in an IB, halts
+ * the queue without such a reason.
+ */
 enum aql_queue_error {
 	AQL_QUEUE_ERROR_SCRATCH = 0x1,
 	AQL_QUEUE_ERROR_DIMENSIONS = 0x2,
@@ -160,18 +175,21 @@ enum aql_queue_error {
 	AQL_QUEUE_SCRATCH_RECLAIM = 0x200,
 	AQL_QUEUE_ERROR_APERTURE = 0x20000000,
 	AQL_QUEUE_ERROR_ILLEGAL_INSTRUCTION = 0x40000000,
-	/* 0x80000000, debug trap, does not fit an int */
 };
+/* also an error of this list (a trap), but the value does not fit into an int */
 #define AQL_QUEUE_ERROR_TRAP 0x80000000u
 
-/* s_trap ids of the HSA ABI */
+/* s_trap id of a debug trap (HSA ABI): a wave without a trap handler continues */
 #define AQL_TRAP_DEBUG 3u
 
-/* amdhsa kernel descriptor (LLVM AMDGPUUsage); the entry offset counts from the descriptor */
+/*
+ * amdhsa kernel descriptor (LLVM AMDGPUUsage).
+ * Entry point of the kernel = address of the descriptor + kernel_code_entry_byte_offset.
+ */
 struct aql_kernel_descriptor {
-	uint32_t group_segment_fixed_size;
-	uint32_t private_segment_fixed_size;
-	uint32_t kernarg_size;
+	uint32_t group_segment_fixed_size;   /* bytes per work-group */
+	uint32_t private_segment_fixed_size; /* bytes per work-item */
+	uint32_t kernarg_size;		     /* bytes */
 	uint32_t reserved0;
 	int64_t kernel_code_entry_byte_offset;
 	uint8_t reserved1[20];

@@ -2,9 +2,10 @@
 /*
  * Bit fields of registers and packet dwords, expanded from fields.def.
  *
- *   HW_GET(CP_HQD_VMID, VMID, value)       the field's bits, shifted down
- *   HW_PREP(CP_HQD_VMID, VMID, number)     number shifted to the field, excess bits dropped
- *   HW_SET(CP_HQD_VMID, VMID, value, n)    value with the field replaced
+ *   HW_FIELD_MASK(CP_HQD_VMID, VMID)       mask of the field's bits in the register or dword
+ *   HW_GET(CP_HQD_VMID, VMID, value)       number in the field of `value`
+ *   HW_PREP(CP_HQD_VMID, VMID, number)     `number` shifted to the field, excess bits dropped
+ *   HW_SET(CP_HQD_VMID, VMID, value, n)    `value` with the number n in the field
  */
 #ifndef VGPU_HW_FIELDS_H
 #define VGPU_HW_FIELDS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Interrupt vector (IV) entries, 32 bytes each, of the interrupt handler's (IH) ring, and the
- * client and source numbers that a VF needs. Source: Linux amdgpu soc15_ih_clientid.h, ivsrcid
- * headers, amdkfd kfd_int_process_v9.c.
+ * The rings of the interrupt handler (IH): their entries, called interrupt vectors (IV), of 32
+ * bytes each, and the client and source numbers that a VF needs. Source: Linux amdgpu
+ * soc15_ih_clientid.h, ivsrcid headers, amdkfd kfd_int_process_v9.c.
  */
 #ifndef VGPU_HW_IH_H
 #define VGPU_HW_IH_H
@@ -10,15 +10,15 @@
 #include "pf-driver/hw/types.h"
 
 /*
- * An entry of the ring. KFD handles only entries with one of its VMIDs and a pasid. It reads the
- * slot of the event in memory at once, so the device must write this slot before the entry (Linux
- * kfd_int_process_v9.c).
+ * An entry of the ring. KFD handles only entries that have one of its VMIDs and a PASID. If an
+ * entry signals a KFD event, KFD reads the event's value in memory at once, so the device must
+ * write the value before the entry (Linux kfd_int_process_v9.c).
  */
 struct ih_iv_entry {
 	uint8_t client_id;
 	uint8_t source_id;
 	uint8_t ring_id;
-	uint8_t vmid; /* [3:0]; bit 7: VMID of MMHUB */
+	uint8_t vmid; /* [3:0] VMID; [7] its hub: 1 MMHUB, 0 GFX */
 	uint32_t timestamp_lo;
 	uint32_t timestamp_hi; /* [15:0] */
 	uint16_t pasid;
@@ -28,11 +28,12 @@ struct ih_iv_entry {
 };
 HW_ASSERT_SIZE(struct ih_iv_entry, 32);
 
-/* pointers of a ring are byte offsets; the device writes back only the write pointer of ring 0 */
-#define IH_RINGS	      3u
-#define IH_ENTRY_BYTES	      32u
-#define IH_MAX_RING_BYTES     0x40000u
-#define IH_WPTR_SHADOW_OFFSET 0u /* from the end of the ring, if WPTR_ADDR points to this end */
+/* ring pointers are byte offsets; the device writes only the write pointer of ring 0 to memory */
+#define IH_RINGS	  3u
+#define IH_ENTRY_BYTES	  32u
+#define IH_MAX_RING_BYTES 0x40000u
+/* where drivers place the copy of ring 0's write pointer in memory: bytes from the ring's end */
+#define IH_WPTR_SHADOW_OFFSET 0u
 
 enum ih_client {
 	IH_CLIENT_BIF = 3,
@@ -60,10 +61,13 @@ enum ih_source {
 	IH_SOURCE_SQ = 239,
 };
 
-/* source data of IH_SOURCE_VM_FAULT: data0 = VA >> 12, data1 as below; ring_id bits 3..5 */
+/*
+ * An entry of IH_SOURCE_VM_FAULT: source_data[0] is VA >> 12; IH_FAULT_DATA1_* are bits of
+ * source_data[1], IH_FAULT_RING_* bits of ring_id.
+ */
 #define IH_FAULT_DATA1_VA_HI_MASK 0xfu /* VA >> 44 */
 #define IH_FAULT_DATA1_WRITE	  (1u << 5)
-#define IH_FAULT_RING_VALID	  (1u << 3)
+#define IH_FAULT_RING_VALID	  (1u << 3) /* clear for a permission fault */
 #define IH_FAULT_RING_READ	  (1u << 4)
 #define IH_FAULT_RING_WRITE	  (1u << 5)
 

@@ -25,7 +25,7 @@ enum mailbox_to_vf {
 };
 
 #define MAILBOX_DWORDS		   4u
-#define MAILBOX_GUEST_ACK_LIMIT_MS 500u
-#define MAILBOX_GUEST_MSG_LIMIT_MS 6000u
+#define MAILBOX_GUEST_ACK_LIMIT_MS 500u	 /* until the PF acknowledges a message */
+#define MAILBOX_GUEST_MSG_LIMIT_MS 6000u /* until the PF sends the answer */
 
 #endif

@@ -17,7 +17,7 @@ enum pm4_opcode {
 
 #define PM4_TYPE_3	   3u
 #define PM4_TYPE_2	   2u
-#define PM4_COUNT_NO_BODY  0x3fffu /* NOP only */
+#define PM4_COUNT_NO_BODY  0x3fffu /* COUNT of a NOP that is only a header */
 #define PM4_MAX_IB_NESTING 3u
 
 #define PM4_HEADER_OF(opcode, body_dwords)                                                         \
@@ -54,6 +54,10 @@ enum pm4_unmap_select {
 	PM4_UNMAP_ALL_NON_STATIC = 3,
 };
 
+/*
+ * COPY_DATA: PM4_COPY_DST_MEMORY is a value of DST_SEL, PM4_COPY_REGISTER of DST_SEL and SRC_SEL,
+ * the others of SRC_SEL. fields.def lists all values.
+ */
 enum pm4_copy_select {
 	PM4_COPY_REGISTER = 0,
 	PM4_COPY_MEMORY = 1,
@@ -62,7 +66,7 @@ enum pm4_copy_select {
 	PM4_COPY_GPU_CLOCK = 9,
 };
 
-/* HQDs of a VF: MEC1 and MEC2, 4 pipes, 8 queues */
+/* HQDs of a VF: MEC1 and MEC2 (compute processors), each with 4 pipes of 8 queues */
 #define CP_MEC_COUNT	   2u
 #define CP_PIPES_PER_MEC   4u
 #define CP_QUEUES_PER_PIPE 8u
@@ -71,7 +75,7 @@ enum pm4_copy_select {
 #define CP_VMIDS	   16u
 #define CP_FIRST_KFD_VMID  8u
 
-/* RELEASE_MEM (Linux amdkfd kfd_pm4_headers_ai.h) */
+/* DST_SEL, INT_SEL and DATA_SEL of RELEASE_MEM (Linux amdkfd kfd_pm4_headers_ai.h) */
 enum pm4_release_destination {
 	PM4_RELEASE_TO_MEMORY = 0,
 	PM4_RELEASE_TO_L2 = 1,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The platform security processor (PSP) as seen by a VF: commands in C2PMSG registers, frames of
- * the PSP ring (GPCOM), command buffers. Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
+ * The platform security processor (PSP) as seen by a VF. The VF's driver writes two kinds of
+ * commands to C2PMSG registers: those that create, destroy or run the PSP ring (GPCOM), and
+ * GBR_IH_SET. All other commands go through the ring: a frame of the ring points to a command
+ * buffer, which also receives the response. Source: Linux amdgpu psp_gfx_if.h, psp_v3_1.c.
  */
 #ifndef VGPU_HW_PSP_H
 #define VGPU_HW_PSP_H
@@ -10,8 +12,8 @@
 
 #define PSP_RING_DWORDS	   1024u
 #define PSP_FRAME_DWORDS   16u
-#define PSP_TMR_BYTES	   0x400000u
-#define PSP_FIRMWARE_TYPES 128u
+#define PSP_TMR_BYTES	   0x400000u /* trusted memory region in responses; max firmware size */
+#define PSP_FIRMWARE_TYPES 128u	     /* a type of firmware is below this number */
 
 /* values that the driver writes to C2PMSG_101 */
 enum psp_ring_command {
@@ -22,8 +24,9 @@ enum psp_ring_command {
 #define PSP_RING_COMMAND_MASK 0xf0000u
 
 /*
- * command that the driver writes to C2PMSG_64 after its arguments: C2PMSG_69 has the id of a
- * register of the interrupt handler (IH), C2PMSG_70 has the value for this register
+ * Command in C2PMSG_64: sets a register of the interrupt handler (IH). Before the command, the
+ * driver writes the id of the register to C2PMSG_69 and its value to C2PMSG_70. softgpu accepts the
+ * command and ignores both.
  */
 #define PSP_GBR_IH_SET 0x80000u
 
@@ -49,7 +52,10 @@ enum psp_command_id {
 #define PSP_STATUS_BAD_PARAMETERS 0xffff0006u
 #define PSP_STATUS_NOT_SUPPORTED  0xffff000au
 
-/* one ring entry */
+/*
+ * One ring entry. command_lo/hi: address of the command buffer. The device writes fence_value to
+ * the address fence_lo/hi when the command has completed.
+ */
 struct psp_frame {
 	uint32_t command_lo;
 	uint32_t command_hi;
@@ -66,7 +72,7 @@ struct psp_frame {
 HW_ASSERT_SIZE(struct psp_frame, 64);
 HW_ASSERT_OFFSET(struct psp_frame, vmid, 32);
 
-/* head of a command buffer; the meaning of words[] depends on the command */
+/* head of a command buffer; `id` is enum psp_command_id and decides the meaning of words[] */
 struct psp_command {
 	uint32_t size;
 	uint32_t version;
@@ -91,7 +97,7 @@ enum psp_prog_reg_word {
 
 /* byte offset of the response in a command buffer */
 #define PSP_RESPONSE_OFFSET 864u
-/* response to a command; the device writes the fence value of the frame after the response */
+/* response to a command; the device writes it before the frame's fence value */
 struct psp_response {
 	uint32_t status;
 	uint32_t session_id;

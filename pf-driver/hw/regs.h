@@ -27,7 +27,7 @@ enum hw_reg_array {
 #undef REG_ARRAY
 };
 
-/* MMIO access of a function to its own register; see regs.def */
+/* MMIO accesses that a function may make to its own register; regs.def explains the values */
 enum hw_reg_access {
 	HW_REG_ACCESS_NA,
 	HW_REG_ACCESS_RO,
@@ -39,15 +39,15 @@ enum hw_reg_access {
 #define HW_REG_COUNT	 0x20000u
 #define HW_REG_BAR_BYTES 0x80000u
 
-/* dwords of a function's bank in the PF-only range: VF n has VGPU_VF0_* + n * stride */
+/* dwords of a VF's bank in the PF-only range: VF n has REG_VGPU_VF0_* + n * stride */
 #define HW_VGPU_BANK_STRIDE 0x20u
 
-/* first dword of the range of SET_*_REG packets; the packets have offsets from this dword */
+/* first register (dword offset) that a SET_*_REG packet can write; its OFFSET counts from here */
 #define HW_REG_BASE_CONFIG  0x2000u
 #define HW_REG_BASE_SH	    0x2c00u
 #define HW_REG_BASE_CONTEXT 0xa000u
 #define HW_REG_BASE_UCONFIG 0xc000u
-/* first dword after the range of SET_*_REG packets */
+/* end of these ranges: one after the last register */
 #define HW_REG_END_CONFIG  0x2c00u
 #define HW_REG_END_SH	   0x3000u
 #define HW_REG_END_CONTEXT 0xa400u

@@ -24,12 +24,12 @@ enum sdma_sub_op {
 
 #define SDMA_SUBWIN_DWORDS    13u
 #define SDMA_TIMESTAMP_DWORDS 3u
-#define SDMA_BROADCAST_DWORDS 9u /* linear copy to two destinations */
-#define SDMA_ATOMIC_ADD_64    0x2fu
-#define SDMA_POLL_FOREVER     0xfffu
+#define SDMA_BROADCAST_DWORDS 9u     /* linear copy to two destinations */
+#define SDMA_ATOMIC_ADD_64    0x2fu  /* TC_OP_ADD_64 */
+#define SDMA_POLL_FOREVER     0xfffu /* RETRY_COUNT of POLL_REGMEM */
 #define SDMA_ENGINES	      2u
-#define SDMA_USER_QUEUES      2u /* per engine */
-#define SDMA_MAX_COPY_BYTES   0x3fffe0u
+#define SDMA_USER_QUEUES      2u	/* per engine */
+#define SDMA_MAX_COPY_BYTES   0x3fffe0u /* limit of amdgpu for one packet */
 
 /* dword index in an SDMA MQD (128 dwords) */
 enum sdma_mqd_dword {
@@ -45,7 +45,7 @@ enum sdma_mqd_dword {
 	SDMA_MQD_DOORBELL_OFFSET = 22,
 	SDMA_MQD_WPTR_POLL_ADDR_HI = 28,
 	SDMA_MQD_WPTR_POLL_ADDR_LO = 29,
-	SDMA_MQD_PRIVATE = 32, /* vgpu only: position of a preempted queue (MIDCMD_DATA0 and on) */
+	SDMA_MQD_PRIVATE = 32, /* vgpu only, 32 to 125: position of a preempted queue */
 	SDMA_MQD_ENGINE_ID = 126,
 	SDMA_MQD_QUEUE_ID = 127,
 };

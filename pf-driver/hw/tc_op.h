@@ -11,7 +11,7 @@ enum tc_op {
 #undef TC_OP
 };
 
-/* bit of a code; if set, the old value is not returned */
+/* bit of a code: the operation does not return the old value */
 #define TC_OP_NO_RETURN 0x40u
 
 #endif

@@ -21,7 +21,7 @@
 #define HW_STATIC_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
-/* checks of a layout against the size and offsets in the hardware documents */
+/* compile-time checks of a layout; the numbers are those of the hardware's documents */
 #define HW_ASSERT_SIZE(type, bytes)	      HW_STATIC_ASSERT(sizeof(type) == (bytes))
 #define HW_ASSERT_OFFSET(type, member, bytes) HW_STATIC_ASSERT(offsetof(type, member) == (bytes))
 

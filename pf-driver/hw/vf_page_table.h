@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * VF page table (vgpu only): the second translation stage, from the VRAM of one VF to VRAM of the
- * device. The PF core writes the table into PF VRAM. With the table, the device translates accesses
- * of BAR0, GPUVM, SDMA and CP, so that a VF can access only its own VRAM. There are two levels: a
- * root of 512 entries (1 GiB each) and leaf tables of 512 entries (2 MiB each). A table is 4 KiB,
- * aligned to 4 KiB; entries are 8 bytes LE. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the root's device
- * VRAM offset | VALID.
+ * VF page table (vgpu only): the second stage of address translation, from an offset in the VRAM of
+ * one VF to an offset in device VRAM. The PF core writes the table into the PF's VRAM, the first 16
+ * MiB of device VRAM. The device translates every VRAM access of the VF (BAR0, GPUVM, SDMA, CP) by
+ * the table, so that the VF can access only its own VRAM. There are two levels: a root table of 512
+ * entries (1 GiB each) and leaf tables of 512 entries (2 MiB each). A table has 4 KiB and is
+ * aligned to 4 KiB; entries are 8 bytes, little endian. VGPU_VF0_FB_TABLE_ROOT_{LO,HI} hold the
+ * device VRAM offset of the root table, ORed with VALID. softgpu reads the table only when the PF
+ * core writes ROOT_HI.
  */
 #ifndef VGPU_HW_VF_PAGE_TABLE_H
 #define VGPU_HW_VF_PAGE_TABLE_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Open files of the nodes (nodes.c). /dev/vgpu-pfN implements the uapi. The process that has a VF's
- * node open is the VF's owner. Each file holds a reference of the platform, so an ioctl after
- * remove() still finds the platform, and requests to the core fail with -ENODEV.
+ * Open files of the nodes (nodes.c). /dev/vgpu-pfN implements the uapi. While a process has a VF's
+ * node open, sysfs names this process as the VF's owner. Each file holds a reference of the
+ * platform, so an ioctl after remove() still finds the platform, and requests to the core fail with
+ * -ENODEV.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,24 +16,25 @@
 #include "pf-driver/linux/compat.h"
 #include "pf-driver/linux/platform.h"
 
-#define CLIENT_REQUESTS 4u
+#define CLIENT_REQUESTS 4u /* requests of one file in progress; a further request gets -EBUSY */
 
 /* an open file */
 struct vgpu_client {
 	struct vgpu_platform *platform;
 	struct vgpu_platform_vf *node;
-	bool may_write;
-	bool is_cancelled;	 /* platform->lock; true after CANCEL */
-	u32 requests;		 /* platform->lock; requests in progress */
-	atomic64_t notified_seq; /* the file has reported the events before this number */
-	spinlock_t error_lock;	 /* guards the members after it, which GET_ERROR returns */
+	bool may_write; /* true if the file is open for writing */
+	/* platform->lock guards the next two members */
+	bool is_cancelled;	 /* true after CANCEL: new requests fail */
+	u32 requests;		 /* number of requests in progress */
+	atomic64_t notified_seq; /* read() has counted all events before this sequence number */
+	spinlock_t error_lock;	 /* guards error and message, which GET_ERROR returns */
 	int error;		 /* error of the last request that failed; 0: none */
 	char message[VGPU_PF_MESSAGE_BYTES]; /* text of this error */
 };
 
 /* ---- errors ---- */
 
-/* records an error for GET_ERROR, unless it is 0; returns the error */
+/* records `error` for GET_ERROR if `error` is not 0; returns `error` */
 static int fail(struct vgpu_client *client, int error, const char *message)
 {
 	if (!error)
@@ -78,7 +80,7 @@ static int get_event_ring(const struct vgpu_platform *platform,
 	return 0;
 }
 
-/* starts the work that waited for the end of the lease */
+/* queues the deferred work (pci.c), some of which had to wait for the end of the lease */
 static void handle_lease_end(struct vgpu_platform *platform)
 {
 	if (!platform->is_gone)
@@ -87,7 +89,7 @@ static void handle_lease_end(struct vgpu_platform *platform)
 
 /* ---- operations of the core ---- */
 
-/* returns why requests of the file are refused now, and sets *error; NULL and 0: not refused */
+/* returns why the file may not begin a request now, and sets *error; NULL and 0: it may */
 static const char *find_refusal(const struct vgpu_client *client, int *error)
 {
 	const struct vgpu_platform *platform = client->platform;
@@ -105,7 +107,7 @@ static const char *find_refusal(const struct vgpu_client *client, int *error)
 	return NULL;
 }
 
-/* returns 0 if the core has received the request, which may have ended already; or an errno */
+/* returns 0 if the request went to the core, even if it has failed there; else a negative errno */
 static int begin_request(struct vgpu_client *client, struct vgpu_request *request, u32 op,
 			 void *payload)
 {
@@ -131,6 +133,7 @@ static void end_request(struct vgpu_client *client)
 	vgpu_platform_unlock(client->platform);
 }
 
+/* file: the file of the stream; NULL: the operation has no stream */
 static int run_with_file(struct vgpu_client *client, u32 op, void *payload, struct file *file)
 {
 	struct vgpu_request request = {.client = client};
@@ -182,7 +185,7 @@ static int run_on_pf(struct vgpu_client *client, u32 op, void *payload)
 	}
 }
 
-/* a process that has a VF's node open may read only that VF */
+/* the node of a VF offers only GET_VF of this VF (vf: its number or 0), and GET_ERROR */
 static int run_on_vf(struct vgpu_client *client, u32 op, void *payload)
 {
 	struct vgpu_pf_vf *vf = payload;
@@ -231,7 +234,7 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 		return -ENOTTY;
 	if (!traits)
 		return fail(client, -EOPNOTSUPP, "there is no such operation");
-	if (!traits->is_reading && !client->may_write)
+	if (!traits->is_open_to_readers && !client->may_write)
 		return fail(client, -EPERM, "only a file open for writing may do that");
 	payload = kvzalloc(traits->bytes, GFP_KERNEL);
 	if (!payload)
@@ -246,9 +249,14 @@ static long on_ioctl(struct file *file, unsigned int command, unsigned long argu
 /* returns the number of events since the last call for this file */
 static u64 take_event_count(struct vgpu_client *client)
 {
-	s64 now = (s64)READ_ONCE(client->platform->ring.event_seq);
+	s64 seen = atomic64_read(&client->notified_seq);
+	s64 now;
 
-	return (u64)(now - atomic64_xchg(&client->notified_seq, now));
+	/* another thread may read the same file; event_seq only grows, so now >= seen */
+	do
+		now = (s64)READ_ONCE(client->platform->ring.event_seq);
+	while (!atomic64_try_cmpxchg(&client->notified_seq, &seen, now));
+	return (u64)(now - seen);
 }
 
 static bool has_events(struct vgpu_client *client)
@@ -363,7 +371,7 @@ static int on_release(struct inode *inode, struct file *file)
 	struct vgpu_platform *platform = client->platform;
 
 	vgpu_platform_lock(platform);
-	if (vgpu_pf_request_gone(platform->pf, (uintptr_t)client))
+	if (vgpu_pf_request_client_gone(platform->pf, (uintptr_t)client))
 		handle_lease_end(platform);
 	close_node(client->node);
 	vgpu_platform_unlock(platform);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Requests to the core on behalf of files and of the platform itself, and their streams.
+ * Runs requests of open files and of the platform itself in the core, and moves the data of their
+ * streams.
  *
- * A caller waits for its request outside the lock. A caller that cannot wait any longer withdraws
- * the request: from then on the core does not touch the payload. A stream goes through a bounce
- * buffer: the core fills or empties the buffer under the lock and never waits; the caller's thread
- * moves the data to or from the file without the lock, and may wait for the file without a limit.
+ * A caller waits for its request outside the lock. A caller that stops waiting withdraws the
+ * request: from then on the core does not touch the payload. The data of a stream goes through a
+ * bounce buffer. The core fills or empties the buffer under the lock and never waits. The caller's
+ * thread moves the data to or from the file without the lock, and may wait for the file without a
+ * limit.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -15,11 +17,11 @@
 
 #include "pf-driver/linux/platform.h"
 
-/* bytes that a writable pipe or socket takes at once */
+/* longest write to a file that has poll(): a writable pipe takes this much without a wait */
 #define POLLED_BYTES 4096u
 /* longest time until a thread that waits for a file notices that the request has ended */
 #define POLL_MS 50u
-/* pause before a retry on a file that is always ready, or in error, but transfers nothing */
+/* pause after -EAGAIN, because poll() may report a file as ready that still transfers nothing */
 #define AGAIN_JIFFIES 1
 
 /* ---- requests ---- */
@@ -43,7 +45,7 @@ static void finish_request(struct vgpu_request *request, int error, const char *
 	smp_store_release(&request->is_done, true);
 	if (request->stream)
 		wake_up_all(&request->stream->wait);
-	/* comes last: the request is on the stack of the waiter, which returns after this */
+	/* comes last, because the request is on the stack of the waiter, which may return now */
 	complete(&request->done);
 }
 
@@ -55,7 +57,7 @@ static void free_stream(struct kref *ref)
 	kfree(stream);
 }
 
-/* Handle that the core has finished a request. The platform is locked. */
+/* Pass the result of a finished request to its waiter, if any. The platform is locked. */
 void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, const char *message)
 {
 	struct vgpu_request *request = find_request(platform, token);
@@ -68,7 +70,7 @@ void vgpu_client_done(struct vgpu_platform *platform, u64 token, int error, cons
 		finish_request(request, error, message);
 }
 
-/* breaks the stream of a withdrawn request: the core's next access fails and ends the stream */
+/* breaks the stream of a withdrawn request: the core gets the error and ends the stream */
 static void break_stream(struct vgpu_platform *platform, struct vgpu_stream *stream, int error)
 {
 	stream->error = error;
@@ -89,7 +91,7 @@ static void withdraw(struct vgpu_platform *platform, struct vgpu_request *reques
 	finish_request(request, error, message);
 }
 
-static struct vgpu_request *find_of_client(struct vgpu_platform *platform, const void *client)
+static struct vgpu_request *find_client_request(struct vgpu_platform *platform, const void *client)
 {
 	struct vgpu_request *request;
 
@@ -100,13 +102,16 @@ static struct vgpu_request *find_of_client(struct vgpu_platform *platform, const
 	return NULL;
 }
 
-/* Withdraw the requests of a client, or all requests if client is NULL. The platform is locked. */
+/*
+ * Withdraw the requests of a client, or all requests if client is NULL. The requests fail with
+ * `error`. The platform is locked.
+ */
 void vgpu_client_cancel(struct vgpu_platform *platform, const void *client, int error)
 {
 	struct vgpu_request *request;
 
 	/* search from the start each time: withdrawing a request may finish others */
-	while ((request = find_of_client(platform, client)))
+	while ((request = find_client_request(platform, client)))
 		withdraw(platform, request, error,
 			 error == -ENODEV ? "the driver was unbound from the device" : "cancelled");
 }
@@ -128,7 +133,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 	}
 	request->token = ++platform->clients.last_token;
 	list_add_tail(&request->entry, &platform->clients.requests);
-	/* while another stream is in progress, the core refuses this request */
+	/* if another stream is in progress, keep it: the core refuses this request */
 	if (request->stream && !platform->clients.stream) {
 		request->stream->token = request->token;
 		kref_get(&request->stream->ref);
@@ -138,7 +143,7 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 					request->token);
 	if (error == -EINPROGRESS)
 		return;
-	/* the core may have taken all ones of a lost device for a value: its error would mislead */
+	/* a lost device reads as all ones, from which the core may derive a misleading error */
 	if (error && platform->is_device_lost && vgpu_pf_request_traits(op)->needs_device)
 		vgpu_client_done(platform, request->token, -ENODEV, "the device is lost");
 	else
@@ -147,8 +152,8 @@ void vgpu_client_run(struct vgpu_platform *platform, struct vgpu_request *reques
 }
 
 /*
- * Ends a wait whose result is `error`. If the wait failed, withdraws the request, unless the core
- * has finished it. Returns the error of the request.
+ * Ends a wait for a request; `error` is the result of the wait. If the wait failed, withdraws the
+ * request, unless the core has finished it. Returns the error of the request.
  */
 static int end_wait(struct vgpu_platform *platform, struct vgpu_request *request, int error)
 {
@@ -203,7 +208,7 @@ s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u
 		return -EIO;
 	if (stream->error)
 		return stream->error;
-	/* an empty buffer is filled from its start again */
+	/* the buffer is not a ring: it is filled from its start again once it is empty */
 	if (stream->used == 0)
 		stream->first = 0;
 	room = min(bytes, VGPU_STREAM_BYTES - stream->first - stream->used);
@@ -218,9 +223,9 @@ s64 vgpu_client_stream_write(struct vgpu_platform *platform, const void *data, u
 }
 
 /*
- * Give the core data of the file. The platform is locked. Return: bytes; 0 at the end of the file;
- * -EAGAIN if the buffer is empty; -EIO without a stream; or the error with which the request was
- * withdrawn.
+ * Give the core data of the file. The platform is locked. Return: bytes given; 0 at the end of the
+ * file; -EAGAIN if the buffer is empty; -EIO without a stream; or the error with which the request
+ * was withdrawn.
  */
 s64 vgpu_client_stream_read(struct vgpu_platform *platform, void *data, u32 bytes)
 {
@@ -274,15 +279,21 @@ void vgpu_client_close_stream(struct vgpu_request *request)
 	request->stream = NULL;
 }
 
-/* true if the request has ended and no data can be left; after SAVE or DUMP some may be left */
-static bool has_no_data_left(const struct vgpu_request *request, __poll_t events)
+/*
+ * true if no more data will move, because the request has ended. After a successful SAVE or DUMP
+ * (EPOLLOUT), the buffer may still have data for the file, so the transfer is not over.
+ */
+static bool is_transfer_over(const struct vgpu_request *request, __poll_t events)
 {
 	if (!smp_load_acquire(&request->is_done))
 		return false;
 	return request->error || !(events & EPOLLOUT);
 }
 
-/* waits until the file can be written or read; -EAGAIN if no data is left, -EINTR after a signal */
+/*
+ * Waits until the file can be written or read, has an error, or was hung up. Returns 0 (at once for
+ * a file without poll()), -EAGAIN if the transfer is over, or -EINTR after a signal.
+ */
 static int wait_for_file(const struct vgpu_request *request, struct file *file, __poll_t events)
 {
 	struct poll_wqueues polls;
@@ -293,7 +304,7 @@ static int wait_for_file(const struct vgpu_request *request, struct file *file, 
 	poll_initwait(&polls);
 	while (!(vfs_poll(file, &polls.pt) & (events | EPOLLERR | EPOLLHUP))) {
 		polls.pt._qproc = NULL; /* do not register for the file again */
-		if (has_no_data_left(request, events))
+		if (is_transfer_over(request, events))
 			error = -EAGAIN;
 		else if (signal_pending(current))
 			error = -EINTR;
@@ -328,7 +339,7 @@ static ssize_t without_restart(ssize_t moved)
 	return moved == -ERESTARTSYS ? -EINTR : moved;
 }
 
-/* writes the core's data to the file, whose position moves as with write(2) */
+/* writes data of the core to the file, and advances the file's position, as write(2) does */
 static ssize_t write_file(struct vgpu_request *request, struct file *file, u32 first, u32 used)
 {
 	loff_t position = file->f_pos;
@@ -375,7 +386,7 @@ static int pump_out(struct vgpu_platform *platform, struct vgpu_request *request
 	}
 }
 
-/* reads exactly the bytes that the core requests: data after the stream stays in the file */
+/* reads no more bytes than the core requests, so that data after the stream stays in the file */
 static ssize_t read_file(struct vgpu_request *request, struct file *file, u32 requested)
 {
 	loff_t position = file->f_pos;
@@ -398,7 +409,7 @@ static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request,
 		if (wait_event_interruptible(stream->wait, READ_ONCE(stream->requested) ||
 								   READ_ONCE(request->is_done)))
 			return -EINTR;
-		if (has_no_data_left(request, EPOLLIN))
+		if (is_transfer_over(request, EPOLLIN))
 			return 0;
 		if (signal_pending(current))
 			return -EINTR;
@@ -419,6 +430,7 @@ static int pump_in(struct vgpu_platform *platform, struct vgpu_request *request,
 	}
 }
 
+/* kernel_read() and kernel_write() require read_iter or write_iter, without the older method */
 static bool is_usable(const struct file *file, bool is_input)
 {
 	if (is_input)
@@ -457,9 +469,10 @@ static void abandon(struct vgpu_platform *platform, struct vgpu_request *request
 }
 
 /*
- * Wait until a request of vgpu_client_run() is done, and move its stream's data. The platform is
- * not locked. Return: 0, or the error of the request or the file; the core does not use the payload
- * any more. If SAVE or DUMP returns 0, the file has all data.
+ * Wait until a request of vgpu_client_run() is done, and move the data of its stream to or from
+ * `file`, which is NULL if the operation has no stream. The platform is not locked. Return: 0, or
+ * the error of the request or the file. After the return, the core does not use the payload. If
+ * SAVE or DUMP returns 0, the file has all data.
  */
 int vgpu_client_finish(struct vgpu_platform *platform, struct vgpu_request *request, u32 op,
 		       struct file *file)

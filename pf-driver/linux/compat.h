@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One view of the kernels that this module is compiled for, 6.1 to 7.x: each difference is
- * handled here once, if possible under the name in the newest kernel. No other file of linux/
- * checks the version. Stable kernels receive some changes later, whatever their version:
- * pf-driver/Kbuild looks for these in the kernel's headers.
+ * Hides the differences between the kernels that this module is compiled for, 6.1 to 7.x. Each
+ * difference is handled here once, if possible under the name in the newest kernel. No other file
+ * of linux/ checks the kernel's version. The version does not reveal a change that stable kernels
+ * get by a backport, so pf-driver/Kbuild searches the kernel's headers for such a change.
  */
 #ifndef VGPU_LINUX_COMPAT_H
 #define VGPU_LINUX_COMPAT_H
@@ -39,7 +39,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /*
- * Let only the driver of this name bind the PCI function; NULL: any driver. Return: 0 or a negative
+ * Let only the driver `name` bind to the PCI function; NULL: any driver. Return: 0 or a negative
  * errno.
  */
 static inline int vgpu_set_driver_override(struct pci_dev *function, const char *name)

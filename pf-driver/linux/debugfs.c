@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The files of debugfs: vgpu_pf/pfN/dump, the text for a bug report, and vgpu_pf/pfN/trace, the
- * last transitions of life cycles. The text is for people; it is not an interface.
+ * The files in debugfs. vgpu_pf/pfN/dump describes the GPU for a bug report; vgpu_pf/pfN/trace
+ * lists the last state transitions of VFs. The format of the text may change.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -9,7 +9,7 @@
 
 #include "pf-driver/linux/platform.h"
 
-#define DUMP_BYTES 0x10000u
+#define DUMP_BYTES 0x10000u /* longest text */
 
 static struct dentry *root;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * MSI-X vectors of the PF: world switch and mailbox. The handler runs in hard interrupt context and
- * only wakes the service thread, which reads the device.
+ * The MSI-X vectors of the PF: vector 0 for the engine, vector 1 for mailboxes and for clients
+ * (such as QEMU) that attach, detach or reset VFs. The handler runs in hard interrupt context and
+ * only wakes the service thread, which reads the causes from the device.
  */
 #include <linux/interrupt.h>
 
@@ -22,8 +23,8 @@ static void free_vectors(struct vgpu_platform *platform, int count)
 }
 
 /*
- * Request the PF's vectors. One vector suffices, because the core need not know which vector fired.
- * Return: 0 or a negative errno.
+ * Request the PF's vectors, at least one. All vectors have the same handler, because the core reads
+ * the causes from the device. Return: 0 or a negative errno.
  */
 int vgpu_linux_irq_init(struct vgpu_platform *platform)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The nodes of a platform: /dev/vgpu-pfN, and for each VF /dev/vgpu/vfM (of the first GPU) or
+ * The nodes of a platform: /dev/vgpu-pfN, and for each VF /dev/vgpu/vfM (if N is 0) or
  * /dev/vgpu/pfN-vfM, so that a device manager can give a user single VFs. chardev.c implements the
- * open files.
+ * operations on open nodes.
  *
- * The reference count of the PF's struct device counts the platform's users. Each open file, each
- * VF's node and each directory in sysfs holds a reference. The end of the last reference frees the
- * platform's memory.
+ * The reference count of the struct device of the PF's node counts the platform's users. The
+ * driver, each open file, each VF's node and each directory in sysfs holds a reference. When the
+ * last reference is dropped, the platform's memory is freed.
  */
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -18,7 +18,7 @@
 #include "pf-driver/linux/platform.h"
 
 static dev_t first_number;
-static DEFINE_IDA(indices);
+static DEFINE_IDA(indices); /* N of /dev/vgpu-pfN */
 
 static char *set_node_mode(VGPU_DEVNODE_DEVICE *dev, umode_t *mode)
 {
@@ -86,7 +86,10 @@ static void init_platform(struct vgpu_platform *platform, struct pci_dev *pdev)
 	platform->device->release = release_platform;
 }
 
-/* Make a platform with one reference and no attached device. Return: an ERR_PTR on failure. */
+/*
+ * Make a platform, whose core has no device yet. Return: the platform with one reference, or an
+ * ERR_PTR.
+ */
 struct vgpu_platform *vgpu_nodes_make_platform(struct pci_dev *pdev)
 {
 	struct vgpu_platform *platform = kzalloc(sizeof(*platform), GFP_KERNEL);
@@ -155,7 +158,7 @@ static void remove_vfs(struct vgpu_platform *platform, u32 last)
 	}
 }
 
-/* Create the nodes of a platform that is ready for use. Return: 0 or a negative errno. */
+/* Create the nodes of the PF and of its VFs. Return: 0 or a negative errno. */
 int vgpu_nodes_add(struct vgpu_platform *platform)
 {
 	int error = add_node(&platform->vfs[0]);
@@ -173,7 +176,7 @@ int vgpu_nodes_add(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* Remove the nodes; open files stay. */
+/* Remove the nodes. Open files stay open, and keep the platform's memory. */
 void vgpu_nodes_remove(struct vgpu_platform *platform)
 {
 	remove_vfs(platform, platform->total_vfs);

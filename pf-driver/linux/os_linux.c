@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The services of core/base/os.h in the kernel. The core calls all of them under platform->lock, in
- * process context. If a register reads as all ones, this file asks the PCI core whether the device
- * still answers. If the device does not answer, this file sets is_device_lost, and
- * vgpu_platform_unlock() detaches the core.
+ * process context. If a register or a dword of configuration space reads as all ones, this file
+ * asks the PCI core whether the device still answers. If the device does not answer, this file sets
+ * is_device_lost, and vgpu_platform_unlock() detaches the core.
  */
 #include <linux/dma-mapping.h>
 #include <linux/io.h>
@@ -124,7 +124,7 @@ static int check_vram(const struct vgpu_platform *platform, u64 offset, u32 byte
 	return check_reachable(platform);
 }
 
-/* reads eight bytes at a time: each access may trap and take tens of microseconds */
+/* reads eight bytes at a time, because each access may trap and take tens of microseconds */
 static int vram_read(struct vgpu_os *os, u64 offset, void *data, u32 bytes)
 {
 	struct vgpu_platform *platform = platform_of(os);
@@ -160,7 +160,7 @@ static int vram_write(struct vgpu_os *os, u64 offset, const void *data, u32 byte
 		__raw_writeq(word, to + done);
 	}
 	memcpy_toio(to + done, (const u8 *)data + done, bytes - done);
-	/* the BAR is write-combined: data must arrive before a register write announces it */
+	/* the BAR is write-combined: data must arrive before a register write that refers to it */
 	wmb();
 	return 0;
 }

@@ -3,9 +3,10 @@
  * The PCI driver: probe and remove, suspend, resets by the PCI core, errors of the bus.
  *
  * remove() is always safe: it removes the nodes, then the VFs' functions, then sysfs; it ends
- * requests with -ENODEV, and releases the device last. VFs with resources, except those that numvfs
- * provisioned, stay provisioned on the device, and the next probe adopts them. Open files keep only
- * the platform's memory. The module cannot be unloaded while files are open or a VF is in use.
+ * requests with -ENODEV, and releases the device last. VFs keep their resources on the device, and
+ * the next probe adopts these VFs; only the VFs that sriov_numvfs provisioned are released. Open
+ * files keep only the platform's memory. The module cannot be unloaded while files are open or a VF
+ * is in use.
  */
 #include <linux/aer.h>
 #include <linux/dma-mapping.h>
@@ -17,8 +18,8 @@
 #include "pf-driver/hw/pci.h"
 #include "pf-driver/linux/platform.h"
 
-#define DMA_BITS   48
-#define RECHECK_MS 1000u
+#define DMA_BITS   48	 /* width of the device's DMA addresses */
+#define RECHECK_MS 1000u /* time between two checks whether a VF is still in use */
 
 static bool unsafe_silicon;
 module_param(unsafe_silicon, bool, 0444);
@@ -32,16 +33,19 @@ static unsigned int max_gap_ms = VGPU_PF_MAX_GAP_DEFAULT_MS;
 module_param(max_gap_ms, uint, 0444);
 MODULE_PARM_DESC(max_gap_ms, "initial value of sriov_admin/max_gap_ms");
 
+/* Get the module parameter time_scale, limited to its range. */
 u32 vgpu_pci_time_scale(void)
 {
 	return clamp(time_scale, 1u, VGPU_PF_TIME_SCALE_MAX);
 }
 
+/* Get the module parameter max_gap_ms, limited to its range. Return: ms; 0: no limit. */
 u32 vgpu_pci_max_gap_ms(void)
 {
 	return min(max_gap_ms, VGPU_MAX_GAP_MAX_MS);
 }
 
+/* refuses a PF that is not softgpu, unless the parameter unsafe_silicon is set */
 static int check_silicon(struct pci_dev *pdev)
 {
 	bool is_softgpu = pdev->subsystem_vendor == VGPU_PCI_SUBVENDOR_PF &&
@@ -57,7 +61,7 @@ static int check_silicon(struct pci_dev *pdev)
 
 /*
  * Keeps the module loaded while a VF is in use. When a user closes a VF, vfio-pci disables the
- * function last, and no event reports this. So the check is repeated while a VF is in use.
+ * function as its last step, which no event reports. So the check is repeated while a VF is in use.
  */
 static void pin_module(struct vgpu_platform *platform)
 {
@@ -148,8 +152,8 @@ static int save_config_space(struct vgpu_platform *platform)
 }
 
 /*
- * Restore the configuration space that probe() saved, in a device that is back. The PCI core may
- * have saved a later state, before a sleep or a reset, from a device that did not answer.
+ * Restore the configuration space of a device that is back, from the copy that probe() saved. The
+ * PCI core's own copy is unusable if the device did not answer before a sleep or a reset.
  */
 void vgpu_pci_restore(struct vgpu_platform *platform)
 {
@@ -313,7 +317,7 @@ static void remove(struct pci_dev *pdev)
 	put_device(platform->device);
 }
 
-/* the next kernel must not find a device that writes to its memory */
+/* after kexec, the device must not write to the memory of the next kernel */
 static void shutdown(struct pci_dev *pdev)
 {
 	struct vgpu_platform *platform = pci_get_drvdata(pdev);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Plans the run table while no client (vgpud) has the lease, from the first write of a scheduling
- * policy to sysfs on. Each VF gets one entry. The VFs with resources divide a round (one cycle of
- * the table) by quantum times weight, within min_pct and max_pct of each VF. The planned round
- * lasts at most max_gap_ms, so that no VF is off the engine for longer. A slice is never shorter
- * than SHORTEST_US: this and the floors (min_pct) can make the round longer. When VFs get or lose
- * resources, the round is divided again. Weights and floors hold while all VFs have work. Caps
- * (max_pct) become contracts, which always hold. Contracts that a lease holder leaves behind stay
+ * Plans the run table while no client (vgpud) has the lease. Planning starts with the first write
+ * of a scheduling policy to sysfs.
+ *
+ * Each VF gets one entry. The VFs with resources divide one cycle of the table in proportion to
+ * quantum * weight, within min_pct (floor) and max_pct (cap) of each VF. The planned cycle lasts at
+ * most max_gap_ms (0: no limit), so that no VF is off the engine for longer. But no slice is
+ * shorter than SHORTEST_US; this minimum, alone or together with the floors, can make the cycle
+ * longer. When VFs get or lose resources, this file plans again.
+ *
+ * Weights and floors hold while all VFs have work. Caps become terms of contracts, which always
+ * hold; only a VF with gang slots gets no cap. Other terms that a former lease holder has set stay
  * in force.
  */
 #include <linux/slab.h>
@@ -14,7 +18,7 @@
 #include "pf-driver/linux/platform.h"
 
 #define SHORTEST_US 500u /* shortest slice; world switches would take most of a shorter one */
-#define PPM_OF_PCT  (VGPU_SHARE_FULL_PPM / 100)
+#define PPM_OF_PCT  (VGPU_SHARE_FULL_PPM / 100) /* one percent in ppm */
 
 /* the slice that the VF's files in sysfs request: the quantum times the weight */
 static u64 requested_us(const struct vgpu_policy *policy)
@@ -25,7 +29,7 @@ static u64 requested_us(const struct vgpu_policy *policy)
 	return quantum_us * policy->weight / VGPU_WEIGHT_DEFAULT;
 }
 
-/* bit per VF number: the VFs with resources */
+/* returns the VFs with resources: bit n for VF n */
 static u32 sharing_vfs(const struct vgpu_platform *platform)
 {
 	u32 mask = 0;
@@ -40,12 +44,12 @@ static u32 sharing_vfs(const struct vgpu_platform *platform)
 }
 
 struct vgpu_plan {
-	u32 vfs; /* bit per VF number */
+	u32 vfs; /* VFs with resources: bit n for VF n */
 	u64 cycle_us;
-	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* part of the round, by VF number */
+	u32 ppm[VGPU_PF_MAX_VFS + 1]; /* part of the cycle, by VF number */
 };
 
-/* the length of a round: the sum of the requested slices, from SHORTEST_US to max_gap_ms */
+/* length of a cycle: sum of the requested slices, at least SHORTEST_US, at most max_gap_ms */
 static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 {
 	u64 max_us = (u64)vgpu_pf_view_max_gap(platform->pf) * USEC_PER_MSEC;
@@ -57,7 +61,7 @@ static u64 cycle_of(const struct vgpu_platform *platform, u32 vfs)
 	return max_us ? min(cycle_us, max_us) : cycle_us;
 }
 
-/* the floor of a part: min_pct, and at least the shortest slice */
+/* the floor of a VF's part: the larger one of min_pct and the shortest slice */
 static u32 min_ppm(const struct vgpu_policy *policy, u64 cycle_us)
 {
 	u64 shortest = DIV_ROUND_UP_ULL((u64)SHORTEST_US * VGPU_SHARE_FULL_PPM, cycle_us);
@@ -99,8 +103,9 @@ static u32 quantum_us(const struct vgpu_platform *platform, const struct vgpu_pl
 }
 
 /*
- * The contracts of a lease holder that is gone stay in force. This file removes only a cap that it
- * has set, and sets a cap if max_pct is below 100. A VF with gang slots gets no cap.
+ * Updates the cap in a VF's contract, and keeps the other terms, which a former lease holder may
+ * have set. Removes only a cap that this file has set. Sets a cap if max_pct is below 100 and the
+ * VF has no gang slots. The core requires burst_ns >= budget_ns + VGPU_PF_CONTRACT_MIN_NS.
  */
 static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 			  struct vgpu_pf_contract *contract)
@@ -120,7 +125,7 @@ static void fill_contract(struct vgpu_policy *policy, u32 quantum,
 				   contract->budget_ns + VGPU_PF_CONTRACT_MIN_NS);
 }
 
-/* table: has the contracts in force at the call, and receives the plan */
+/* table: in: the contracts of the newest table; out: the plan */
 static void fill_table(struct vgpu_platform *platform, const struct vgpu_plan *plan,
 		       struct vgpu_pf_run_table *table)
 {
@@ -137,7 +142,7 @@ static void fill_table(struct vgpu_platform *platform, const struct vgpu_plan *p
 	table->flags = platform->policies.is_strict ? VGPU_PF_TABLE_STRICT : 0;
 }
 
-/* table: an array of two; the first receives the plan, the second has the table in force */
+/* table: an array of two; the first receives the plan, the second has the newest table */
 static int set_plan(struct vgpu_platform *platform, struct vgpu_pf_run_table *table)
 {
 	struct vgpu_plan plan = {};
@@ -158,8 +163,8 @@ static int set_plan(struct vgpu_platform *platform, struct vgpu_pf_run_table *ta
 }
 
 /*
- * Replaces the table in force if its generation is `known`; known 0: any generation. A table of
- * another generation stays, and then no table of this file is in force.
+ * Replaces the newest run table if its generation is `known`; known 0: any generation. A table of
+ * another generation stays, and this file stops planning (plan.generation 0).
  */
 static int replace_table(struct vgpu_platform *platform, u64 known)
 {
@@ -178,8 +183,9 @@ static int replace_table(struct vgpu_platform *platform, u64 known)
 }
 
 /*
- * Plan the run table now, and from now on after each change of the plan's input. platform->admin is
- * held; no client has the lease. Return: 0 or a negative errno.
+ * Plan the run table now, and from now on after each change of the plan's input, until a client
+ * sets another table. platform->admin is held; no client has the lease. Return: 0 or a negative
+ * errno.
  */
 int vgpu_plan_table(struct vgpu_platform *platform)
 {
@@ -187,14 +193,14 @@ int vgpu_plan_table(struct vgpu_platform *platform)
 }
 
 /*
- * Plans the table again after a change of the plan's input. A table that is not a plan of this file
- * stays as it is, also after the lease has ended.
+ * Plans the table again after a change of the plan's input. While a client holds the lease, only
+ * marks the plan as due. A table that this file has not set stays, also after the end of the lease.
  */
 static int remake_plan(struct vgpu_platform *platform)
 {
 	if (platform->plan.generation == 0)
 		return 0;
-	/* when the lease ends, the deferred work runs again */
+	/* when the lease ends, the deferred work (pci.c) runs again */
 	if (vgpu_pf_view_is_leased(platform->pf)) {
 		platform->plan.is_due = true;
 		return 0;

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, the PF core inside the kernel. The
- * struct exists at least until the last open file is closed, even if device and driver are gone
- * (is_gone).
+ * struct vgpu_platform is the state of one GPU in vgpu_pf.ko, which is the PF core as a kernel
+ * module. The struct exists until its last user, such as an open file, drops its reference
+ * (nodes.c), even if the driver was unbound from the device before (is_gone).
  *
- * Locks, outer first. The comment of a member names its lock: admin, lock, ...
- *   device lock of the PF   the driver core's, in probe, remove and sriov_configure
- *   platform->admin         mutex: operations of several steps (numvfs, quotas, assignment mode)
- *   device lock of a VF     the driver core's, while a driver of this host binds or unbinds
- *   platform->lock          rt_mutex: guards the PF core and the members that name this lock.
- *                           vgpu_platform_lock() takes it. vgpu_platform_unlock() first acts on
- *                           the results of the call to the core. The lock may be held across MMIO,
- *                           never across accesses to user memory, files or the driver core.
- *   functions.lock, error_lock   spinlocks for a few members
+ * Locks, outermost first. The comment of a member names the lock that guards the member; "admin" is
+ * platform->admin, "lock" is platform->lock.
+ *   device lock of the PF   The driver core holds it in probe, remove and sriov_configure.
+ *   platform->admin         mutex for operations of several steps, such as writes to sysfs and
+ *                           sriov_numvfs
+ *   device lock of a VF     The driver core holds it while a driver of this host binds or unbinds.
+ *   platform->lock          rt_mutex around the PF core. vgpu_platform_lock() takes it.
+ *                           vgpu_platform_unlock() acts on the results of the call to the core,
+ *                           then releases the lock. The lock may be held across MMIO, never across
+ *                           accesses to user memory, files or the driver core.
+ *   functions.lock          spinlock for vfs[].function
+ *   error_lock (chardev.c)  spinlock for the last error of an open file
  *
- * The service thread (SCHED_FIFO: interrupts, timer), ioctls and sysfs writes call the core. The
- * lock is an rt_mutex, so that an ioctl runs at the thread's priority while the thread waits for
- * the lock. Since an MMIO access may take tens of microseconds, interrupts and hrtimer only wake
- * the thread.
+ * The service thread (SCHED_FIFO) calls the core for interrupts and the timer; ioctls, sysfs and
+ * work items call the core, too. The lock is an rt_mutex, so that its holder runs at the priority
+ * of the service thread while the thread waits for the lock. An MMIO access may take tens of
+ * microseconds, so interrupt handlers and the hrtimer only wake the thread.
+ *
+ * The comment of each function is at its definition.
  */
 #ifndef VGPU_LINUX_PLATFORM_H
 #define VGPU_LINUX_PLATFORM_H
@@ -40,10 +45,10 @@
 
 #define VGPU_DRIVER_NAME    "vgpu_pf"
 #define VGPU_MAX_GPUS	    16u
-#define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1)
-#define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)
-#define VGPU_WEIGHT_DEFAULT 100u /* default weight of a policy; weights are hundredths */
-#define VGPU_MAX_GAP_MAX_MS 10000u
+#define VGPU_NODES_PER_GPU  (VGPU_PF_MAX_VFS + 1) /* the PF's node and one for each VF */
+#define VGPU_OWNER_BYTES    (TASK_COMM_LEN + 24)  /* room for "pid N NAME" */
+#define VGPU_WEIGHT_DEFAULT 100u    /* weights are factors in hundredths, so this is 1.00 */
+#define VGPU_MAX_GAP_MAX_MS 10000u  /* upper limit of max_gap_ms */
 #define VGPU_ALL_VFS	    U32_MAX /* in place of a VF number: all VFs (.bulk_profile) */
 
 /* bits of platform->service.wakeups: the reasons why the service thread was woken */
@@ -54,34 +59,34 @@ enum vgpu_wakeup {
 
 /* the driver that gets a VF's function when the VF has resources */
 enum vgpu_assignment_mode {
-	VGPU_ASSIGNMENT_MODE_NONE = 0, /* no driver */
+	VGPU_ASSIGNMENT_MODE_NONE = 0, /* no driver, unless an administrator binds one */
 	VGPU_ASSIGNMENT_MODE_VFIO,     /* vfio-pci */
 	VGPU_ASSIGNMENT_MODE_HOST,     /* any driver of this host */
-	VGPU_ASSIGNMENT_MODES,
+	VGPU_ASSIGNMENT_MODES,	       /* number of modes */
 };
 
 enum vgpu_priority {
 	VGPU_PRIORITY_LOW = 0, /* the VF gets its slices only while it has work */
-	VGPU_PRIORITY_NORMAL,  /* VFs keep their slices without work; set for all VFs at once */
-	VGPU_PRIORITY_HIGH,    /* the VF may preempt a running quantum when it wakes */
-	VGPU_PRIORITIES,
+	VGPU_PRIORITY_NORMAL,  /* the VF gets its slices even without work; all VFs or none */
+	VGPU_PRIORITY_HIGH,    /* when the VF gets work, it may preempt the active VF */
+	VGPU_PRIORITIES,       /* number of priorities */
 };
 
 /* scheduling policy of a VF, as written to sysfs; admin */
 struct vgpu_policy {
-	u32 exec_quantum_ms;	/* 0: default */
-	u32 preempt_timeout_us; /* for the next time that the VF is provisioned; 0: default */
-	enum vgpu_priority priority;
-	u32 weight;  /* hundredths: the share is proportional to quantum * weight */
-	u32 min_pct; /* smallest share of the engine while all VFs have work */
-	u32 max_pct; /* largest share of the engine; 100: no cap */
-	u32 cap_ppm; /* the cap that plan.c has set in the VF's contract; 0: none */
+	u32 exec_quantum_ms;	     /* 0: default (6 ms) */
+	u32 preempt_timeout_us;	     /* time in which the VF must leave the engine; 0: 100 ms */
+	enum vgpu_priority priority; /* LOW or HIGH; with is_strict, LOW means NORMAL */
+	u32 weight;		     /* hundredths: the share is proportional to quantum * weight */
+	u32 min_pct;		     /* smallest share of the engine while all VFs have work */
+	u32 max_pct;		     /* largest share of the engine; 100: no cap */
+	u32 cap_ppm;		     /* the cap that plan.c has set in the VF's contract; 0: none */
 };
 
-/* input of plan.c; admin */
+/* the policies of all VFs, which are the input of plan.c; admin */
 struct vgpu_policies {
 	struct vgpu_policy vfs[VGPU_PF_MAX_VFS + 1]; /* by number */
-	bool is_strict; /* true if all VFs keep their slices without work */
+	bool is_strict; /* true if all VFs get their slices even without work (NORMAL) */
 };
 
 struct vgpu_platform;
@@ -92,9 +97,9 @@ struct vgpu_platform_vf {
 	u32 number; /* 0: the PF's own node */
 	struct device dev;
 	struct cdev cdev;
-	struct vgpu_sysfs_dir *dir;
+	struct vgpu_sysfs_dir *dir;		   /* directory vfN in sysfs; NULL: none */
 	enum vgpu_assignment_mode assignment_mode; /* admin */
-	u32 auto_generation; /* admin; generation of the resources that numvfs gave; 0: none */
+	u32 auto_generation; /* admin; generation of the resources from sriov_numvfs; 0: none */
 	bool has_link;	     /* admin; true if the sysfs link "device" exists */
 	bool is_assigned;    /* admin; true if a driver was assigned since the VF got resources */
 	struct work_struct probe; /* probes the driver that gets the function */
@@ -104,57 +109,60 @@ struct vgpu_platform_vf {
 		enum vgpu_pf_vf_state state;
 		bool is_open;
 	} notified; /* admin; state of the VF at the last vgpu_sysfs_notify() */
-	/* platform->lock: */
-	bool confirms_scrub; /* true if this platform waits for a release and sends SCRUB_DURABLE */
+	/* all members below: platform->lock */
+	bool confirms_scrub; /* true if this platform sends SCRUB_DURABLE after the VF's scrub */
 	struct {
-		enum vgpu_pf_vf_state state;
+		enum vgpu_pf_vf_state state; /* READY also stands for RUNNING */
 		bool attached;
-	} seen;		 /* state of the VF after the last call of the core */
-	bool has_client; /* true if a client of the VF's vfio-user socket has attached the VF */
+	} seen;		 /* state of the VF after the last call to the core */
+	bool has_client; /* true if a client of softgpu's vfio-user socket has attached the VF */
 	bool is_open;	 /* true if a process has the node open */
 	bool is_closed;	 /* true during a release: the node cannot be opened */
-	char owner[VGPU_OWNER_BYTES]; /* the process that has the node open */
+	char owner[VGPU_OWNER_BYTES]; /* "pid N NAME" of the process with the open node, or "" */
 };
 
-/* bounce buffer between the core, which never waits, and a file, which may; platform->lock */
+/*
+ * Bounce buffer between the core, which never waits, and the file of a stream, whose reads and
+ * writes may wait; platform->lock.
+ */
 struct vgpu_stream {
 	struct kref ref;
-	u64 token;	 /* token of the stream's request */
-	u8 *data;	 /* VGPU_STREAM_BYTES */
-	u32 first;	 /* offset of the oldest byte in data */
-	u32 used;	 /* bytes in data that the reader has not taken */
-	u32 requested;	 /* input: bytes that the core asked for */
-	int error;	 /* not 0: the request was withdrawn, and the core gets this error */
-	bool is_ended;	 /* input: true if the file has no more data */
+	u64 token;     /* token of the stream's request */
+	u8 *data;      /* VGPU_STREAM_BYTES */
+	u32 first;     /* offset of the oldest byte in data */
+	u32 used;      /* bytes in data that the core (input) or the file (output) has not taken */
+	u32 requested; /* input: bytes that the core requests from the file; 0: none */
+	int error;     /* not 0: the request was withdrawn, and the core gets this error */
+	bool is_ended; /* input: true if the file has no more data */
 	bool is_blocked; /* true if the core waits for vgpu_pf_stream_ready() */
 	wait_queue_head_t wait;
 };
 
 #define VGPU_STREAM_BYTES 0x40000u
 
-/* a request in the core; exists as long as its caller waits; platform->lock */
+/* a request to the core, on the stack of its caller until the request is done; platform->lock */
 struct vgpu_request {
 	struct list_head entry;
 	u64 token;
-	const void *client; /* NULL: the platform itself */
-	struct vgpu_stream *stream;
+	const void *client;	    /* the open file; NULL: the platform itself */
+	struct vgpu_stream *stream; /* NULL: the operation has no stream */
 	bool is_done;
-	int error;
-	char message[VGPU_PF_MESSAGE_BYTES];
+	int error;			     /* valid if is_done: 0 or a negative errno */
+	char message[VGPU_PF_MESSAGE_BYTES]; /* text of the error */
 	struct completion done;
 };
 
 /* the device's BARs, interrupts and configuration space; used under lock until is_gone is set */
 struct vgpu_platform_bars {
-	void __iomem *registers;
+	void __iomem *registers; /* BAR5 */
 	u64 registers_bytes;
-	void __iomem *vram;
+	void __iomem *vram; /* BAR0 */
 	u64 vram_bytes;
 	int vectors;			   /* number of MSI-X vectors */
 	struct pci_saved_state *pci_state; /* configuration space at probe */
 };
 
-/* service_thread.c: the thread that runs the core, and the timer and work items around it */
+/* service_thread.c: the thread that serves the device, and the timer and work items around it */
 struct vgpu_platform_service {
 	struct task_struct *thread;
 	struct hrtimer timer;
@@ -162,7 +170,7 @@ struct vgpu_platform_service {
 	bool is_failure_logged; /* lock; true if the last attempt to attach failed */
 	/* pci.c: work that must not run under lock */
 	struct work_struct deferred;
-	/* runs the deferred work again, for changes that no event reports */
+	/* runs the deferred work again while a VF is in use: no event reports the end of the use */
 	struct delayed_work recheck;
 };
 
@@ -194,14 +202,14 @@ struct vgpu_platform_sysfs {
 	struct vgpu_sysfs_dir *bulk_dir;
 	struct vgpu_sysfs_dir *pf_dir;
 	struct dentry *debugfs;
-	bool is_gone; /* admin; true if sysfs is being removed: no reader is notified any more */
+	bool is_gone; /* admin; true once the removal has begun: no poller is notified any more */
 };
 
 /* plan.c; admin */
 struct vgpu_platform_plan {
-	u64 generation; /* generation of plan.c's run table; 0: none is in force */
-	u32 vfs;	/* bit per VF number: VFs with resources when the table was planned */
-	bool is_due;	/* true if a plan is due, but must wait for the end of a lease */
+	u64 generation; /* generation of the last table that plan.c set; 0: plan.c does not plan */
+	u32 vfs;	/* bit n for VF n: VFs with resources when the table was planned */
+	bool is_due;	/* true if a new plan must wait for the end of a lease */
 };
 
 struct vgpu_platform {
@@ -210,12 +218,16 @@ struct vgpu_platform {
 	struct mutex admin;
 	struct vgpu_pf *pf; /* lock */
 	struct pci_dev *pdev;
-	int index;
-	struct device *device;	  /* &vfs[0].dev: its reference count is the platform's */
-	u32 total_vfs;		  /* as found by probe; does not change */
-	bool is_gone;		  /* lock to write; true after remove(): no access to the device */
-	bool is_device_lost;	  /* lock; true if the device does not answer */
-	bool is_device_suspended; /* lock; true while the device sleeps or the PCI core resets it */
+	int index;	       /* N in /dev/vgpu-pfN */
+	struct device *device; /* &vfs[0].dev; its last reference frees the platform (nodes.c) */
+	u32 total_vfs;	       /* set by probe(); constant afterwards */
+	bool is_gone;	       /* lock to write; set by remove(): no more access to the device */
+	bool is_device_lost;   /* lock; true if the device does not answer, or attach has failed */
+	/*
+	 * lock; true while the device sleeps, or the PCI core resets or recovers it; also after
+	 * shutdown()
+	 */
+	bool is_device_suspended;
 	wait_queue_head_t state_wait; /* woken when a VF changes its state or the device is lost */
 	struct vgpu_platform_bars bars;
 	struct vgpu_platform_service service;

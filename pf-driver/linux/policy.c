@@ -4,12 +4,13 @@
  * quanta become events for the lease holder, and writes of other policies fail with EBUSY. plan.c
  * plans the shares of the engine.
  *
- * VRAM: writing vram_quota provisions or releases a VF. A write to sriov_numvfs provisions the VFs
- * in equal parts if no VF has resources. A write of 0 releases exactly these VFs again: this file
- * records the generation of their resources, and a VF whose resources have another generation keeps
- * these resources. service_thread.c sends SCRUB_DURABLE for the releases that this file has begun
- * or waits for (confirms_scrub), because no client records these releases on disk. For all other
- * releases, the client that requested them sends SCRUB_DURABLE.
+ * VRAM: writing vram_quota provisions or releases a VF. A write of N to sriov_numvfs provisions VFs
+ * 1 to N with equal parts of VRAM, unless a VF has resources, a client holds the lease, or the
+ * parts would be too small. A write of 0 releases only these VFs again: this file records the
+ * generation of their resources, and a VF keeps resources of another generation. service_thread.c
+ * sends SCRUB_DURABLE for the releases that this file has begun or waits for (confirms_scrub),
+ * because no client records these releases on disk. For all other releases, the client that
+ * requested them sends SCRUB_DURABLE.
  *
  * Writers run under platform->admin. Each step takes platform->lock.
  */
@@ -47,7 +48,7 @@ u64 vgpu_policy_quota(struct vgpu_platform *platform, u32 vf)
 	return has_resources(&view) ? view.vram_bytes : 0;
 }
 
-/* Get the time in which a VF must leave the engine. Return: us; 0: default. */
+/* Get the time in which a VF must leave the engine. Return: us; 0: default (100 ms). */
 u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
@@ -57,8 +58,8 @@ u32 vgpu_policy_preempt_timeout(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Get a VF's weight in the lease holder's run table. Without a lease, or if the table has no weight
- * for the VF, get the weight of sysfs.
+ * Get a VF's weight: in the newest run table if a client holds the lease and the table has a weight
+ * for the VF, else in the VF's policy.
  */
 u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 {
@@ -72,8 +73,8 @@ u32 vgpu_policy_weight(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Get the length of a VF's slices in the lease holder's run table, in ms, rounded up. Without a
- * lease, or if the table does not have the VF, get the length of sysfs, where 0 is the default.
+ * Get a VF's quantum in ms: in the newest run table, rounded up, if a client holds the lease and
+ * the table has an entry for the VF, else in the VF's policy. Return: ms; 0: default (6 ms).
  */
 u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 {
@@ -89,8 +90,8 @@ u32 vgpu_policy_quantum_ms(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Begins to release a VF if its resources have this generation; 0: any generation. Returns 0 also
- * if the VF has no resources or is being released already.
+ * Begins to release a VF if its resources have this generation (else -ESTALE); 0: any generation.
+ * Returns 0 also if the VF has no resources or is being released already.
  */
 static int start_release(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
@@ -105,7 +106,7 @@ static int start_release(struct vgpu_platform *platform, u32 vf, u32 generation)
 	if (state == VGPU_PF_VF_ABSENT || state == VGPU_PF_VF_SCRUBBING)
 		return 0;
 	error = vgpu_platform_request(platform, VGPU_PF_OP_RELEASE, &ref);
-	/* the release of a writer that was killed continues, and this platform must confirm it */
+	/* if the writer was killed, the release continues, and this platform confirms its scrub */
 	if (error && error != -EINTR) {
 		vgpu_platform_lock(platform);
 		platform->vfs[vf].confirms_scrub = false;
@@ -125,8 +126,9 @@ static bool is_device_unavailable(const struct vgpu_platform *platform)
 }
 
 /*
- * Waits for the end of a release. Returns -ENODEV if the device is lost; the release then continues
- * when the device is back. Returns -ETIMEDOUT after the time limit, -EINTR if the caller is killed.
+ * Waits for the end of a release. Returns 0; -ENODEV if the device is lost (the release then
+ * continues when the device is back) or the driver is unbound; -ETIMEDOUT after the time limit; or
+ * -EINTR if the caller is killed.
  */
 static int wait_until_absent(struct vgpu_platform *platform, u32 vf)
 {
@@ -181,8 +183,8 @@ bool vgpu_policy_is_in_use(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Keep the VF's node from being opened, before a release. Return: 0, and then vgpu_policy_reopen()
- * must follow; -EBUSY if the VF is in use.
+ * Refuse new opens of the VF's node, so that a release meets no user. Return: 0, and then
+ * vgpu_policy_reopen() must follow; or -EBUSY if the VF is in use.
  */
 int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 {
@@ -198,6 +200,7 @@ int vgpu_policy_close(struct vgpu_platform *platform, u32 vf)
 	return -EBUSY;
 }
 
+/* Let users open the VF's node again. */
 void vgpu_policy_reopen(struct vgpu_platform *platform, u32 vf)
 {
 	vgpu_platform_lock(platform);
@@ -212,7 +215,7 @@ static int change_quota(struct vgpu_platform *platform, u32 vf, u64 before, u64 
 
 	if (!error && bytes)
 		error = provision(platform, vf, bytes, &generation);
-	/* restore the previous size, if so much VRAM is free */
+	/* give the VF its previous size again, if that much VRAM is still free */
 	if (error && bytes && before)
 		provision(platform, vf, before, &generation);
 	return error;
@@ -243,8 +246,10 @@ static bool is_anything_provisioned(struct vgpu_platform *platform)
 }
 
 /*
- * The VRAM of each of `count` equal VFs; 0: the device is too small. Depends only on the device and
- * the count, so that the same write gives the same sizes each time.
+ * Returns the VRAM of each of `count` equal VFs: a power of two or, if that is smaller, the size of
+ * the aperture; 0: the device is too small. One unit of VRAM is the PF's. The result depends only
+ * on the device and the count, so that the same write to sriov_numvfs gives the same sizes each
+ * time.
  */
 static u64 fair_bytes(const struct vgpu_platform *platform, u32 count)
 {
@@ -257,10 +262,10 @@ static u64 fair_bytes(const struct vgpu_platform *platform, u32 count)
 }
 
 /*
- * Provision VFs 1 to count, which will be enabled, with equal parts of VRAM. Provisions nothing if
- * a VF has resources already or a client holds the lease. If the device is too small for so many
- * equal parts, the VFs are enabled without resources. After an error, the VFs are released again.
- * Return: 0 or a negative errno.
+ * Provision VFs 1 to count with equal parts of VRAM, before the VFs' functions are enabled.
+ * Provisions nothing if a VF has resources already, a client holds the lease, or the device is too
+ * small for so many parts. Releases the VFs again after an error. Return: 0, also if nothing was
+ * provisioned; or a negative errno.
  */
 int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 {
@@ -290,7 +295,7 @@ int vgpu_policy_provision_fair(struct vgpu_platform *platform, u32 count)
 	return error;
 }
 
-/* true if the VF's resources have this generation, which sriov_numvfs gave, and are not released */
+/* true if the VF has resources of this generation that are not being released */
 static bool has_auto_resources(struct vgpu_platform *platform, u32 vf, u32 generation)
 {
 	struct vgpu_pf_vf_view view = vgpu_platform_view(platform, vf);
@@ -314,8 +319,8 @@ static bool start_auto_release(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Release the VFs that numvfs provisioned. After a failure, vgpu_policy_release_remaining()
- * retries.
+ * Release the VFs that sriov_numvfs provisioned, and wait for the scrubs. After a failure,
+ * vgpu_policy_release_remaining() retries.
  */
 void vgpu_policy_release_auto(struct vgpu_platform *platform)
 {
@@ -329,8 +334,10 @@ void vgpu_policy_release_auto(struct vgpu_platform *platform)
 }
 
 /*
- * Release, without waiting, the VFs that could not be released when their functions were removed. A
- * VF that is in use keeps its resources until a later call finds it unused.
+ * Release the VFs that vgpu_policy_release_auto() could not release when their functions were
+ * removed; do not wait for the scrubs. A VF in use keeps its resources until a later call finds
+ * the VF unused. Do nothing while functions are enabled, the device is lost or suspended, or a
+ * client holds the lease.
  */
 void vgpu_policy_release_remaining(struct vgpu_platform *platform)
 {
@@ -412,10 +419,10 @@ static int set_quantum(struct vgpu_platform *platform, u32 vf, u64 value)
 }
 
 struct policy_row {
-	u64 min, max;
+	u64 min, max; /* range of the value */
 	int (*set)(struct vgpu_platform *platform, u32 vf, u64 value);
 	bool replans_table; /* true if a write plans the run table again */
-	bool is_notified;   /* true if a write under a lease becomes an event, false if it fails */
+	bool is_notified;   /* under a lease, a write becomes an event (true) or fails (false) */
 };
 
 static const struct policy_row rows[] = {
@@ -430,9 +437,9 @@ static const struct policy_row rows[] = {
 };
 
 /*
- * Finds the priority that cannot be written to the VF (EPERM). Either all VFs keep their slices
- * while idle (NORMAL) or none does (LOW), so one VF cannot change between the two. Not all VFs can
- * be HIGH.
+ * Returns the priority that cannot be written to the VF (EPERM). Either all VFs keep their slices
+ * without work (NORMAL) or none does (LOW), so one VF cannot change between NORMAL and LOW. A write
+ * for all VFs cannot be HIGH.
  */
 static enum vgpu_priority refused_priority(const struct vgpu_platform *platform, u32 vf)
 {
@@ -489,7 +496,7 @@ static int set(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy polic
 static int set_and_plan(struct vgpu_platform *platform, u32 vf, enum vgpu_pf_policy policy,
 			u64 value)
 {
-	/* if no plan can be put in force, the files show the earlier values again */
+	/* restored if the new plan fails, so that the files show the values in force */
 	struct vgpu_policies before = platform->policies;
 	int error = set(platform, vf, policy, value);
 

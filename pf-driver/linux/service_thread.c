@@ -2,9 +2,10 @@
 /*
  * The thread that serves the device, and the lock around the core.
  *
- * Every caller of the core leaves through vgpu_platform_unlock(), which acts on the results of the
- * call. It detaches a lost device and confirms scrubs of this platform. It reports changes of state
- * to waiters and, through a work item, to sysfs and the driver core.
+ * Every caller of the core ends with vgpu_platform_unlock(), which acts on the results of the call.
+ * vgpu_platform_unlock() detaches a lost device and confirms scrubs (confirms_scrub). If a VF's
+ * state or attachment has changed, vgpu_platform_unlock() also wakes waiting threads and queues the
+ * deferred work (pci.c), which notifies pollers of sysfs files and assigns drivers, for example.
  */
 #include <linux/kthread.h>
 #include <linux/module.h>
@@ -13,7 +14,7 @@
 #include "pf-driver/linux/compat.h"
 #include "pf-driver/linux/platform.h"
 
-#define RETRY_MS 1000u
+#define RETRY_MS 1000u /* time between two attempts to attach to a lost device */
 
 void vgpu_platform_lock(struct vgpu_platform *platform)
 {
@@ -50,6 +51,7 @@ static enum vgpu_pf_vf_state reported_state(const struct vgpu_platform *platform
 	return state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : state;
 }
 
+/* returns true if the state has changed */
 static bool record_state(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
 	enum vgpu_pf_vf_state state = reported_state(platform, vf->number);
@@ -61,8 +63,9 @@ static bool record_state(struct vgpu_platform *platform, struct vgpu_platform_vf
 }
 
 /*
- * Records whether a client of the VF's socket has attached the VF: the VF is attached, and no
- * driver of this host uses its function. The client's guest may not have loaded a driver yet.
+ * Records whether a client of the VF's vfio-user socket (such as QEMU; see sriov.c) has attached
+ * the VF: the VF is attached, and no driver of this host uses its function. The client's guest may
+ * not have loaded a driver yet. Returns true if the attachment has changed.
  */
 static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
@@ -76,10 +79,10 @@ static bool record_attachment(struct vgpu_platform *platform, struct vgpu_platfo
 }
 
 /*
- * Detaches the core from a device that is gone. Ends the device's DMA first: if the device comes
- * back, it must not write to memory that the core frees now. Wakes callers that wait for the
- * release of a VF, because the release does not end without the device. Wakes the service thread,
- * which polls for the device from now on, because no interrupt will come.
+ * Detaches the core from a device that is gone. Ends the device's DMA first: a device that comes
+ * back must not write to memory that the core frees now. Wakes callers that wait for the release of
+ * a VF, because the release does not end without the device. Wakes the service thread, which polls
+ * for the device from now on, because no interrupt will come.
  */
 static void detach_device(struct vgpu_platform *platform)
 {
@@ -121,7 +124,7 @@ void vgpu_platform_unlock(struct vgpu_platform *platform)
 	rt_mutex_unlock(&platform->lock);
 }
 
-/* Wake the service thread, from any context. */
+/* Wake the service thread for a reason. Callable from any context. */
 void vgpu_platform_wake(struct vgpu_platform *platform, enum vgpu_wakeup why)
 {
 	set_bit(why, &platform->service.wakeups);
@@ -135,7 +138,7 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Wake the thread at a time of CLOCK_MONOTONIC; 0: never. */
+/* Set the timer to deadline_ns of CLOCK_MONOTONIC; 0: disarm the timer. */
 void vgpu_platform_arm_timer(struct vgpu_platform *platform, u64 deadline_ns)
 {
 	/* if a cancelled timer fires nevertheless, the core finds no deadline due */
@@ -165,7 +168,7 @@ static int attach(struct vgpu_platform *platform)
 	return error;
 }
 
-/* attaches the core if the device has come back, as after a reset; -ENODEV if it has not */
+/* attaches the core if the device answers again, such as after a reset; else returns -ENODEV */
 static int try_attach(struct vgpu_platform *platform)
 {
 	if (!vgpu_linux_is_device_there(platform))
@@ -210,7 +213,7 @@ static int run_service_thread(void *context)
 	return 0;
 }
 
-/* Start the thread; the core may be called from now on. */
+/* Start the thread; the core may be called from now on. Return: 0 or a negative errno. */
 int vgpu_platform_start(struct vgpu_platform *platform)
 {
 	hrtimer_setup(&platform->service.timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
@@ -225,8 +228,8 @@ int vgpu_platform_start(struct vgpu_platform *platform)
 }
 
 /*
- * Stop the thread, and detach the core from the device. Interrupts are off already. VFs stay in
- * service.
+ * Detach the core from the device, and stop the thread. The caller has freed the interrupts. The
+ * VFs stay in service: the device keeps their state.
  */
 void vgpu_platform_stop(struct vgpu_platform *platform)
 {
@@ -244,7 +247,7 @@ void vgpu_platform_stop(struct vgpu_platform *platform)
 	wake_up_interruptible_poll(&platform->ring.wait, EPOLLHUP);
 }
 
-/* Detach the core from a device that will be reset, or lose its power. */
+/* Detach the core from a device that is about to be reset or to lose its power. */
 void vgpu_platform_suspend(struct vgpu_platform *platform)
 {
 	vgpu_platform_lock(platform);
@@ -256,8 +259,8 @@ void vgpu_platform_suspend(struct vgpu_platform *platform)
 }
 
 /*
- * Attach the core to the device, which should be back. Return: 0; or -ENODEV or the core's error,
- * and then the thread retries.
+ * Attach the core to the device, which should be back. Return: 0; -ENODEV if the device does not
+ * answer; or an error of the core. After an error, the service thread retries.
  */
 int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 {
@@ -266,16 +269,16 @@ int vgpu_platform_unsuspend(struct vgpu_platform *platform)
 	vgpu_platform_lock(platform);
 	platform->is_device_suspended = false;
 	if (platform->is_device_lost) {
-		/* the state of the device could not be saved or restored */
+		/* restore the state that probe() saved: the PCI core may have saved all ones */
 		error = try_attach(platform);
 	} else {
-		/* the reset has used up the saved configuration space: save it again */
+		/* pci_restore_state() has consumed the saved configuration space: save it again */
 		if (vgpu_linux_is_device_there(platform))
 			pci_save_state(platform->pdev);
 		error = attach(platform);
 	}
 	vgpu_platform_unlock(platform);
-	/* interrupts that came during the suspension were not served, and do not come again */
+	/* interrupts and timers that came during the suspension were not served: serve them now */
 	set_bit(VGPU_WAKEUP_INTERRUPT, &platform->service.wakeups);
 	vgpu_platform_wake(platform, VGPU_WAKEUP_TIMER);
 	return error;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PCI functions of VFs: sriov_numvfs, and the driver that gets a function.
+ * Enables and disables the PCI functions of VFs (sriov_numvfs), and assigns drivers to them.
  *
- * A new function belongs to no driver (driver_override "none"), so no driver is probed while its
- * VF has no resources. When the VF is provisioned, a separate work item gives the function to
- * the driver that "assignment_mode" names. The PCI bus' notifier reports functions and drivers that
- * appear or vanish. The notifier runs under the driver core's locks, so it takes platform->lock and
- * functions.lock, but never platform->admin, whose holders call the driver core.
+ * At first, a new function gets no driver (driver_override "none"). Once the VF has resources, a
+ * work item gives the function to the driver that "assignment_mode" names. A notifier of the PCI
+ * bus reports functions and drivers that appear or vanish. The driver core calls the notifier with
+ * its locks held, so the notifier takes platform->lock and functions.lock, but never
+ * platform->admin, whose holders call the driver core.
  */
 #include <linux/device.h>
 #include <linux/kmod.h>
@@ -74,9 +74,11 @@ static void handle_new_function(struct vgpu_platform_vf *vf, struct pci_dev *fun
 }
 
 /*
- * Handles that a driver was bound or unbound. A driver that was bound may have attached the VF, and
- * a driver that was unbound may have left the VF attached. So the core checks this before the next
- * client can attach.
+ * Handles that a driver was bound or unbound. The driver may have attached the VF, which the device
+ * reports by an interrupt. The core serves this interrupt now: while is_driver_changing is true, a
+ * new attachment counts as the driver's (vgpu_sriov_is_attached_by_driver()), not as that of a
+ * client (such as QEMU) of the vfio-user socket that softgpu offers for the VF in addition to the
+ * PCI function.
  */
 static void handle_driver_change(struct vgpu_platform_vf *vf)
 {
@@ -157,10 +159,11 @@ static void reclaim(struct vgpu_platform_vf *vf, struct pci_dev *function)
 }
 
 /*
- * Gives the function to the driver that "assignment_mode" names, once each time the VF gets
- * resources. Otherwise a driver that fails would be probed without end, because each attempt
- * changes the VF's state. A driver that has the function already keeps it while the VF has
- * resources.
+ * If the VF has resources, gives the function to the driver that "assignment_mode" names, but only
+ * once after the VF got them: the end of each probe queues the deferred work
+ * (handle_driver_change()), which calls this function again, so a driver whose probe fails would be
+ * probed again and again. A driver that is bound already keeps the function. If the VF has no
+ * resources, or the mode is "none", unbinds an idle driver.
  */
 static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 {
@@ -172,7 +175,7 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 		return;
 	/* set the override first, so that the old driver does not get the function again */
 	error = vgpu_set_driver_override(function, override);
-	/* after a failure the next change tries again */
+	/* after a failure, the next run of the deferred work (pci.c) tries again */
 	vf->is_assigned = gets_driver && !error;
 	if (error)
 		warn_not_assigned(vf, error);
@@ -182,7 +185,7 @@ static void assign_driver(struct vgpu_platform_vf *vf, struct pci_dev *function)
 		reclaim(vf, function);
 }
 
-/* Wait until the driver that gets a function has been probed; platform->admin is not held. */
+/* Wait until a function's driver has been probed; platform->admin must not be held. */
 void vgpu_sriov_wait_for_probe(struct vgpu_platform *platform, u32 vf)
 {
 	flush_work(&platform->vfs[vf].probe);
@@ -205,8 +208,8 @@ void vgpu_sriov_assign_driver(struct vgpu_platform *platform)
 }
 
 /*
- * Return: true if the function is in use. A driver that only waits, as vfio-pci does until a user
- * opens the function, does not count.
+ * Return: true if the function is in use: a driver has enabled the function, or a VM has it. A
+ * bound driver that only waits, as vfio-pci does until a user opens the function, does not count.
  */
 bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 {
@@ -222,20 +225,21 @@ bool vgpu_sriov_is_busy(struct vgpu_platform *platform, u32 vf)
 }
 
 /*
- * Return: true if a driver of this host causes a new attachment of the VF. A driver that only waits
- * does not attach. platform->lock may be held.
+ * Return: true if an attachment of the VF that the core has just seen comes from a driver of this
+ * host; false if it comes from a client (such as QEMU) of the VF's vfio-user socket. platform->lock
+ * may be held.
  */
 bool vgpu_sriov_is_attached_by_driver(struct vgpu_platform *platform, u32 vf)
 {
 	return READ_ONCE(platform->vfs[vf].is_driver_changing) || vgpu_sriov_is_busy(platform, vf);
 }
 
-static int check_assignment_mode(struct vgpu_platform *platform,
-				 enum vgpu_assignment_mode assignment_mode)
+static int prepare_assignment_mode(struct vgpu_platform *platform,
+				   enum vgpu_assignment_mode assignment_mode)
 {
 	if (assignment_mode != VGPU_ASSIGNMENT_MODE_VFIO)
 		return 0;
-	/* without an IOMMU, a guest's DMA would reach all of the host */
+	/* without an IOMMU, a guest's DMA would reach all memory of the host */
 	if (!device_iommu_mapped(&platform->pdev->dev))
 		return -EOPNOTSUPP;
 	request_module("vfio-pci");
@@ -250,7 +254,7 @@ int vgpu_sriov_set_assignment_mode(struct vgpu_platform *platform, u32 vf,
 				   enum vgpu_assignment_mode assignment_mode)
 {
 	struct pci_dev *function;
-	int error = check_assignment_mode(platform, assignment_mode);
+	int error = prepare_assignment_mode(platform, assignment_mode);
 
 	if (error)
 		return error;
@@ -267,7 +271,7 @@ int vgpu_sriov_set_assignment_mode(struct vgpu_platform *platform, u32 vf,
 	return 0;
 }
 
-/* ---- numvfs ---- */
+/* ---- sriov_numvfs ---- */
 
 static void link_functions(struct vgpu_platform *platform)
 {
@@ -309,7 +313,7 @@ static int enable_functions(struct vgpu_platform *platform, int count)
 	return count;
 }
 
-/* true if only the lease holder may release the VF */
+/* true if the VF has resources that only the lease holder may release */
 static bool is_under_lease(struct vgpu_platform *platform, u32 vf)
 {
 	return vgpu_pf_view_is_leased(platform->pf) && vgpu_policy_quota(platform, vf);
@@ -333,7 +337,9 @@ static int close_all(struct vgpu_platform *platform)
 	return 0;
 }
 
-/* Remove all functions; platform->admin is held. */
+/*
+ * Remove all functions, and release the VFs that sriov_numvfs provisioned. platform->admin is held.
+ */
 void vgpu_sriov_disable(struct vgpu_platform *platform)
 {
 	unlink_functions(platform);
@@ -391,6 +397,7 @@ static void adopt_functions(struct vgpu_platform *platform)
 	link_functions(platform);
 }
 
+/* Initialize the work items; must come before the core starts. */
 void vgpu_sriov_prepare(struct vgpu_platform *platform)
 {
 	for (u32 i = 1; i <= VGPU_PF_MAX_VFS; i++)

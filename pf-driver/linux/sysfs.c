@@ -7,8 +7,9 @@
  *   sriov_admin/pf/{device,profile/...}
  *   sriov_admin/vfN/{device,stop,state,owner,assignment_mode,profile/...}
  *
- * Each file has one row, with its reader and writer, in the table of its kind of directory. Readers
- * change nothing. Writers hold platform->admin; docs/pf-driver.md has units and errors.
+ * Each kind of directory has a table with one row for each of its files: name, mode, show and store
+ * functions. Show functions change nothing. Store functions run under platform->admin.
+ * docs/pf-driver.md has units and errors.
  */
 #include <linux/kobject.h>
 #include <linux/module.h>
@@ -20,13 +21,15 @@
 struct vgpu_sysfs_dir {
 	struct kobject kobj;
 	struct vgpu_platform *platform;
-	u32 vf; /* 0: the PF; or VGPU_ALL_VFS */
-	struct vgpu_sysfs_dir *profile;
+	u32 vf; /* VF number; 0: sriov_admin and pf; VGPU_ALL_VFS: .bulk_profile */
+	struct vgpu_sysfs_dir *profile; /* subdirectory; NULL: none */
 };
 
 struct vgpu_sysfs_file {
 	struct attribute attr;
+	/* NULL: the file is write-only */
 	ssize_t (*show)(struct vgpu_platform_vf *vf, char *text);
+	/* NULL: the file is read-only; platform->admin is held */
 	int (*store)(struct vgpu_platform *platform, u32 vf, const char *text);
 };
 
@@ -62,7 +65,7 @@ NUMBER_FILE(preempt_timeout_us, VGPU_PF_POLICY_PREEMPT_TIMEOUT_US,
 	    vgpu_policy_preempt_timeout(vf->platform, vf->number))
 NUMBER_FILE(vram_quota, VGPU_PF_POLICY_VRAM_QUOTA, vgpu_policy_quota(vf->platform, vf->number))
 
-/* ---- choices: the choice in force has brackets ---- */
+/* ---- choices: a file lists all words, with the current one in brackets ---- */
 
 static const char *const priority_names[VGPU_PRIORITIES] = {
 	[VGPU_PRIORITY_LOW] = "low",
@@ -403,7 +406,10 @@ int vgpu_sysfs_add(struct vgpu_platform *platform)
 	return error;
 }
 
-/* Remove the directories; waits for writers, so platform->admin is not held. */
+/*
+ * Remove the directories. platform->admin must not be held, because the removal waits for writers,
+ * which take this mutex.
+ */
 void vgpu_sysfs_remove(struct vgpu_platform *platform)
 {
 	mutex_lock(&platform->admin);

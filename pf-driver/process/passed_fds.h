@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 /*
- * Take the descriptors that recvmsg() has installed; the caller owns them. Return: their number, or
- * -EMSGSIZE if there were too many for fds or for the control buffer; then all are closed.
+ * Take the descriptors that recvmsg() has installed for `message`; the caller owns them. fds has
+ * place for `room` descriptors. Return: the number of descriptors; or -EMSGSIZE if they were too
+ * many for fds or for the control buffer, and then all are closed.
  */
 static inline int vgpu_take_passed_fds(struct msghdr *message, int *fds, size_t room)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Notices that the file of a listening socket was removed (by a cleaner of /run, by an operator).
- * Such a socket still serves its connections, but no client can connect. Programs that listen watch
- * the directories of their sockets and bind a removed socket again. One descriptor watches all
- * directories.
+ * Notices that the file of a listening socket was removed, for example by a cleanup of /run. Such a
+ * socket still serves its connections, but no new client can connect. Programs that listen watch
+ * the directories of their sockets, and bind a socket again if its file was removed. One inotify
+ * descriptor watches all directories.
  */
 #ifndef VGPU_PROCESS_SOCKET_WATCH_H
 #define VGPU_PROCESS_SOCKET_WATCH_H
@@ -52,8 +52,8 @@ static inline void vgpu_socket_watch_clear(int watch_fd)
 		;
 }
 
-/* Get the inode number of a socket's file, to notice a replaced file; 0: no socket. */
-static inline uint64_t vgpu_socket_number(const char *path)
+/* Get the inode number of a socket's file, to notice a replaced file; 0: there is no socket. */
+static inline uint64_t vgpu_socket_inode(const char *path)
 {
 	struct stat file;
 

@@ -23,20 +23,22 @@ namespace {
 /// of the io thread, and the interrupts of clients.
 constexpr std::array kCalls{SYS_memfd_create, SYS_ftruncate,   SYS_fstatfs,   SYS_epoll_ctl,
                             SYS_epoll_wait,   SYS_epoll_pwait, SYS_io_submit, SYS_io_getevents};
+/// kCalls with the element type that vgpu_confine_rules takes.
 constexpr std::array<int, kCalls.size()> kCallNumbers = [] {
     std::array<int, kCalls.size()> numbers{};
     for (std::size_t i = 0; i < kCalls.size(); ++i) numbers[i] = static_cast<int>(kCalls[i]);
     return numbers;
 }();
 
+/// All sockets of softgpu have one type, so the second type repeats the first.
 constexpr vgpu_confine_rules kRules{.program = "softgpu",
                                     .socket_type = SOCK_STREAM,
                                     .other_socket_type = SOCK_STREAM,
                                     .calls = kCallNumbers.data(),
                                     .call_count = kCallNumbers.size()};
 
-/// Seals the paths of a socket and of its client record. If the record's path is too long to be
-/// sealed, the record is not written.
+/// Seals the paths of a socket and of its client record. A failure for the record is ignored: the
+/// record is optional, and the confined process then cannot write it.
 Result<> seal_socket(const std::string& path) {
     (void)vgpu_seal_path(vfio_user::ClientRecord::path_of(path).c_str(), VGPU_PATH_RECORD);
     const int error = vgpu_seal_socket(path.c_str());

@@ -15,7 +15,7 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Pause between two polls of the waits of inactive VFs: short after an event, then longer.
+/// First and longest pause of the poller between two calls of poll_once() (poll_loop()).
 constexpr std::chrono::microseconds kPollFirst{250};
 constexpr std::chrono::microseconds kPollLast{4000};
 
@@ -29,7 +29,7 @@ struct Requirement {
     const char* text;
 };
 
-/// Fails with the first requirement that is not met, in the terms of the command line.
+/// EINVAL for the first requirement that is not met; the message names the command line option.
 Result<> check(const Gpu::Spec& spec) {
     const Requirement requirements[] = {
         {spec.vfs >= 1 && spec.vfs <= GPUIOV_MAX_VFS, "--vfs must be 1 to 16"},
@@ -64,7 +64,7 @@ Gpu::Gpu(const Spec& spec, const Clock& clock)
       world_switch_(spec.vfs, *this, faults_, clock, [this] { wake_device(); }),
       switch_mode_(spec.switch_mode) {}
 
-/// Called while the GPU is built, because a confined process gets no executable memory.
+/// Called while the GPU is built, because the confined process can no longer map executable memory.
 void Gpu::make_code_memory() {
     if (spec_.isa_tier != IsaTier::Translator) return;
     auto made = isa::CodeMemory::create(spec_.vfs * isa::CodeShare::kVfChunks);
@@ -112,9 +112,9 @@ void Gpu::build_host_view() {
         std::make_unique<host_view::HostView>(*spec_.host_view, pf_->function(), functions);
 }
 
-/// Ends the threads first, because they call into every block. Then the server ends: its sessions
-/// detach, which calls VFs and engine. The engine parks and ends last. The default order, the
-/// reverse of the declarations, would destroy the server after the VFs.
+/// Ends the threads first, because they call into every block; then the server, whose sessions call
+/// VFs and engine when they detach; then the engine, whose destructor parks the VF. The default
+/// order (the reverse of the declarations) would destroy the server after the VFs.
 Gpu::~Gpu() {
     is_stopping_ = true;
     wake_device();
@@ -122,7 +122,7 @@ Gpu::~Gpu() {
     if (pf_) pf_->operations().stop();
     for (std::thread* thread : {&device_thread_, &op_thread_, &poll_thread_})
         if (thread->joinable()) thread->join();
-    server_.reset();  // clients leave while everything that they reach still exists
+    server_.reset();  // detaches all clients
     engine_.reset();
 }
 
@@ -145,29 +145,28 @@ void Gpu::stop() {
 
 // --- world switch --------------------------------------------------------------------------------
 
-/// Asks has_work() before the engine stops: if the VF had no work then and has some now, the PF
-/// decided to idle the VF on outdated information.
+/// Asks has_work() before the park; mark_parked() asks again after the park. If work arrived in
+/// between, the PF may have idled the VF because the PF saw no work, so WAKE reports the work.
 std::optional<cp::RunReport> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
     const std::optional<cp::RunReport> report = engine_->park();
     if (id != kPf) mark_parked(id);
-    // Wake the PF for work that arrived after the PF saw none.
     if (id != kPf && !was_busy && (busy_ & wake_mask_ & iov::vf_bit(id)) != 0)
         interrupt(GPUIOV_INTR_GFX_VM_BUSY);
     return report;
 }
 
-/// The VF is parked: from now on its doorbells are latched and the poller checks its waits. This
-/// call cannot come during a later time slice, because park() waits until the end of a time slice
-/// has been reported, and the next time slice begins only after park().
+/// The VF is parked: from now on its doorbells are latched, and the poller checks its waits. A late
+/// call cannot hit the VF's next time slice: that time slice begins only after park(), and park()
+/// returns only after quantum_expired() has returned.
 void Gpu::mark_parked(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
-    // Clear the bit first: a doorbell that is latched meanwhile is either seen by has_work() or
-    // sets the bit afterwards. A clear after has_work() could lose the bit, and nobody would see
-    // that the VF has work.
+    // Clear the bit before has_work(): has_work() then sees a doorbell that was latched before, and
+    // a later doorbell sets the bit again. The other order could clear the bit of a new doorbell,
+    // and the VF's work would go unnoticed.
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
@@ -186,7 +185,7 @@ std::uint64_t Gpu::run(VfId id) {
     return time_slice.value_or(0);
 }
 
-/// Saves nothing in pointer mode: each VF has its own blocks, which stay as they are.
+/// Pointer mode saves nothing, because each VF has its own blocks, which stay as they are.
 void Gpu::save(VfId id) {
     if (switch_mode_ == iov::SwitchMode::TrueCopy) vf(id).save_and_poison();
 }
@@ -199,13 +198,13 @@ void Gpu::record(const vgpu_hw_run_log_entry& entry) {
 // --- engine --------------------------------------------------------------------------------------
 
 /// Calls mark_parked() at once, so that the VF's doorbells are latched from now on. The world
-/// switch may be busy and handle the event later, on the device thread.
+/// switch may be busy and handle the end of the quantum later, on the device thread.
 void Gpu::quantum_expired(const cp::RunReport& report) {
     mark_parked(report.vf);
     world_switch_.quantum_expired(report);
 }
 
-/// The report of a VF that was taken off the engine meanwhile is ignored.
+/// Ignores the report if the VF has left the engine since.
 void Gpu::out_of_work(VfId id) {
     if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
@@ -225,7 +224,8 @@ void Gpu::mark_busy(VfId id) {
     if (is_new && (wake_mask_ & bit) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
 }
 
-/// The action lock keeps the VF off the engine. Clears the busy bit first, as mark_parked() does.
+/// The caller holds the action lock, so the VF stays off the engine. Clears the busy bit before
+/// has_work(), for the same reason as mark_parked().
 void Gpu::find_work(VfId id) {
     assert(active_ != id);
     busy_ &= ~iov::vf_bit(id);
@@ -233,7 +233,7 @@ void Gpu::find_work(VfId id) {
     wake_poller();
 }
 
-/// Work that already waits when the PF enables WAKE for a VF counts as having just arrived.
+/// If a VF already has work when the PF enables its WAKE, raises WAKE at once.
 void Gpu::set_wake_mask(std::uint32_t mask) {
     const std::uint32_t before = wake_mask_.exchange(mask);
     if ((busy_ & mask & ~before) != 0) interrupt(GPUIOV_INTR_GFX_VM_BUSY);
@@ -276,7 +276,7 @@ void Gpu::reset_device() {
     wake_device();
 }
 
-/// Also true while only one VF has an FLR.
+/// Also true until the end of an FLR of a single VF that the PF has ordered.
 bool Gpu::is_resetting() const {
     return std::ranges::any_of(vfs_, [](const auto& vf) { return vf->is_resetting(); });
 }
@@ -291,7 +291,7 @@ void Gpu::wake_device() {
     device_wake_.notify_all();
 }
 
-/// Runs at real-time priority, because no VF computes while a switch lasts.
+/// Runs at real-time priority if the host allows it, because no VF computes while a switch lasts.
 void Gpu::device_loop() {
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     while (!is_stopping_) {
@@ -309,6 +309,7 @@ void Gpu::device_loop() {
             is_device_reset = std::exchange(is_device_reset_, false);
         }
         for (const VfId id : resets) {
+            // A planned fault can drop an FLR, but not a device reset.
             if (!is_device_reset && faults_.take(id, iov::FaultPoint::Flr)) continue;
             vf(id).flr();
         }
@@ -324,12 +325,13 @@ void Gpu::wake_poller() {
     poll_wake_.notify_one();
 }
 
-/// The pause doubles from kPollFirst to kPollLast while nothing happens, because a wait that does
-/// not end soon usually lasts long. If no VF needs polling, the thread sleeps until it is woken.
+/// The pause starts at kPollFirst after wake_poller() and doubles up to kPollLast, because a wait
+/// that does not end soon usually lasts long. If no VF needs polling, the thread sleeps until
+/// wake_poller().
 void Gpu::poll_loop() {
-    // Linux divides the weight of a session among the CPUs by their load, and counts a thread that
-    // wakes thousands of times a second as permanent load. At nice -10 this thread used hardly
-    // any CPU time, but kept nine tenths of the weight away from the CPU of the workers.
+    // Linux divides the weight of a session among the CPUs by load, and a thread that wakes
+    // thousands of times a second counts as permanent load. At nice -10 this thread would pull nine
+    // tenths of the session's weight to its own CPU, away from the workers, and hardly use it.
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {
@@ -345,8 +347,8 @@ void Gpu::poll_loop() {
     }
 }
 
-/// True if the poller must poll again, because only polling finds the work of at least one VF. A VF
-/// that is known to be busy waits for the engine and needs no poll.
+/// True if the poller must poll again, because only polling can find new work of some attached VF.
+/// If the busy bit of a VF is set, its work is known, and the VF needs no poll.
 bool Gpu::poll_once() {
     bool must_continue = false;
     for (const auto& each : vfs_) {

@@ -4,16 +4,16 @@
 // blocks, runs the threads and serves the sockets. The blocks in the subfolders know only the
 // blocks that they use. gpu_vf and gpu_pf are parts of the composition root, too.
 //
-//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up; world
-//                       switch commands that need neither a park nor a copy
+//   io thread (run())   all sockets: configuration space, BARs, DMA maps, interrupt set-up; resets
+//                       of VFs by their clients; world switch commands that can be executed at once
 //   engine workers      packets and waves of the VF on the engine (cp::Engine)
 //   quantum timer       parks the VF when its quantum is over (cp::Engine)
-//   device thread       all other world switch commands, FLRs
-//   op thread           bulk operations of the PF
+//   device thread       all other world switch commands, FLRs that the PF orders
+//   op thread           bulk operations of the PF (VGPU_OP_* in hw/gpuiov.h)
 //   poller              waits of VFs that are off the engine (WAKE), mapped doorbells
 //
-// Lock order: action lock of the world switch -> VF lock -> leaves (engine, interrupts, VSEC, run
-// log).
+// Lock order: action lock of the world switch -> VF lock -> leaf locks (such as those of the
+// engine, the interrupts and the run log).
 #pragma once
 
 #include <atomic>
@@ -41,32 +41,33 @@ enum class IsaTier : std::uint8_t {
     Translator,  ///< translates hot code to host code, interprets the rest
 };
 
-/// The device. Gpu privately implements the interfaces of its parts: the requests of VFs and PF
-/// (Device), the device that the world switch drives (SwitchPort) and the engine's reports
-/// (Listener). So no part depends on Gpu.
+/// The device. Its parts call Gpu only through interfaces, so that no part depends on Gpu: Device
+/// (requests of VFs and PF), SwitchPort (the device as the world switch drives it) and Listener
+/// (reports of the engine).
 class Gpu final : private GpuVf::Device,
                   private GpuPf::Device,
                   private iov::SwitchPort,
                   private cp::Engine::Listener {
 public:
-    /// The options of softgpu --help; constant after create().
+    /// The options of the command line (softgpu --help); constant after create().
     struct Spec {
         /// Appears only in log lines and in answers of the control socket.
         std::string name = "gpu0";
-        /// 1 to 16. VFs exist as long as the device, like TotalVFs of the SR-IOV capability (PCIe
-        /// 6.0, 9.3.3.6); NumVFs says only which of them are on the bus.
+        /// 1 to 16; TotalVFs of the SR-IOV capability (PCIe 6.0, 9.3.3.6). All VFs exist as long as
+        /// the device; NumVFs only sets how many of them the bus shows.
         std::uint32_t vfs = GPUIOV_MAX_VFS;
-        /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: the PF's own 16 MiB and
-        /// as much for one VF.
+        /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: one unit for the PF and
+        /// one for a VF.
         Bytes vram = 2048_MiB;
-        /// Size of each VF's BAR0, a power of two; also the maximum VRAM of a VF.
+        /// Size of each VF's BAR0, a power of two of at least 1 MiB; also the maximum VRAM of a VF.
         Bytes aperture = 256_MiB;
-        /// 1 to 64, shared by all VFs: each VF sees the CUs of its CU mask, and masks may overlap.
+        /// 1 to 64. Each VF sees the CUs of its CU mask; masks of VFs may overlap.
         std::uint32_t compute_units = 8;
-        /// Engine workers, 1 to 64. Independent of compute_units, which bound the occupancy, not
-        /// the speed.
+        /// Worker threads of the engine, 1 to 64. Their number decides the speed; `compute_units`
+        /// only limits how many waves are resident.
         std::uint32_t threads = 2;
-        /// How long a VF that runs out of work keeps the engine (cp::Engine::Spec), at most 1 s.
+        /// Time from when a VF runs out of work until the device raises GFX_VM_IDLE
+        /// (cp::Engine::Spec); at most 1 s.
         std::chrono::microseconds idle_grace{100};
         /// An existing directory whose lock the caller holds (main.cpp), so stale sockets in it may
         /// be replaced.
@@ -74,43 +75,46 @@ public:
         /// The mode at power-on; the PF may change it with VGPU_SWITCH_MODE.
         iov::SwitchMode switch_mode = iov::SwitchMode::Pointer;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
-        /// Translator: a processor without AVX-512, or a host that refuses executable memory, leads
-        /// to a warning, and the interpreter runs all waves.
+        /// Translator falls back to Interpreter, with a warning, if the processor lacks AVX-512 or
+        /// the host refuses executable memory.
         IsaTier isa_tier = IsaTier::Interpreter;
-        /// If set, also serves the whole card to a VM, at host.sock.
+        /// If set, the device also serves the whole card to a VM, at host.sock.
         std::optional<host_view::EndpointKind> host_view;
     };
 
-    /// The message of EINVAL names the wrong option. `clock` outlives the GPU.
+    /// EINVAL if an option is out of range; the message names the option. Other errors: the errno
+    /// of a failed system call. `clock` must outlive the GPU.
     [[nodiscard]] static Result<std::unique_ptr<Gpu>> create(const Spec& spec, const Clock& clock);
     ~Gpu() override;
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
 
-    /// Binds pf.sock, vf1.sock ... and, if asked for, host.sock in the socket directory.
+    /// Binds pf.sock, vf1.sock ... and, if spec().host_view is set, host.sock in the socket
+    /// directory.
     [[nodiscard]] Result<> listen();
     /// Starts the engine and all threads. Call it once, before run(); only run() serves clients.
     void start();
     /// Serves until stop(). The calling thread is the io thread. On return all sockets are still
     /// open; the destructor closes them.
     void run();
-    void stop();  ///< any thread
+    void stop();  ///< makes run() return; any thread
 
     [[nodiscard]] const Spec& spec() const { return spec_; }
     [[nodiscard]] vfio_user::Server& server() { return *server_; }
     /// Any thread.
     [[nodiscard]] iov::FaultPlan& faults() { return faults_; }
-    /// Plans a fault; a loss of the device begins at once. io thread.
+    /// Plans a fault; FaultPoint::Device takes the PF's link down at once. Fails like
+    /// FaultPlan::add() (iov/fault_plan.h). io thread.
     [[nodiscard]] Result<> inject(const iov::PlannedFault& fault);
     /// `vf` is 1 to spec().vfs, not the PF. A VF never moves and lives as long as the device.
     [[nodiscard]] GpuVf& vf(VfId vf) { return *vfs_[raw(vf) - 1u]; }
     [[nodiscard]] const iov::WorldSwitch& world_switch() const { return world_switch_; }
-    /// Run log entries that were lost because their ring memory was missing. Any thread.
+    /// RunLog::lost() of the PF. Any thread.
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// The constructor cannot fail; build() does what can fail. Neither starts a thread, so a
-    /// half-built device can be destroyed.
+    /// The constructor cannot fail; build() creates the parts that can fail. Neither starts a
+    /// thread, so a half-built device can be destroyed.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void make_code_memory();
@@ -130,8 +134,8 @@ private:
     void set_wake_mask(std::uint32_t mask) override;
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
-    // The functions of iov::SwitchPort, which documents them. Called with the action lock of the
-    // world switch held, by the thread that executes the command or the reset.
+    // The functions of iov::SwitchPort, which documents them. The world switch calls them with its
+    // action lock held.
     std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -151,7 +155,8 @@ private:
     /// Records that the VF has left the engine. May be called several times per time slice; only
     /// the first call has an effect.
     void mark_parked(VfId vf);
-    /// Raises WAKE once between two time slices of the VF, not once per doorbell.
+    /// Sets the busy bit of a VF that is off the engine. If the PF has enabled WAKE for the VF,
+    /// raises WAKE, but only if the bit was clear, so that not every doorbell raises WAKE.
     void mark_busy(VfId vf);
 
     // threads
@@ -180,15 +185,15 @@ private:
 
     /// Guards the requests to the device thread, down to is_device_reset_. Priority inheriting,
     /// because that thread has real-time priority.
-    PiMutex device_mutex_;  // leaf
+    PiMutex device_mutex_;  // leaf lock
     PiCondition device_wake_;
     bool has_device_work_ = false;
-    /// VFs that wait for a reset; each VF at most once, however often a reset is requested.
+    /// VFs that wait for a reset; each VF at most once, even if several resets were requested.
     std::vector<VfId> flrs_;
     bool is_device_reset_ = false;  // true if a device reset has filled flrs_
 
     /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
-    std::mutex poll_mutex_;  // leaf
+    std::mutex poll_mutex_;  // leaf lock
     std::condition_variable poll_wake_;
     bool must_poll_ = false;
 

@@ -22,8 +22,8 @@ Json ok() {
     return {{"ok", true}};
 }
 
-/// A number of `object` in [low, high], or `fallback` if `key` is missing. The error names key and
-/// range, so that a typo in a test is found at once.
+/// The number `key` of `object`; `fallback` if the key is missing. EINVAL if the value is not an
+/// integer in [low, high]; the message names key and range.
 Result<std::uint64_t> number(const Json& object, const char* key, std::uint64_t low,
                              std::uint64_t high, std::uint64_t fallback) {
     const auto found = object.find(key);
@@ -42,18 +42,18 @@ Result<std::string> text(const Json& object, const char* key) {
     return found->get<std::string>();
 }
 
-/// Without "vf" the fault applies to the PF. The PF has the points "device", and "irq" for its
-/// interrupts.
-Result<Json> inject(Gpu& gpu, const Json& order) {
+/// Without "vf" the fault applies to the PF, which reaches only the points "device" (its link) and
+/// "irq" (its interrupts).
+Result<Json> inject(Gpu& gpu, const Json& argument) {
     constexpr std::uint64_t kMaxCount = 1'000'000;
     constexpr std::uint64_t kMaxDelayMs = 600'000;
-    TRY(const auto vf, number(order, "vf", 0, gpu.spec().vfs, 0));
-    TRY(const auto point_name, text(order, "point"));
+    TRY(const auto vf, number(argument, "vf", 0, gpu.spec().vfs, 0));
+    TRY(const auto point_name, text(argument, "point"));
     TRY(const auto point, iov::FaultPlan::parse_point(point_name));
-    TRY(const auto effect_name, text(order, "effect"));
+    TRY(const auto effect_name, text(argument, "effect"));
     TRY(const auto effect, iov::FaultPlan::parse_effect(effect_name));
-    TRY(const auto count, number(order, "count", 1, kMaxCount, 1));
-    TRY(const auto delay_ms, number(order, "delay_ms", 0, kMaxDelayMs, 0));
+    TRY(const auto count, number(argument, "count", 1, kMaxCount, 1));
+    TRY(const auto delay_ms, number(argument, "delay_ms", 0, kMaxDelayMs, 0));
     TRY_VOID(gpu.inject({VfId{static_cast<std::uint8_t>(vf)}, point, effect,
                          static_cast<std::uint32_t>(count), std::chrono::milliseconds(delay_ms)}));
     return ok();
@@ -64,7 +64,7 @@ Result<Json> clear(Gpu& gpu, const Json&) {
     return ok();
 }
 
-/// Keys are stable, because tests read them by name.
+/// Do not rename keys: tests read them by name.
 Json statistics_of(Gpu& gpu, VfId id) {
     GpuVf& vf = gpu.vf(id);
     const iov::VfStatistics s = vf.statistics();
@@ -108,11 +108,11 @@ struct Verb {
 };
 constexpr std::array<Verb, 3> kVerbs{{{"inject", inject}, {"clear", clear}, {"stats", stats}}};
 
-/// Exactly one verb per line, so that answers match requests by their order.
-Result<Json> execute(Gpu& gpu, const Json& order) {
-    if (order.is_object() && order.size() == 1)
+/// A request has exactly one verb, so that there is one answer per line.
+Result<Json> execute(Gpu& gpu, const Json& request) {
+    if (request.is_object() && request.size() == 1)
         for (const Verb& verb : kVerbs)
-            if (order.contains(verb.name)) return verb.run(gpu, order[verb.name]);
+            if (request.contains(verb.name)) return verb.run(gpu, request[verb.name]);
     return fail(EINVAL, "send one of {\"inject\":{...}}, {\"clear\":{}}, {\"stats\":{}}");
 }
 
@@ -121,7 +121,7 @@ Result<Json> execute(Gpu& gpu, const Json& order) {
 Result<std::unique_ptr<GpuControl>> GpuControl::create(Gpu& gpu, const std::string& path) {
     TRY(const sockaddr_un address, vfio_user::address_of(path));
     OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    ::unlink(path.c_str());  // the directory's lock excludes another server
+    ::unlink(path.c_str());  // stale: the directory's lock excludes another softgpu
     const auto* generic = static_cast<const sockaddr*>(static_cast<const void*>(&address));
     if (!fd || ::bind(fd.get(), generic, sizeof(address)) != 0 ||
         ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || ::listen(fd.get(), kMaxClients) != 0)
@@ -144,8 +144,8 @@ GpuControl::~GpuControl() {
 /// A line that is not JSON parses to a discarded value. That value is not an object, so execute()
 /// answers with its usual error.
 std::string GpuControl::answer(std::string_view line) {
-    const Json order = Json::parse(line, nullptr, false);
-    const Result<Json> answer = execute(gpu_, order);
+    const Json request = Json::parse(line, nullptr, false);
+    const Result<Json> answer = execute(gpu_, request);
     return answer ? answer->dump() : Json{{"error", answer.error().message}}.dump();
 }
 

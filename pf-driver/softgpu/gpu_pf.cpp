@@ -9,13 +9,14 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// Size of the GPU-IOV capability's header, which config space holds.
+/// Size of the GPU-IOV capability's header, which is plain configuration space; the registers of
+/// Vsec begin after it.
 constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 
 }  // namespace
 
-/// BAR0 has the size of VRAM, which pf_function() rounds up to a power of two; addresses beyond
-/// VRAM read all ones.
+/// The size of BAR0 is that of VRAM, rounded up to a power of two by pf_function(). Addresses
+/// beyond VRAM read all ones.
 GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_switch,
              const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device)
     : faults_(faults),
@@ -31,6 +32,7 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_sw
       function_(pci::pf_function(spec.vram, static_cast<std::uint16_t>(vfs.count()), spec.aperture),
                 *this, *this) {
     make_bars(vram);
+    bars_moved();
     function_.config().set_absence([this] { return faults_.holds(kPf, iov::FaultPoint::Device); });
     const auto read = [this](std::uint32_t offset, std::span<std::byte> out) {
         vsec_.read(offset + kVsecHeaderBytes, out);
@@ -42,8 +44,8 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_sw
                              GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, read, write);
 }
 
-/// BAR0 is the whole device VRAM; no client can map it, because no fd covers more than one VF. BAR5
-/// has no gate: REGWR_EN applies to VFs only.
+/// BAR0 is the whole device VRAM. No client can map BAR0, because a memfd of VRAM holds the VRAM of
+/// one VF only (mem/vf_vram.h). BAR5 has no gate: REGWR_EN applies to VFs only.
 void GpuPf::make_bars(mem::DeviceVram& vram) {
     function_.set_bar(VGPU_BAR_VRAM,
                       {[&vram](std::uint64_t offset, std::span<std::byte> out) {
@@ -67,8 +69,8 @@ Result<> GpuPf::attached(std::shared_ptr<Peer>) {
     return {};
 }
 
-/// Ends interrupts, WAKE and the run log: the client is gone, and with it the memory of the log's
-/// ring. Everything else stays programmed, because a restarted PF core adopts it.
+/// Ends interrupts, WAKE and the run log, because the client is gone, and with it the memory of the
+/// log's ring. All other state stays, because a restarted PF core adopts it.
 void GpuPf::detached() {
     log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
@@ -76,17 +78,17 @@ void GpuPf::detached() {
     log_.configure({}, 0);
 }
 
-/// Like detached(): a reset of the PF ends what serves its driver (interrupts, WAKE, run log), not
-/// the VFs that run. Only GPUIOV_RESET_CONTROL resets the whole device.
+/// Ends the same as detached(): interrupts, WAKE, run log. VFs continue to run; only
+/// GPUIOV_RESET_CONTROL resets the whole device.
 void GpuPf::reset(pci::ResetKind) {
     vsec_.disable_interrupts();
     device_.set_wake_mask(0);
     log_.configure({}, 0);
 }
 
-/// The device must never wait for this memory, so a range without a usable fd is not reachable. The
-/// PF has no message DMA: a client that does not answer would delay the threads that switch worlds,
-/// which write the run log for all VFs.
+/// The PF reaches memory only through fds, never by messages to the client: the threads that switch
+/// worlds write the run log, and a client that does not answer would delay all VFs. So a range
+/// without a usable fd is unreachable.
 Result<> GpuPf::map(const vfio_user::DmaRange& range, int fd) {
     using mem::Access;
     std::uint8_t access = 0;

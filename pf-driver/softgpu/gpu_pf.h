@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuPf: the physical function with its blocks connected. It has the PCI function with the GPU-IOV
+// GpuPf: builds the physical function and connects its blocks: the PCI function with the GPU-IOV
 // capability, the register bank with the PF-only range, all VRAM behind BAR0 (trapped), the run log
 // and the bulk operations. Part of the composition root (gpu.h).
 //
-// When the PF's client leaves, only its interrupts, WAKE, the run log and the mappings of its
-// memory end. The active VF runs to the end of its quantum, and nobody switches to another VF. The
-// next client finds the register banks unchanged.
+// When the PF's client leaves, interrupts, WAKE, the run log and the mappings of the client's
+// memory end. The active VF runs until its quantum ends; without a quantum, it runs on. No other VF
+// runs, because no driver switches worlds. The registers of BAR5 keep their values, except that
+// LOG_WPTR is 0. The next client must enable interrupts, and write WAKE_ENABLE and LOG_SIZE again,
+// although these two registers read as before.
 #pragma once
 
 #include <memory>
@@ -27,25 +29,26 @@ class GpuPf final : public pci::FunctionOwner, public pci::DmaSink {
 public:
     /// The same values as in Gpu::Spec; Gpu has checked them.
     using Spec = iov::PfRegisters::Spec;
-    /// Requests of the PF's blocks to the device; called on the io thread.
+    /// Requests of the PF's blocks to the device; called on the io thread (gpu.h).
     class Device {
     public:
         virtual ~Device() = default;
-        /// The mask with iov::vf_bit() of every VF that has work, on the engine or off it.
+        /// iov::vf_bit() of every VF that has work, on or off the engine.
         [[nodiscard]] virtual std::uint32_t busy_vfs() = 0;
-        /// GPUIOV_RESET_DEVICE: queues a reset of every VF and returns; is_resetting() is true
-        /// until the resets are done. The PF's own registers, VF page tables and VRAM stay.
+        /// Handles GPUIOV_RESET_DEVICE: queues a reset of every VF and returns. is_resetting() is
+        /// true until the resets are done. PF registers, VF page tables and VRAM keep their
+        /// content.
         virtual void reset_device() = 0;
-        /// True while any VF waits for a reset, also for an FLR of that VF alone.
+        /// True while a reset that the PF ordered is queued or in progress, including an FLR of a
+        /// single VF.
         [[nodiscard]] virtual bool is_resetting() const = 0;
-        /// `mask` holds vf_bit() of each VF whose work raises GFX_VM_BUSY while that VF is off the
-        /// engine.
+        /// `mask`: vf_bit() of each VF for which new work raises GFX_VM_BUSY while the VF is off
+        /// the engine.
         virtual void set_wake_mask(std::uint32_t mask) = 0;
         virtual void set_switch_mode(iov::SwitchMode mode) = 0;
     };
 
-    /// All references outlive the PF. The caller starts the op thread, which runs
-    /// operations().run().
+    /// All references must outlive the GpuPf. The caller runs operations().run() on the op thread.
     GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_switch,
           const iov::VfControls& vfs, iov::FaultPlan& faults, const Clock& clock, Device& device);
 
@@ -55,13 +58,14 @@ public:
     [[nodiscard]] iov::BulkOps& operations() { return operations_; }
 
 private:
-    /// BAR0 and BAR5. BAR2 has no handler, because the PF has no doorbells.
+    /// Sets the handlers of BAR0 and BAR5. BAR2 has none, because the PF has no doorbells.
     void make_bars(mem::DeviceVram& vram);
 
     // pci::FunctionOwner, pci::DmaSink
     Result<> attached(std::shared_ptr<Peer> peer) override;
     void detached() override;
     void reset(pci::ResetKind kind) override;
+    void bars_moved() override { system_.set_bus_master(function_.is_bus_master()); }
     Result<> map(const vfio_user::DmaRange& range, int fd) override;
     void unmap(const vfio_user::DmaRange& range) override;
     void unmap_all() override;
@@ -71,8 +75,8 @@ private:
 
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The PF client's memory, for the run log and bulk operations. VFs cannot reach it, so an
-    /// unmap does not wait for the engine.
+    /// The PF client's memory, for the run log and bulk operations. VFs cannot reach this memory,
+    /// so an unmap does not wait for the engine.
     mem::SystemMemory system_;
     regs::RegisterFile registers_{regs::Role::Pf};
     iov::RunLog log_;

@@ -21,8 +21,8 @@ public:
     bool needs_polling() const override { return engine_.needs_polling(); }
 
 private:
-    /// If the engine has work, takes a planned Sdma fault, which stops the VF's SDMA engines. True
-    /// if the engines are stopped.
+    /// If the engine has work, takes a planned Sdma fault, if any. Such a fault stops all SDMA
+    /// engines of the VF. True if they are stopped.
     bool take_fault() {
         if (!vf_.is_sdma_stuck_ && engine_.has_work() &&
             vf_.faults_.take(vf_.vf(), iov::FaultPoint::Sdma))
@@ -54,9 +54,9 @@ GpuVf::GpuVf(const Spec& spec, const Shared& shared)
                .code = shared.code},
               vram_, system_, shared.clock, *this,
               {[this] { return register_gate(); }, [this] { raise_msi(); }}),
-      mailbox_(blocks_.registers, {[this] { device_.vsec().mailbox_valid(vf()); },
-                                   [this] { device_.vsec().mailbox_withdrawn(vf()); },
-                                   [this] { device_.vsec().mailbox_acknowledged(vf()); },
+      mailbox_(blocks_.registers, {[this] { device_.vsec().set_mailbox_valid(vf()); },
+                                   [this] { device_.vsec().clear_mailbox_valid(vf()); },
+                                   [this] { device_.vsec().set_mailbox_ack(vf()); },
                                    [this](ih_source source) { interrupt_mailbox(source); }}),
       function_(pci::vf_function(spec.vf, spec.aperture), *this, *this),
       context_{spec.vf, lock_, blocks_.cp, {}} {
@@ -73,7 +73,8 @@ void GpuVf::wire() {
         context_.sources.push_back(sdma_sources_.back().get());
     }
     context_.sources.push_back(&blocks_.video);
-    // The last source, so that a doorbell is taken in the same step as the packet that rang it.
+    // Must be the last source: Engine::step_packets() steps sources in this order, so it handles a
+    // doorbell in the same round as the packet that rang the doorbell.
     context_.sources.push_back(&doorbells_);
     system_.set_own_bar([this](std::uint64_t offset,
                                std::span<const std::byte> data) { doorbells_.post(offset, data); },
@@ -92,6 +93,7 @@ void GpuVf::wire() {
     function_.set_bar(VGPU_BAR_DOORBELL, doorbell_bar());
     function_.set_bar(VGPU_BAR_REGISTERS, register_bar());
     update_vram_registers();
+    bars_moved();
 }
 
 std::unique_lock<PiMutex> GpuVf::enter() {
@@ -107,8 +109,8 @@ std::optional<Nanoseconds> GpuVf::quantum() const {
     return us.count() == 0 ? std::nullopt : std::optional<Nanoseconds>(us);
 }
 
-/// Scans all pages before it activates the doorbells: a doorbell write that a client stored in a
-/// cold page while the VF was off must not wait for the poller.
+/// The scan is thorough: while the VF was off the engine, its client may have stored a doorbell
+/// write in a page that hot scans skip.
 void GpuVf::activate() {
     const auto lock = enter();
     doorbells_.scan(iov::Doorbells::Scan::Thorough);
@@ -202,9 +204,8 @@ bool GpuVf::needs_polling() {
                                [](const PacketSource* source) { return source->needs_polling(); });
 }
 
-/// In true-copy mode this loads the VF's state to look at it, and saves the state again unless the
-/// VF can make progress. Calls the device after it has dropped the lock, which work_arrived() does
-/// not need.
+/// True copy: loads a saved VF to check its waits, and saves the VF again unless the VF can make
+/// progress. Releases the lock before the call of the device.
 void GpuVf::poll_waits() {
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;
@@ -234,7 +235,7 @@ iov::Doorbells::Counters GpuVf::doorbell_counters() const {
 
 // --- client --------------------------------------------------------------------------------------
 
-/// Sets up DMA first: once the PF sees the attachment it may run the VF.
+/// Sets the peer first, because the PF may run the VF as soon as the PF sees the attachment.
 Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
     system_.set_peer(std::move(peer));
     is_attached_ = true;
@@ -243,8 +244,8 @@ Result<> GpuVf::attached(std::shared_ptr<Peer> peer) {
     return {};
 }
 
-/// The DMA maps are already gone (vfio_user::Device). Drops the peer, whose calls fail from now on.
-/// Resets the function, so that the next client finds no state of the client that leaves.
+/// The caller has already removed the DMA maps (pci::FunctionOwner). Resets the VF, so that the
+/// next client finds no state of the client that leaves.
 void GpuVf::detached() {
     is_attached_ = false;
     system_.set_peer(nullptr);
@@ -256,10 +257,11 @@ void GpuVf::reset(pci::ResetKind) {
     client_reset();
 }
 
-/// Shuts the gates first: no write of the next client may arrive before the PF has seen the reset
-/// (VF0_GATES, VF0_RESET in hw/regs.def). FB_EN stays: the VF owns its VRAM until the PF releases
-/// the VRAM, and a client asks at its attachment whether it may map BAR0. The reset is complete on
-/// return, because the guest waits for it and the PF may be slow or gone. The PF only acknowledges.
+/// Shuts DOORBELL_EN and REGWR_EN first: after the reset, no client may ring doorbells or write FA
+/// registers before the PF has seen the reset (VF0_GATES, VF0_RESET in hw/regs.def). FB_EN stays as
+/// it is: the VF owns its VRAM until the PF releases the VRAM, and the next client asks for the
+/// mapping of BAR0 when it attaches, before the PF acts. The reset is complete on return, because
+/// the guest waits for the reset and the PF may be slow or gone.
 void GpuVf::client_reset() {
     write_gates(gates_ & ~kClientGates);
     world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::NewOwner); });
@@ -267,9 +269,10 @@ void GpuVf::client_reset() {
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 
-/// Ends all translations, because a block may have translated a page that was, or now is, in the
-/// doorbell BAR.
+/// Ends all translations, because cached ones may be wrong now: those of pages that were, or now
+/// are, in the doorbell BAR, and those of the client's memory if bus mastering is off.
 void GpuVf::bars_moved() {
+    system_.set_bus_master(function_.is_bus_master());
     system_.place_own_bar(function_.bar_address(VGPU_BAR_DOORBELL));
     blocks_.gpuvm.invalidate_all();
 }
@@ -297,7 +300,7 @@ bool GpuVf::deliver_to_ih(const iov::DoorbellRing& ring) {
     return blocks_.interrupts.doorbell(ring.index, low32(ring.value));
 }
 
-/// SDMA engines and video blocks know their doorbells exactly; any other doorbell goes to the CP.
+/// Each SDMA engine and the video blocks accept only their own doorbells; the CP gets the rest.
 void GpuVf::deliver(const iov::DoorbellRing& ring) {
     for (sdma::Engine& engine : blocks_.sdma) {
         if (!engine.doorbell(ring.index, ring.value)) continue;
@@ -354,7 +357,7 @@ void GpuVf::work_arrived() {
 
 // --- interrupts ----------------------------------------------------------------------------------
 
-/// MSI has one vector; the guest finds out which ring has an entry.
+/// The VF has one MSI vector for all interrupt rings; the guest looks for new entries in each ring.
 void GpuVf::raise_msi() {
     if (faults_.take(vf(), iov::FaultPoint::Interrupt)) return;
     function_.raise(0);

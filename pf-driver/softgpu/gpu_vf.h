@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuVf: one VF with its blocks connected. It has a PCI function, register bank, VRAM slice, GPUVM,
+// GpuVf: builds one VF and connects its blocks: PCI function, register bank, VRAM slice, GPUVM,
 // interrupt rings, PSP, copy engines, video blocks, command processor, mailbox and doorbells. Part
 // of the composition root (gpu.h).
 //
 // Each VF has one lock, the "VF lock". Every thread holds it for a register, doorbell, packet or
-// mailbox action of the VF. Locks are taken in this order: world switch (action), VF, then leaves
-// (engine, interrupts, VSEC). In true-copy mode SAVE turns the blocks of the VF into a stream and
-// poisons them; enter() loads the stream before a caller can see poison.
+// mailbox action of the VF, except for Doorbells::post(). Lock order: action lock of the world
+// switch, VF lock, leaf locks (such as those of engine and interrupts). In true-copy mode
+// (iov::SwitchMode), SAVE turns the blocks of the VF into a stream and poisons the blocks; enter()
+// loads the stream before a caller can see poison.
 #pragma once
 
 #include <atomic>
@@ -43,40 +44,41 @@ class GpuVf final : public iov::VfControl,
                     public iov::DoorbellListener,
                     private cp::Services {
 public:
-    /// Constant after create().
+    /// Values from Gpu::Spec, constant after create(). `aperture` is the size of BAR0;
+    /// `compute_units` are those of the device.
     struct Spec {
         VfId vf{1};
         Bytes aperture;
         std::uint32_t compute_units = 8;
-        /// Number of worker indices that the engine uses. The CP has separate ports and decoded
-        /// code for each.
+        /// Number of engine workers. The CP has separate ports and decoded code for each worker.
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };
-    /// Reports and requests of a VF to the device.
+    /// The functions of the device that a VF calls.
     class Device {
     public:
         virtual ~Device() = default;
         /// The capability that raises mailbox bits and interrupts at the PF. Any thread, with any
         /// lock held.
         [[nodiscard]] virtual iov::Vsec& vsec() = 0;
-        /// Kicks the engine if the VF is on it, else may raise WAKE. The caller may hold the VF
-        /// lock, so this must not call back into the VF and takes only leaf locks.
+        /// Kicks the engine if the VF is on it; otherwise marks the VF busy, which may raise WAKE.
+        /// The caller may hold the VF lock, so this function must not call the VF and takes only
+        /// leaf locks.
         virtual void work_arrived(VfId vf) = 0;
-        /// Returns when every worker that serves the VF has passed a stop point
-        /// (cp::Engine::quiesce).
+        /// Returns when no wave of the VF uses a pointer that a mem::Port returned before the call
+        /// (cp::Engine::quiesce()).
         virtual void quiesce(VfId vf) = 0;
-        /// A reset or a LOAD_STATE has replaced the state of a VF that is off the engine. Finds out
-        /// again whether the VF has work. Call with the action lock held.
+        /// Checks again whether the VF has work, after a reset or a LOAD_STATE has replaced its
+        /// state. Call with the VF off the engine and the action lock held.
         virtual void find_work(VfId vf) = 0;
         /// Makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
         /// Wakes the poller, which sleeps while no VF needs it.
         virtual void wake_poller() = 0;
-        /// Disconnects the client of the function. io thread.
+        /// Makes the server disconnect the client of the function's own socket, if any. io thread.
         virtual void hang_up(pci::Function& function) = 0;
     };
-    /// Parts of the device that all VFs share, and that outlive them.
+    /// Parts of the device that all VFs share; they must outlive the VFs.
     struct Shared {
         mem::DeviceVram& vram;
         iov::WorldSwitch& world_switch;
@@ -85,16 +87,18 @@ public:
         Device& device;
         isa::CodeMemory* code;  ///< for translated code; nullptr: waves are interpreted
     };
+    /// Fails like Doorbells::make_mappable().
     [[nodiscard]] static Result<std::unique_ptr<GpuVf>> create(const Spec& spec,
                                                                const Shared& shared);
-    /// The engine must no longer run the VF, and its client must be gone.
+    /// Call after the engine has left the VF and the VF's client is gone.
     ~GpuVf() override;
 
     [[nodiscard]] VfId vf() const { return spec_.vf; }
     [[nodiscard]] pci::Function& function() { return function_; }
-    /// The VF as the engine sees it; valid as long as the VF.
+    /// The VF as the engine sees it; valid as long as the VF exists.
     [[nodiscard]] cp::Context& context() { return context_; }
-    /// True if a client of the VF's socket, or the host view, has the function. Any thread.
+    /// True while the function is attached, to a client of its socket or to the host view. Any
+    /// thread.
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
     /// Takes the VF lock and, if the VF is saved (true copy), loads its state.
@@ -102,12 +106,12 @@ public:
 
     // --- iov::VfControl, which documents these functions (gpu_vf_control.cpp) --------------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
-    /// after an error. Call without the VF lock: waits until all workers have passed a stop point.
+    /// after an error. Call without the VF lock, because the function waits for workers.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
     void release_vram() override;
     void set_doorbell_pages(std::uint32_t first, std::uint32_t count) override;
-    /// Running work-groups stay where they are. The guest's driver reads the new count only at its
-    /// next probe.
+    /// Running work-groups stay on their CUs. The guest's driver reads the number of CUs only at
+    /// its next probe.
     void set_cu_mask(std::uint64_t mask) override;
     void set_quantum(std::uint32_t quantum_us) override { quantum_us_ = quantum_us; }
     /// FB_EN applies to trapped accesses of BAR0 and to new mappings. A client's existing mapping
@@ -118,28 +122,30 @@ public:
     void acknowledge_flr() override { is_reset_pending_ = false; }
     [[nodiscard]] std::uint32_t reset_flags() const override;
     [[nodiscard]] std::uint32_t status() override;
-    /// The values of the last save while the VF is saved (is_saved()). Does not load the saved
-    /// state, so the PF may read the values often.
+    /// While the VF is saved (is_saved()), the values at the save. Never loads the saved state, so
+    /// the PF may read the values often.
     [[nodiscard]] iov::VfStatistics statistics() override;
     [[nodiscard]] std::uint32_t mailbox_read(RegisterIndex index) override;
     void mailbox_write(RegisterIndex index, std::uint32_t value) override;
     [[nodiscard]] bool read_vram(VfOffset offset, std::span<std::byte> out) override;
     [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
     Result<> scrub_state() override;
-    /// Saves the blocks, then mailbox and latched doorbells: all of the VF except VRAM, gates and
-    /// the values that the PF programmed. load_state() of a VF of any device of the same version
-    /// accepts the stream.
+    /// Saves the blocks, then mailbox and latched doorbells. The stream does not contain VRAM,
+    /// configuration space, gates and other values that the PF programmed. A VF of any device can
+    /// load the stream if the softgpu programs have the same kStateVersion (gpu_vf_control.cpp) and
+    /// the device has every CU on which a work-group in the stream is resident.
     [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
     [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
 
     // --- resets --------------------------------------------------------------------------------
-    /// VGPU_RESET shows FLR from this call to the end of flr().
+    /// Sets the bit FLR of VGPU_RESET; the end of flr() clears the bit.
     void announce_flr() { is_resetting_ = true; }
     /// Executes a requested FLR. Device thread.
     void flr();
     [[nodiscard]] bool is_resetting() const { return is_resetting_; }
-    /// Resets the blocks but keeps the counters, which count since the device started
-    /// (iov::VfStatistics). Call with the action lock of the world switch held.
+    /// Resets the blocks, the doorbells and, for NewOwner, the mailbox. Keeps the counters, which
+    /// count since the device started (iov::VfStatistics). Call with the action lock of the world
+    /// switch held.
     void reset_blocks(ResetScope scope);
 
     [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
@@ -150,13 +156,15 @@ public:
 
     /// The length of a time slice that begins now; nullopt if the time slice has no limit.
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
-    void activate();    ///< replays latched doorbells; before Engine::run
-    void deactivate();  ///< after Engine::park
+    /// Replays the latched doorbells. Call before Engine::run().
+    void activate();
+    /// Doorbells are latched from now on. Call after Engine::park().
+    void deactivate();
     /// True copy: turns the blocks into a stream and poisons the live state, so that code that
     /// still uses the live state fails visibly. Mailbox, doorbells, gates and VRAM are not part of
     /// a world switch.
     void save_and_poison();
-    /// Counts the switch. In true-copy mode it also loads the saved state, by enter().
+    /// Counts the switch. In true-copy mode, also loads the saved state.
     void load();
     /// Adds one time slice on the engine to the statistics.
     void account(const vgpu_hw_run_log_entry& entry);
@@ -169,6 +177,7 @@ public:
     [[nodiscard]] bool needs_polling();
     /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
+    /// True if a planned fault has stopped the SDMA engines, which then cannot idle.
     [[nodiscard]] bool is_stuck() const { return is_sdma_stuck_; }
     /// Poll mode: takes the doorbell writes that the client stored in its doorbell pages. Does
     /// nothing for a saved VF, whose doorbell writes poll_waits() finds.
@@ -184,7 +193,8 @@ private:
     class SdmaSource;
 
     GpuVf(const Spec& spec, const Shared& shared);
-    /// Connects the members once all exist: hooks between blocks, BAR handlers, revocation.
+    /// Connects the members when all exist: hooks between blocks, BAR handlers, and the functions
+    /// that end translations before memory is taken away (set_revocation()).
     void wire();
     [[nodiscard]] pci::BarHandler vram_bar();
     [[nodiscard]] pci::BarHandler doorbell_bar();
@@ -215,17 +225,17 @@ private:
     // Also implements iov::DoorbellListener; any thread.
     void work_arrived() override;
 
-    /// The gate of full access: while it is shut, the guest may not write registers marked FA in
-    /// hw/regs.def, nor use RLCG, PSP and the video scheduler (MMSCH).
+    /// The register write gate, open during full access. While the gate is shut, the guest cannot
+    /// write registers marked FA in hw/regs.def, or use RLCG, PSP or the video scheduler (MMSCH).
     [[nodiscard]] regs::Gate register_gate() const;
-    /// The gates of a client's registers and doorbells. They are shut from the client's reset until
-    /// the PF has seen the reset.
+    /// The gates that a client's reset shuts. The PF can open them after it has acknowledged the
+    /// reset.
     static constexpr std::uint32_t kClientGates =
         HW_FIELD_MASK(VGPU_GATES, DOORBELL_EN) | HW_FIELD_MASK(VGPU_GATES, REGWR_EN);
-    /// Handles a client that resets or leaves the function.
+    /// Resets the VF because a client has reset the function or left it.
     void client_reset();
     void write_gates(std::uint32_t gates);
-    /// Calls update_vram_registers() with the VF lock held.
+    /// Takes the VF lock and calls update_vram_registers().
     void update_for_new_vram();
     /// Detaches the client's mapping of the doorbell BAR from the VF, for a new owner. A reset does
     /// not do this, because a client keeps its mapping across its own reset. Any thread.
@@ -251,8 +261,7 @@ private:
     /// thread.
     mutable PiMutex lock_;
 
-    /// Members are built in this order, which matters: blocks keep references to members before
-    /// them.
+    /// The order matters: these members keep references to members that are built before them.
     mem::SystemMemory system_;
     mem::VfVram vram_;
     VfBlocks blocks_;
@@ -262,27 +271,27 @@ private:
     pci::Function function_;
     cp::Context context_;
 
-    /// Written with the VF lock held, read without it by BAR0 accesses.
+    /// Written with the VF lock held; may be read without it, as BAR0 accesses do.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
     /// Length of a time slice; 0: no limit. Written on the io thread, read when the next time slice
     /// begins.
     std::atomic<std::uint32_t> quantum_us_{0};
-    /// Bit FLR of VGPU_RESET: an FLR is requested or in progress. The PF core polls the bit, which
-    /// is read without a lock.
+    /// Bit FLR of VGPU_RESET: the PF has requested an FLR, which has not ended. The PF core polls
+    /// the bit; reset_flags() reads it without a lock.
     std::atomic<bool> is_resetting_{false};
     /// Bit FLR_PENDING of VGPU_RESET: a client has reset the function or left it, and an interrupt
-    /// has told the PF core. The blocks are already reset; the gates stay shut until the PF
-    /// acknowledges the reset by a write of the bit. Read without a lock.
+    /// notifies the PF core. The blocks are already reset. Until the PF acknowledges the reset by a
+    /// write of the bit, set_gates() keeps kClientGates shut. Read without a lock.
     std::atomic<bool> is_reset_pending_{false};
-    /// True if a planned fault of point Sdma has stopped the SDMA engines, until the VF is reset.
+    /// Set when a planned fault of point Sdma stops the SDMA engines; cleared by a reset of the VF.
     std::atomic<bool> is_sdma_stuck_{false};
-    // The VF lock guards these members.
-    bool is_saved_ = false;               // true copy: true if the live state is poison
+    // The VF lock guards the members from here to past_.
+    bool is_saved_ = false;               // true copy: true while the live state is poison
     std::vector<std::byte> saved_;        // the saved state; the memory is reused
     bool saved_has_work_ = false;         // has_work() at the save
     iov::VfStatistics saved_statistics_;  // statistics() at the save
-    iov::VfStatistics past_;              // counts before resets, and finished time slices
+    iov::VfStatistics past_;              // counters before resets, and ended time slices
 
     std::atomic<std::uint64_t> bad_accesses_{0};  ///< accesses of BAR0 that failed
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The BARs of a VF, which its client reads, writes and maps. Calls come on the io thread, through
-// pci::Function; offset and size are inside the BAR.
+// The BARs of a VF: VRAM, doorbells, registers. The VF's client reads, writes and maps them.
+// pci::Function calls the handlers on the io thread; offset and size are inside the BAR.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// A duplicate of `fd`, which is sent to the client; the original stays with its block.
+/// A duplicate of `fd` for the client to map [0, bytes); nullopt if `fd` is -1 or cannot be
+/// duplicated.
 std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
     OwnedFd copy(fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy) return std::nullopt;
@@ -23,7 +24,7 @@ std::optional<pci::MappableMemory> mappable(int fd, std::uint64_t bytes) {
 }  // namespace
 
 /// Takes no VF lock: any thread may access VfVram at any time, and a guest that accesses VRAM must
-/// not wait for its kernels.
+/// not wait for the VF's packets. Beyond the VRAM, VfVram::read() itself fills in all ones.
 pci::BarHandler GpuVf::vram_bar() {
     const auto is_open = [this] { return HW_GET(VGPU_GATES, FB_EN, gates()) != 0; };
     return {
@@ -54,11 +55,13 @@ pci::BarHandler GpuVf::doorbell_bar() {
             }};
 }
 
-/// A write reads the gate under the lock, so it is either before a set_gates() or after it.
+/// A write reads the gate under the lock, so each write comes completely before or after a
+/// set_gates().
 pci::BarHandler GpuVf::register_bar() {
     return {[this](std::uint64_t offset, std::span<std::byte> out) {
                 const auto lock = enter();
-                // A driver checks by this register whether its read pointer doorbell arrived.
+                // A driver reads this register to check that its read pointer doorbell arrived; in
+                // Poll mode the doorbell may still be in the client's page.
                 if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
                     doorbells_.scan(iov::Doorbells::Scan::Hot);
                 blocks_.registers.mmio_read(offset, out);

@@ -10,8 +10,8 @@ namespace {
 /// The value of poisoned registers, which stands out in a dump.
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
-/// Registers that survive an FLR; all others get their reset value. The mailbox survives because PF
-/// and guest talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls it for FLR_NOTIFICATION_CMPL).
+/// Registers that survive a reset of scope FunctionLevel. The mailbox survives because PF and guest
+/// talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls the mailbox for FLR_NOTIFICATION_CMPL).
 /// The addresses of the frame buffer survive because an FLR does not change the VF's VRAM.
 struct Survivor {
     std::uint32_t first;
@@ -36,11 +36,11 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 /// True for the types of members that the operations skip. A port holds only translations, which an
 /// invalidation ends. Rlcg and ShaderArrays hold settings of the PF and counts since the device
 /// started, which stay.
-template <typename T> constexpr bool kHasNoState = false;
-template <> constexpr bool kHasNoState<std::unique_ptr<mem::Port>> = true;
-template <> constexpr bool kHasNoState<mem::PortSet> = true;
-template <> constexpr bool kHasNoState<regs::Rlcg> = true;
-template <> constexpr bool kHasNoState<regs::ShaderArrays> = true;
+template <typename T> constexpr bool kIsSkipped = false;
+template <> constexpr bool kIsSkipped<std::unique_ptr<mem::Port>> = true;
+template <> constexpr bool kIsSkipped<mem::PortSet> = true;
+template <> constexpr bool kIsSkipped<regs::Rlcg> = true;
+template <> constexpr bool kIsSkipped<regs::ShaderArrays> = true;
 
 template <typename T> constexpr bool kIsArray = false;
 template <typename T, std::size_t N> constexpr bool kIsArray<std::array<T, N>> = true;
@@ -52,12 +52,12 @@ template <typename Member, typename Visit> void visit_member(Member& member, Vis
     } else if constexpr (Block<T>) {
         visit(member);
     } else {
-        static_assert(kHasNoState<T>, "a block, or a member without state (kHasNoState)");
+        static_assert(kIsSkipped<T>, "a block, or a member that the operations skip (kIsSkipped)");
     }
 }
 
-/// Visits every block in the order of construction. Does not compile if a member is neither a block
-/// nor listed in kHasNoState.
+/// Visits every block in the order of construction. The structured binding does not compile if a
+/// member is missing; visit_member() does not if a member is neither a block nor in kIsSkipped.
 template <typename Self, typename Visit> void for_each_block(Self& self, Visit visit) {
     auto& [registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays, interrupts,
            psp, sdma, video, cp] = self;
@@ -149,9 +149,9 @@ void VfBlocks::report_fault(const mem::VmFault& fault) {
     interrupts.raise(gpuvm.record_fault(fault));
 }
 
-/// Reads survivors before it resets the bank, and puts them back after every block has reset,
-/// because blocks write their own registers. An FLR keeps the IH's counters, which are statistics;
-/// the IH's rings are registers and are reset with the bank.
+/// FunctionLevel puts the survivors back after every block has reset, because a block may write
+/// registers in its reset(). FunctionLevel skips the IH, which keeps its counters; the IH's rings
+/// are registers, which the register file resets.
 void VfBlocks::reset(ResetScope scope) {
     const bool is_flr = scope == ResetScope::FunctionLevel;
     std::vector<std::uint32_t> survivors;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// VfBlocks: the blocks of one VF that a world switch saves and loads, and the operations over all
-// these blocks (reset, save, load, poison, count). Part of GpuVf, which connects the blocks; all
-// calls are made with the VF lock held.
+// VfBlocks: the blocks (base/block.h) of one VF that a world switch in true-copy mode
+// (iov::SwitchMode) saves and loads, and the operations over all these blocks (reset, drain, save,
+// load, poison, count). GpuVf connects the blocks with the rest of the VF. Call every function with
+// the VF lock held.
 //
 // All operations use one list of members, for_each_block() in gpu_vf_blocks.cpp. The list does not
-// compile if a member is missing, or is neither a block nor declared as stateless. Otherwise the
-// next owner could see the state of a member that an operation leaves out.
+// compile if a member is missing, or is neither a block nor in kIsSkipped. Without this check, an
+// operation could leave out a new member, and the next owner of the VF could see its old state.
 #pragma once
 
 #include <array>
@@ -30,12 +31,17 @@ namespace vgpu::softgpu {
 
 /// The extent of a reset. No reset touches VRAM, which a separate operation scrubs (BulkOps).
 enum class ResetScope : std::uint8_t {
-    FunctionLevel,  ///< keeps the registers of kSurvivors (e.g. the mailbox) and the IH's counters
-    NewOwner,       ///< clears everything of the last owner
+    /// For an FLR that the PF orders, and for INIT, CLEAR_VF_STATE and SHUTDOWN (hw/gpuiov.h).
+    /// Keeps the registers of kSurvivors (gpu_vf_blocks.cpp), such as the mailbox, and the IH's
+    /// counters.
+    FunctionLevel,
+    /// For a reset or departure of the client, for a scrub, and after a failed load. Clears
+    /// everything of the last owner.
+    NewOwner,
 };
 
 /// Blocks keep references to the blocks before them, so the order matters: registers, memory, then
-/// their users. State streams have the same order.
+/// their users. State streams have the same order. mem/gpuvm.h describes the hubs.
 struct VfBlocks {
     regs::RegisterFile registers;
     mem::GpuVm gpuvm;
@@ -52,25 +58,26 @@ struct VfBlocks {
     cp::CommandProcessor cp;
 
     struct Hooks {
-        std::function<regs::Gate()> gate;  ///< Open: the guest may write FA registers
-        std::function<void()> interrupt;   ///< raises the function's MSI for a new entry
+        std::function<regs::Gate()> gate;  ///< Open: the guest has full access
+        std::function<void()> interrupt;   ///< raises the function's MSI for a new IH entry
     };
     VfBlocks(const cp::CommandProcessor::Spec& spec, mem::VfVram& vram, mem::SystemMemory& system,
              const Clock& clock, cp::Services& services, const Hooks& hooks);
 
-    /// Records the fault in the hub's fault registers and raises an interrupt.
+    /// Records the fault in the fault registers of its hub and raises an interrupt.
     void report_fault(const mem::VmFault& fault);
 
+    /// Resets all blocks to the state after power-on, except for the state that `scope` keeps.
     void reset(ResetScope scope);
     /// Call before save(): afterwards nothing is in flight in any block.
     void drain();
     void save(Writer& out) const;
-    /// An error may leave some blocks loaded: call reset() then.
+    /// EPROTO if a block refuses the stream. Some blocks may be loaded then, so call reset().
     [[nodiscard]] Result<> load(Reader& in);
-    /// Makes the live state useless: garbage in registers and CP, the reset state in other blocks.
-    /// Until load() or reset(), no code may run, translate or read through the blocks.
+    /// Makes the live state useless: fills registers and CP with garbage and resets all other
+    /// blocks. Until load() or reset(), no code may run, translate or read through the blocks.
     void poison();
-    /// Adds the blocks' counts since their last reset.
+    /// Adds the blocks' counts since their last reset to `sum`.
     void add_to(iov::VfStatistics& sum) const;
 };
 

@@ -14,8 +14,7 @@ namespace {
 /// RCC_CONFIG_MEMSIZE counts MiB (Linux 6.12, amdgpu/gmc_v9_0.c).
 constexpr unsigned kMegabyteShift = 20;
 
-/// The head of a state stream. load_state() refuses a stream with another magic or version as a
-/// whole.
+/// The head of a state stream. load_state() refuses a stream with another magic or version.
 struct StateHeader {
     std::uint64_t magic = 0;
     std::uint32_t version = 0;
@@ -42,9 +41,9 @@ Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
     return committed;
 }
 
-/// Disconnects the client, which maps memory that no longer belongs to the VF. Otherwise a frozen
-/// VM would still be connected when the next owner comes. A client that opened a VF without VRAM
-/// stays.
+/// If the VF had VRAM, disconnects the client, because the client may still map memory that no
+/// longer belongs to the VF. A frozen VM would otherwise still be attached when the next owner
+/// comes.
 void GpuVf::release_vram() {
     const bool had_vram = vram_.size().count > 0;
     vram_.release();
@@ -84,8 +83,8 @@ void GpuVf::set_cu_mask(std::uint64_t mask) {
     blocks_.cp.set_compute_units(mask);
 }
 
-/// Until the PF has seen a client's reset, the PF's writes are meant for the former client, e.g. to
-/// answer its request for full access. So the gates of the new client stay shut.
+/// Until the PF has acknowledged a client's reset, a write of the PF may be an answer to a request
+/// from before the reset, e.g. for full access. So DOORBELL_EN and REGWR_EN stay shut.
 void GpuVf::set_gates(std::uint32_t gates) {
     write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
 }
@@ -109,7 +108,7 @@ std::uint32_t GpuVf::reset_flags() const {
            HW_PREP(VGPU_RESET, FLR_PENDING, is_reset_pending_ ? 1 : 0);
 }
 
-/// Only the VF in the engine has a switch state; the PF reads every other VF as idle.
+/// SWITCH_STATE of a VF that is not in the engine is GPUIOV_FUNCTION_IDLE.
 std::uint32_t GpuVf::status() {
     const iov::WorldSwitch::View view = world_switch_.view();
     const std::uint32_t state = view.function == vf() ? view.state : GPUIOV_FUNCTION_IDLE;
@@ -146,7 +145,7 @@ iov::VfStatistics GpuVf::statistics_locked() const {
 
 // --- state ---------------------------------------------------------------------------------------
 
-/// Goes through the world switch, so that no command can load the VF during the reset.
+/// Resets through the world switch, so that no command can load the VF during the reset.
 Result<> GpuVf::scrub_state() {
     world_switch_.reset(vf(), [this] {
         reset_blocks(ResetScope::NewOwner);
@@ -187,8 +186,8 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
     blocks_.drain();
-    // Moves the doorbell writes that the VF's own engines have posted into the latch, which is
-    // saved.
+    // deactivate() moves doorbell writes that the VF's own engines have posted into the latch, so
+    // that doorbells_.save() includes them.
     doorbells_.deactivate();
     std::vector<std::byte> stream;
     Writer out(stream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// softgpu: the software GPU as a process. It parses options, takes the socket directory's lock,
-// builds the GPU and serves until SIGTERM or SIGINT; SIGHUP changes nothing. It prints "softgpu:
-// ready DIR" once all sockets are bound and, without --unconfined, it has confined itself.
+// The program softgpu: parses options, takes the socket directory's lock, builds the GPU and serves
+// until SIGTERM or SIGINT. It prints "softgpu: ready DIR" once all sockets are bound and, without
+// --unconfined, the process is confined.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -33,8 +33,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// The command line. Options that are in Gpu::Spec with the same type are parsed into `gpu`; each
-/// other option has a member of its own.
+/// The command line. CLI11 parses an option directly into `gpu` if Gpu::Spec has it with the same
+/// type. spec_of() converts the other options of the GPU.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -78,11 +78,13 @@ void add_options(CLI::App& app, Options& options) {
                  "serve control.sock (fault injection, counters)");
     app.add_flag("--unconfined", options.is_unconfined,
                  "keep all rights, for debuggers; without it softgpu confines itself");
-    app.add_option("--log-level", options.log_level, "trace, debug, info, warning, error or off");
+    app.add_option("--log-level", options.log_level, "how much to log")
+        ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+        ->capture_default_str();
 }
 
-/// Limits sizes to 16 TiB before it shifts them: a size that is too large must not wrap into a
-/// valid size.
+/// Limits sizes to 16 TiB before it converts them to bytes, so that a huge size does not wrap into
+/// a valid one.
 Gpu::Spec spec_of(const Options& options) {
     constexpr std::uint64_t kMaxMegabytes = 1ull << 24;
     Gpu::Spec spec = options.gpu;
@@ -97,7 +99,8 @@ Gpu::Spec spec_of(const Options& options) {
     return spec;
 }
 
-/// Makes the directory and locks it against another softgpu; the lock lives as long as the fd.
+/// Makes the directory and locks it against other softgpu processes; the lock lives as long as the
+/// returned fd.
 Result<OwnedFd> lock_directory(const std::string& directory) {
     if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST)
         return fail_errno(errno, "cannot make the socket directory " + directory);
@@ -111,17 +114,18 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
                                    directory));
 }
 
-/// Gives softgpu's session more CPU time. Linux divides the CPUs among sessions, and then among the
-/// threads of a session (autogroup). A session of VMs that spun while they waited for the GPU took
-/// nine tenths of the CPUs (docs/decisions/0004). Acts only if softgpu leads its session, as when
-/// vgpud starts it; best effort.
+/// Raises the weight of softgpu's session. With autogroup, Linux divides the CPUs among sessions
+/// first, and then among the threads of each session. At equal weights, a session of VMs that spin
+/// while they wait for the GPU takes nine tenths of the CPUs (docs/decisions/0004). Does nothing if
+/// softgpu does not lead its session; vgpud starts it as a leader. Best effort.
 void raise_session() {
     constexpr int kSessionNice = -5;
     if (::getsid(0) != ::getpid()) return;
     std::ofstream("/proc/self/autogroup") << kSessionNice;
 }
 
-/// World switches are fast only if the host runs the threads of softgpu at once; best effort.
+/// Lowers the nice value: world switches are fast only if the host runs softgpu's threads without
+/// delay. Best effort.
 void raise_priority() {
     constexpr int kNice = -10;
     if (::setpriority(PRIO_PROCESS, 0, kNice) != 0)
@@ -129,8 +133,9 @@ void raise_priority() {
             "running at normal priority (no CAP_SYS_NICE): quanta may end late on a busy host");
 }
 
-/// Each client needs descriptors for its connection, interrupts and memory. The soft limit exists
-/// only for programs that use select(); best effort.
+/// Raises the soft limit of file descriptors to the hard limit, because each client needs
+/// descriptors for its connection, interrupts and memory. The low soft limit only protects programs
+/// that use select(). Best effort.
 void raise_descriptor_limit() {
     rlimit descriptors{};
     if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return;
@@ -160,9 +165,10 @@ Result<> start_confined(Gpu& gpu) {
     return drop_calls();
 }
 
-/// Order: signals are blocked before the first thread, the directory is locked before a socket is
-/// replaced, and "ready" is printed after all sockets are bound and, without --unconfined, the
-/// process is confined. `gpu` is declared before `control`, so the GPU outlives its control socket.
+/// The order matters. Signals are blocked before the first thread starts. The directory is locked
+/// before a stale socket is replaced. "ready" is printed when all sockets are bound and, without
+/// --unconfined, the process is confined. `gpu` is declared before `control`, so the GPU outlives
+/// its control socket.
 Result<> serve(const Options& options) {
     TRY(const OwnedFd signals, open_signals());
     TRY(const OwnedFd lock, lock_directory(options.gpu.socket_dir));
@@ -196,7 +202,7 @@ int main(int argc, char** argv) {
     Options options;
     add_options(app, options);
     CLI11_PARSE(app, argc, argv);
-    static const SteadyClock clock;  // the log needs it until the very end
+    static const SteadyClock clock;  // static: the log uses it until the process exits
     spdlog::set_default_logger(std::make_shared<spdlog::logger>(
         "softgpu",
         std::make_shared<LimitedSink>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), clock)));

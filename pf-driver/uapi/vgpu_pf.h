@@ -2,22 +2,21 @@
 /**
  * DOC: uapi of the PF core
  *
- * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms
- * offer the same interface, so that clients need not know which platform runs:
+ * This header is the interface of a GPU's PF driver for vgpud, tests and tools. Two platforms offer
+ * it, with the same structs:
  *
  *   kernel    /dev/vgpu-pfN: one ioctl for each operation, mmap(), poll() and read()
  *   process   vgpu-pf: a SOCK_SEQPACKET unix socket with one request per message. A request is
- *             struct vgpu_pf_request and the operation's struct. The reply is struct vgpu_pf_reply
- *             and the same struct, filled in. File descriptors travel by SCM_RIGHTS.
+ *             struct vgpu_pf_request, followed by the operation's struct. The reply is struct
+ *             vgpu_pf_reply, followed by the same struct, filled in. SCM_RIGHTS carries fds.
  *
- * Structs are padded, little endian, and versioned by their length, which is in the ioctl's number
- * or in the head of the message. The driver extends a shorter struct of an older client with
- * zeroes. It accepts a longer struct only if the excess is zero (else -E2BIG). In replies to GET
- * operations, size is the number of bytes that the driver knows; in requests, size is ignored.
- * Members named reserved must be 0 (else -EINVAL).
- *
- * VF numbers are 1..total_vfs. Sizes are in bytes. Times are in ns, and points in time are of
- * CLOCK_MONOTONIC, unless name or description says otherwise. Errors are negative errno values.
+ * Structs have no implicit padding and are little endian. Their length, in the ioctl's number or in
+ * the head of the message, is their version. The driver extends a shorter struct of an older client
+ * with zeroes. It accepts a longer struct only if the excess is zero (else -E2BIG). The driver
+ * ignores the member size of an operation's struct, and sets it in replies to GET operations.
+ * Members named reserved must be 0 (else -EINVAL). VF numbers are 1..total_vfs (else -ENOENT; in a
+ * run table -EINVAL). Sizes are in bytes. Times are in ns, and points in time on CLOCK_MONOTONIC,
+ * unless name or description says otherwise. Errors are negative errno.
  */
 #ifndef VGPU_UAPI_PF_H
 #define VGPU_UAPI_PF_H
@@ -33,39 +32,37 @@
 #define VGPU_PF_UAPI_MAGIC    0x50475650u /* "PVGP" */
 #define VGPU_PF_UAPI_VERSION  1u
 #define VGPU_PF_MAX_VFS	      16u
-#define VGPU_PF_NAME_BYTES    64u
-#define VGPU_PF_MESSAGE_BYTES 160u
+#define VGPU_PF_NAME_BYTES    64u  /* with the NUL */
+#define VGPU_PF_MESSAGE_BYTES 160u /* with the NUL */
 
 /**
  * enum vgpu_pf_op - operations
  * @VGPU_PF_OP_GET_INFO: struct vgpu_pf_info: get properties and counters of the GPU.
  * @VGPU_PF_OP_GET_VF: struct vgpu_pf_vf: get properties and counters of a VF.
  * @VGPU_PF_OP_PROVISION: struct vgpu_pf_provision: give resources to an ABSENT VF.
- * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: take a VF's resources away and start its scrub.
+ * @VGPU_PF_OP_RELEASE: struct vgpu_pf_vf_ref: release a VF and scrub it, or repeat a failed scrub.
  * @VGPU_PF_OP_SCRUB_DURABLE: struct vgpu_pf_vf_ref: the client has recorded the scrub on disk; the
- *	VF becomes ABSENT and its resources become free.
+ *	VF becomes ABSENT and its resources become free. -EBUSY before event SCRUBBED.
  * @VGPU_PF_OP_CONTROL: struct vgpu_pf_control: do an action on a VF, such as a pause or a reset.
- * @VGPU_PF_OP_SET_RUN_TABLE: struct vgpu_pf_run_table: set the run table. Refused with -EBUSY while
- *	another client holds the policy lease.
- * @VGPU_PF_OP_GET_RUN_TABLE: struct vgpu_pf_run_table: get the newest run table.
+ * @VGPU_PF_OP_SET_RUN_TABLE: struct vgpu_pf_run_table: set the run table (see vgpu_pf_lease).
+ * @VGPU_PF_OP_GET_RUN_TABLE: struct vgpu_pf_run_table: get the newest run table, in force or not.
  * @VGPU_PF_OP_GET_EVENT_RING: struct vgpu_pf_event_ring_info: get the layout of the event ring. The
  *	process also returns two fds: the memory of the ring and an eventfd.
  * @VGPU_PF_OP_SAVE: struct vgpu_pf_stream: write the state of a PAUSED VF to a file descriptor.
  * @VGPU_PF_OP_RESTORE: struct vgpu_pf_stream: fill a PAUSED VF from a file descriptor.
  * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or release the policy lease.
- * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero.
- *	Fails with -EUCLEAN if a byte is not zero or the device refuses the check, and with
- *	-ECANCELED if SCRUB_DURABLE frees the VRAM during the check.
+ * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero; an
+ *	ABSENT VF passes (other states: -EINVAL). -EUCLEAN: a byte is not zero, or the device
+ *	refused the check; -ECANCELED: SCRUB_DURABLE freed the VRAM; -EBUSY: another check is in
+ *	progress, or the device is busy; -EIO, -ENODEV, -ETIMEDOUT: it was reset, lost or slow.
  * @VGPU_PF_OP_DUMP: struct vgpu_pf_stream, vf and generation 0: write a text for a bug report.
- * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the text of this file's last failed request.
- *	Kernel only.
- * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: end the use of this file. Any thread may send the
- *	request. Kernel only.
+ * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the last error text of this file. Kernel only.
+ * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: make all requests of this open file fail. Kernel only.
  *
  * GET_INFO, GET_VF, GET_RUN_TABLE, GET_EVENT_RING, GET_ERROR and CANCEL are open to clients that
- * may only read; the other operations require write access (else -EPERM). Operations that use the
- * device fail with -ENODEV while the device is lost. Only one stream (SAVE, RESTORE, DUMP) is in
- * progress at a time; a request for a second stream fails with -EBUSY.
+ * may only read; the other operations require write access (else -EPERM). While the device is lost,
+ * all operations except these six, LEASE and DUMP fail with -ENODEV. Only one stream (SAVE, RESTORE
+ * or DUMP), and only four requests of each client, may be in progress at a time (else -EBUSY).
  */
 enum vgpu_pf_op {
 	VGPU_PF_OP_GET_INFO = 1,
@@ -89,18 +86,16 @@ enum vgpu_pf_op {
 /**
  * DOC: The file /dev/vgpu-pfN
  *
- * ioctl() returns when the request is finished. It returns 0, or -1 and errno. After an error,
- * GET_ERROR returns the text of the error, and the struct is copied back, too. A signal ends the
- * wait (EINTR) and the request's stream; any other action that the request started continues. After
- * CANCEL, the requests in progress on that file and all later requests fail with ECANCELED.
- *
- * mmap() at offset 0, read-only, maps the event ring.
+ * ioctl() returns when the request is finished. It returns 0, or -1 and errno. If the operation
+ * itself failed, the struct is copied back nevertheless. A signal ends the wait (EINTR) and the
+ * request's stream; any other action that the request started continues. After CANCEL, requests of
+ * that file in progress and later ones fail with ECANCELED, except GET_ERROR, GET_EVENT_RING and
+ * CANCEL. mmap() at offset 0, read-only, maps the event ring. read() of 8 bytes waits for new
+ * events and returns their number as a u64, as an eventfd does.
  *
  * poll() reports POLLIN if there are new events since the file's last read(), and POLLHUP if the
- * driver was unbound from the device. A lost device may come back, so poll() does not report the
- * loss; the event DEVICE_LOST and vgpu_pf_info.device_lost do.
- *
- * read() of 8 bytes returns the number of new events as a u64, as an eventfd does.
+ * driver was unbound from the device. poll() does not report the loss of a device, which may come
+ * back: see the event DEVICE_LOST and vgpu_pf_info.device_lost.
  */
 #define VGPU_PF_IOC_TYPE 0xB7
 /**
@@ -131,7 +126,7 @@ struct vgpu_pf_request {
  * @magic: VGPU_PF_UAPI_MAGIC
  * @error: 0 or negative errno
  * @op: operation of the request
- * @size: bytes of the struct that follows
+ * @size: bytes of the struct that follows; 0 if the process refused the request
  * @cookie: cookie of the request
  * @message: text of the error, NUL-terminated; empty if error is 0
  */
@@ -147,15 +142,15 @@ struct vgpu_pf_reply {
 /**
  * enum vgpu_pf_vf_state - states of a VF's life cycle (docs/vf-lifecycle.md)
  * @VGPU_PF_VF_ABSENT: has no resources
- * @VGPU_PF_VF_PROVISIONED: has resources; no driver of the guest is loaded
+ * @VGPU_PF_VF_PROVISIONED: has resources; the guest has no driver loaded
  * @VGPU_PF_VF_READY: may run, and is not in the engine now
  * @VGPU_PF_VF_RUNNING: is in the engine
- * @VGPU_PF_VF_PAUSED: kept off the engine until RESUME
- * @VGPU_PF_VF_STOPPED: off the engine, gates shut, until a reset or until a lost device is back
+ * @VGPU_PF_VF_PAUSED: kept off the engine; keeps its state
+ * @VGPU_PF_VF_STOPPED: off the engine, gates shut: STOP, failed RESTORE, lost or reset device
  * @VGPU_PF_VF_RESETTING: a reset is in progress
- * @VGPU_PF_VF_QUARANTINED: cut off, because its guest exceeded a limit of the guard
- * @VGPU_PF_VF_SCRUBBING: released; waits for the scrub or for SCRUB_DURABLE
- * @VGPU_PF_VF_MISMATCH: an event was impossible in the VF's state, which is a bug of the PF core
+ * @VGPU_PF_VF_QUARANTINED: off the engine, gates shut: its guest exceeded a limit of the guard
+ * @VGPU_PF_VF_SCRUBBING: released; waits for the scrub, then for SCRUB_DURABLE
+ * @VGPU_PF_VF_MISMATCH: an event was impossible in the VF's state, because the PF core has a bug
  * @VGPU_PF_VF_STATES: number of states
  */
 enum vgpu_pf_vf_state {
@@ -194,9 +189,9 @@ enum vgpu_pf_vf_state {
  * @device_lost: 1 if no device is attached, because the device is lost or suspended
  * @switches: world switches since the core started
  * @switch_p50_ns: median duration of a world switch, from the decision until the core has seen the
- *	end of the switch; rounded up to a quarter of an octave
- * @switch_p99_ns: 99th percentile of the duration of a world switch
- * @switch_max_ns: longest world switch
+ *	end of the switch; rounded up by at most 25 %
+ * @switch_p99_ns: 99th percentile of the duration of a world switch, rounded in the same way
+ * @switch_max_ns: longest world switch, not rounded
  * @device_resets: resets of the whole device that the core has begun since its start
  * @name: name of the GPU, NUL-terminated
  */
@@ -231,13 +226,13 @@ struct vgpu_pf_info {
  * @state: enum vgpu_pf_vf_state
  * @generation: counts the provisionings of the VF
  * @vram_bytes: provisioned VRAM
- * @vram_first_offset: offset of the VF's first byte in the VRAM of the device
+ * @vram_first_offset: offset of the VF's first byte in the VRAM of the device; 0: no VRAM
  * @cu_mask: compute units that the VF may use, bit n for CU n
  * @doorbell_pages: provisioned doorbell pages
- * @attached: 1 if a client has the function open
+ * @attached: 1 if a client such as QEMU has the VF's function open
  * @in_full_access: 1 if the guest's driver has full access
  * @has_work: 1 if the VF has work now
- * @service_ns: time in the engine by the device's clock, without idle time when no VF has work
+ * @service_ns: time in the engine (device's clock), without idle time while no other VF had work
  * @wave_instructions: instructions that the VF's waves have executed
  * @switches: times the VF was put into the engine
  * @overruns: runs that exceeded their allowed time by more than 200 us
@@ -250,22 +245,25 @@ struct vgpu_pf_info {
  * @mailbox_messages: messages received from the guest
  * @mailbox_unknown: messages received from the guest with an unknown number
  * @doorbells_latched: doorbells that the guest rang while the VF was off the engine
- * @faults: memory faults that were reported to the guest
+ * @faults: memory faults that the device reported to the guest
  * @bad_packets: packets that the device refused
  * @bad_accesses: accesses to registers and BARs that the device refused
  * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
- * @guard_events: number of events in each present window of the guard: resets, requests of a
- *	loading driver for full access, time-outs of full access, mailbox messages
+ * @guard_events: events in each current window of the guard: resets that the guest caused, requests
+ *	of a loading driver for full access, time-outs of full access, mailbox messages
  * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
- * @last_error: enum vgpu_pf_reason of the latest reset, stop or failed scrub
- * @uuid: from PROVISION
- * @driver_version: text from VF2PF, untrusted; the core replaces characters that are not printable
- * @guest_fb_usage_bytes: VRAM in use according to VF2PF, untrusted
+ * @last_error: enum vgpu_pf_reason of the last reset, stop, quarantine, device loss, failed scrub
+ * @uuid: uuid of the PROVISION request
+ * @driver_version: version of the guest's driver, untrusted; '?' replaces unprintable characters
+ * @guest_fb_usage_bytes: VRAM in use as the guest's driver reports it, untrusted
  * @reserved_service_ns: part of service_ns that was served from the reservation or in gang slots
  * @throttled_ns: time in which the VF had work and was throttled by its cap
  *
- * The members that the core reads from the device (has_work, doorbells_latched to
- * illegal_instructions, driver_version, guest_fb_usage_bytes) are 0 while the device is lost.
+ * The members that the core reads from the device are 0 while the device is lost: has_work;
+ * driver_version and guest_fb_usage_bytes (also without a loaded driver); doorbells_latched to
+ * illegal_instructions, which count modulo 2^32 and which a new provisioning does not reset.
+ * service_ns to mailbox_unknown, reserved_service_ns and throttled_ns start at 0 when the VF is
+ * provisioned and when the core starts.
  */
 struct vgpu_pf_vf {
 	uint32_t size;
@@ -307,16 +305,16 @@ struct vgpu_pf_vf {
  * @cu_mask: in: bit n for CU n; 0: all
  * @doorbell_pages: in: number of doorbell pages; 0: all
  * @generation: out: the VF's new generation
- * @preempt_timeout_us: in: time in which the VF must leave the engine, else it is reset; 0: 100 ms
- * @full_access_timeout_ms: in: time limit of full access; 0: 3000
+ * @preempt_timeout_us: in: time to leave the engine, else a reset; at most 100 s; 0: 100 ms
+ * @full_access_timeout_ms: in: time limit of full access, at most 500000; 0: 3000
  * @uuid: in: any value; GET_VF returns it
- * @guard_limits: in: limits of vgpu_pf_vf.guard_events; 0: default; UINT32_MAX: no limit
+ * @guard_limits: in: limits of vgpu_pf_vf.guard_events, 1..64; 0: default; UINT32_MAX: no limit
  * @flags: in: enum vgpu_pf_provision_flags
  * @reserved: 0
  *
- * Errors: -EBUSY if the VF is not ABSENT or another VF is being provisioned, -ENOSPC if no VF or
- * not enough VRAM is free, -EINVAL if a value is out of range. VRAM that could hold old data is
- * scrubbed before the request finishes. After an error the VF has the resources that it had before.
+ * Errors: -EBUSY if the VF is not ABSENT or a VF is being provisioned, -ENOSPC if no VF or not
+ * enough VRAM is free, -EINVAL for a value out of range, or an error of the device. The device
+ * first scrubs VRAM that could hold old data. After an error, the VF's resources are unchanged.
  */
 struct vgpu_pf_provision {
 	uint32_t size;
@@ -335,8 +333,8 @@ struct vgpu_pf_provision {
 
 /**
  * enum vgpu_pf_provision_flags - flags of PROVISION
- * @VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS: full access of this VF stops the run table, as devices
- *	without banked registers require
+ * @VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS: no other VF runs or gets full access while this VF has
+ *	full access and is not paused; required on devices without a register bank for each VF
  */
 enum vgpu_pf_provision_flags {
 	VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS = 1u << 0,
@@ -361,8 +359,8 @@ struct vgpu_pf_vf_ref {
  * @VGPU_PF_PAUSE: take the VF off the engine and keep its state
  * @VGPU_PF_RESUME: end a pause
  * @VGPU_PF_STOP: take the VF off the engine and shut its gates; the VF keeps its resources
- * @VGPU_PF_RESET: reset the VF: the core notifies the guest, the device clears the VF's state by a
- *	function level reset, and the VF returns to PROVISIONED
+ * @VGPU_PF_RESET: reset the VF: the core notifies a loaded driver of the guest, the device clears
+ *	the VF's state by a function level reset, and the VF returns to PROVISIONED
  * @VGPU_PF_CLEAR_QUARANTINE: end a quarantine by a reset, and empty the windows of the guard
  */
 enum vgpu_pf_control_action {
@@ -380,8 +378,9 @@ enum vgpu_pf_control_action {
  * @generation: must be the VF's present generation (else -ESTALE); 0: any
  * @action: enum vgpu_pf_control_action
  *
- * Errors: -EINVAL if the VF's state does not allow the action, -EBUSY if another action on the VF
- * is in progress. If the VF is in the engine, the request finishes when the VF has left the engine.
+ * Errors: -EINVAL if the VF's state does not allow the action, -EBUSY during another action on the
+ * VF, or for RESUME during a RESTORE. The request finishes when the VF is off the engine; a reset
+ * then continues in the state RESETTING.
  */
 struct vgpu_pf_control {
 	uint32_t size;
@@ -390,7 +389,7 @@ struct vgpu_pf_control {
 	uint32_t action;
 };
 
-#define VGPU_PF_TABLE_ENTRIES 1024u
+#define VGPU_PF_TABLE_ENTRIES 1024u /* most entries of a run table */
 
 /**
  * struct vgpu_pf_run_entry - one time slice of a VF
@@ -402,7 +401,7 @@ struct vgpu_pf_run_entry {
 	uint32_t quantum_us;
 };
 
-#define VGPU_PF_PRIORITY_CLASSES   3u
+#define VGPU_PF_PRIORITY_CLASSES   3u		  /* number of classes */
 #define VGPU_PF_CONTRACT_MIN_NS	   100000ull	  /* shortest budget and burst */
 #define VGPU_PF_CONTRACT_MAX_NS	   10000000000ull /* longest period and burst */
 #define VGPU_PF_CONTRACT_MAX_AHEAD 16u
@@ -410,13 +409,13 @@ struct vgpu_pf_run_entry {
 
 /**
  * enum vgpu_pf_contract_flags - flags of a contract
- * @VGPU_PF_CONTRACT_STRICT: the VF keeps its entries while it has no work, and the engine idles in
- *	them (non-work-conserving)
+ * @VGPU_PF_CONTRACT_STRICT: the VF keeps its entries while it has no work, and the engine idles
+ *	during them (non-work-conserving), unless only VFs of other priority classes have work
  * @VGPU_PF_CONTRACT_GANG: the reservation is a slot that begins phase_us after each multiple of
  *	period_ns of CLOCK_MONOTONIC and lasts budget_ns. The VF keeps the slot while it has no
  *	work, and only a VF in exclusive full access preempts the slot. Outside its slots the VF
  *	runs only in full access. So VFs with the same period and phase on several GPUs run
- *	together. Slots of one GPU must not overlap. The VF has no cap, and ahead is 0.
+ *	together. Slots of one GPU must not overlap. The VF must have no cap, and ahead must be 0.
  */
 enum vgpu_pf_contract_flags {
 	VGPU_PF_CONTRACT_STRICT = 1u << 0,
@@ -427,28 +426,25 @@ enum vgpu_pf_contract_flags {
  * struct vgpu_pf_contract - terms of one VF in addition to its entries
  * @budget_ns: reserved service in every period_ns in which the VF has that much work;
  *	VGPU_PF_CONTRACT_MIN_NS to period_ns; 0: no reservation
- * @period_ns: at most VGPU_PF_CONTRACT_MAX_NS
+ * @period_ns: at most VGPU_PF_CONTRACT_MAX_NS; 0 without a reservation
  * @burst_ns: capacity of the cap's token bucket; budget_ns + VGPU_PF_CONTRACT_MIN_NS to
- *	VGPU_PF_CONTRACT_MAX_NS
- * @rate_ppm: cap, in millionths of the time; 0: no cap
- * @ahead: number of further budgets that a burst may use in advance; at most
+ *	VGPU_PF_CONTRACT_MAX_NS; 0 without a cap
+ * @rate_ppm: cap, in millionths of the time, up to VGPU_PF_RATE_MAX_PPM; 0: no cap
+ * @ahead: number of budgets of later periods that the VF may use in advance; at most
  *	VGPU_PF_CONTRACT_MAX_AHEAD
  * @priority_class: 0 (highest) to VGPU_PF_PRIORITY_CLASSES - 1. Entries of VFs of a class are
  *	served only while no VF of a lower-numbered class has work.
  * @flags: enum vgpu_pf_contract_flags
- * @preempt_timeout_us: time in which the VF must leave the engine, else it is reset; 0: as
- *	provisioned
- * @phase_us: GANG: start of the slots in each period
+ * @preempt_timeout_us: time to leave the engine, at most 100 s; 0: the provisioned time
+ * @phase_us: GANG: start of the slot in each period, less than period_ns; otherwise 0
  *
  * The scheduler keeps the contracts even if the client that set them dies. If all members are 0,
- * the VF has only its entries.
+ * the VF has only its entries. Reservations are served before any entry, the earliest deadline
+ * first, and preempt a slice of the table. Reserved service is not deducted from the VF's entries.
  *
- * Reservations are served before any entry, the earliest deadline first, and preempt a slice of the
- * table. Reserved service is not deducted from the VF's entries.
- *
- * A cap bounds the VF's time in the engine, with or without work, in any span t:
- *   time in the engine <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run
- * A VF without tokens is skipped until it has enough tokens for a slice.
+ * A cap bounds the VF's time in the engine, with or without work, in any span t without exclusive
+ * full access: time in the engine <= rate_ppm * t / 10^6 + burst_ns + overrun of the last run. The
+ * scheduler skips the entries of a VF with too few tokens until the VF has tokens for a slice.
  */
 struct vgpu_pf_contract {
 	uint64_t budget_ns;
@@ -469,19 +465,19 @@ struct vgpu_pf_contract {
  * @generation: must be the newest generation + 1 (else -ESTALE)
  * @reserve_count: number of entries in reserve
  * @flags: enum vgpu_pf_table_flags
- * @reserve: VFs that may preempt a running quantum when they wake, each with a budget per cycle
- *	(quantum_us). If the VF also has entries, such an early run is deducted from the VF's next
- *	slices, and is at most as long as the quantum of the VF's first entry.
+ * @reserve: VFs that, when they wake, may preempt other VFs, for quantum_us (the reserve budget)
+ *	per cycle of the table. If such a VF also has entries, this time is deducted from its next
+ *	slices, and a single preemption lasts at most for the quantum of its first entry.
  * @entries: the scheduler cycles through entries[0 .. count) and gives each VF its quantum. It
- *	skips a VF without work.
+ *	skips a VF without work, unless the VF or the table is STRICT.
  * @contracts: contract of VF n in contracts[n - 1]
- * @weights: weight of VF n in weights[n - 1], 1 to 10000; 0: the VF gets only its slices. The PF
- *	core follows the entries as long as no VF's lag exceeds the longest entry. If all weights
- *	are 0, each VF that is not in a gang gets a weight in proportion to the time of its entries
- *	(6 ms if the VF has none). GET_RUN_TABLE returns these weights.
- * @max_gap_us: longest gap of VF n in max_gap_us[n - 1], at least 1000; 0: no limit. If the PF core
- *	deviates from the entries, it keeps a VF with work and a weight off the engine for at most
- *	this time. The entries themselves may keep the VF off for longer.
+ * @weights: weight of VF n in weights[n - 1], 1 to 10000; 0: no share by weight, only entries. The
+ *	PF core deviates from the entries where a slice could make a lag exceed the longest entry.
+ *	If all weights are 0, each VF not in a gang gets a weight in proportion to the time of its
+ *	entries (6 ms if it has none). GET_RUN_TABLE returns these weights.
+ * @max_gap_us: longest gap of VF n in max_gap_us[n - 1], at least 1000; 0: only max_gap_ms of the
+ *	platform applies. Before a slice that would make a VF of the same class wait longer, the VF
+ *	with the least time left runs. A gap does not cut a slice that has begun.
  */
 struct vgpu_pf_run_table {
 	uint32_t size;
@@ -498,7 +494,7 @@ struct vgpu_pf_run_table {
 
 /**
  * enum vgpu_pf_table_flags - flags of a run table
- * @VGPU_PF_TABLE_STRICT: all VFs keep their entries while they have no work (non-work-conserving)
+ * @VGPU_PF_TABLE_STRICT: all VFs keep their entries as with VGPU_PF_CONTRACT_STRICT
  */
 enum vgpu_pf_table_flags {
 	VGPU_PF_TABLE_STRICT = 1u << 0,
@@ -507,30 +503,31 @@ enum vgpu_pf_table_flags {
 /**
  * enum vgpu_pf_event_type - events
  * @VGPU_PF_EVENT_NONE: not used
- * @VGPU_PF_EVENT_RUN: a VF ran for duration_ns until time_ns; arg: enum vgpu_hw_run_end; arg2: ns
- *	from the request to stop until the VF had stopped
- * @VGPU_PF_EVENT_STATE: the state of a VF changed; arg: new enum vgpu_pf_vf_state; arg2: old state.
- *	If both are SCRUBBING, the scrub has failed; last_error has the reason.
+ * @VGPU_PF_EVENT_RUN: a run (period in the engine) of a VF ended at time_ns; duration_ns: service;
+ *	arg: ended by: 0 a command, 1 the end of the quantum, 2 a command while the VF had no work,
+ *	3 a reset; arg2: ns from the request to stop until the VF had stopped
+ * @VGPU_PF_EVENT_STATE: the state of a VF changed (but not READY to RUNNING or back); arg: new
+ *	state; arg2: old state. If both are SCRUBBING, the scrub has failed; see last_error.
  * @VGPU_PF_EVENT_WAKE: VFs got work or tokens; vf: the first of them; arg: bit n - 1 for VF n
  * @VGPU_PF_EVENT_IDLE: a VF has no work, or is throttled; arg: enum vgpu_pf_idle
  * @VGPU_PF_EVENT_OVERRUN: a run exceeded its allowed time by duration_ns, more than 200 us
- * @VGPU_PF_EVENT_HANG: a VF failed to enter or leave the engine and will be reset; arg: enum
+ * @VGPU_PF_EVENT_HANG: a VF failed to enter or leave the engine and is reset; arg: enum
  *	vgpu_pf_reason
  * @VGPU_PF_EVENT_RESET_DONE: a reset of a VF ended after duration_ns; arg: enum vgpu_pf_reason
  * @VGPU_PF_EVENT_SCRUBBED: the VRAM of a VF was zeroed in duration_ns and verified in arg2 ns; arg:
  *	generation of the VF. The VF waits for SCRUB_DURABLE.
  * @VGPU_PF_EVENT_GUARD: the guard level of a VF changed; arg: index of the limit that the guest
  *	exceeded, or 4 when the level returned to none; arg2: new level
- * @VGPU_PF_EVENT_FULL_ACCESS: full access of a VF; arg: 1 granted, 0 released, 2 timed out
- * @VGPU_PF_EVENT_ATTACH: a client opened or closed a VF's function; arg: 1 attached, 0 detached
+ * @VGPU_PF_EVENT_FULL_ACCESS: full access of a VF; arg: 1 granted, 0 ended, 2 timed out (0 follows)
+ * @VGPU_PF_EVENT_ATTACH: a client such as QEMU opened (arg 1) or closed (arg 0) a VF's function
  * @VGPU_PF_EVENT_GUEST_ERROR: message LOG_VF_ERROR or RAS_POISON of a guest; arg: dwords 1 (low)
  *	and 2 (high) of the message; arg2: dwords 3 (low) and 0 (high)
- * @VGPU_PF_EVENT_POLICY: a sysfs file was written while a client held the lease; vf 0: all VFs;
- *	arg: enum vgpu_pf_policy; arg2: value
- * @VGPU_PF_EVENT_TABLE: a run table took over; arg: generation of the table
- * @VGPU_PF_EVENT_DEVICE_LOST: the device does not answer, or is suspended for a reset
+ * @VGPU_PF_EVENT_POLICY: sysfs file exec_quantum_ms or weight was written while a client held the
+ *	lease; vf 0: all VFs; arg: enum vgpu_pf_policy; arg2: value
+ * @VGPU_PF_EVENT_TABLE: a run table came into force; arg: generation of the table
+ * @VGPU_PF_EVENT_DEVICE_LOST: the device does not answer, is stuck in its reset, or is suspended
  * @VGPU_PF_EVENT_DEVICE_BACK: the device is back; arg: 1 if it has kept its state, else 0
- * @VGPU_PF_EVENT_DEVICE_RESET: a reset of the whole device begins; arg: number of such resets
+ * @VGPU_PF_EVENT_DEVICE_RESET: a reset of the whole device begins; arg: number of resets so far
  * @VGPU_PF_EVENT_UNREPORTED: the rate limit left out events (HANG, RESET_DONE, GUEST_ERROR) or log
  *	lines that a guest caused; arg: number of them
  */
@@ -562,7 +559,7 @@ enum vgpu_pf_event_type {
  * @VGPU_PF_POLICY_PREEMPT_TIMEOUT_US: time to leave the engine in us
  * @VGPU_PF_POLICY_SCHED_PRIORITY: 0 low, 1 normal, 2 high
  * @VGPU_PF_POLICY_VRAM_QUOTA: VRAM in bytes; 0: release the VF
- * @VGPU_PF_POLICY_WEIGHT: weight
+ * @VGPU_PF_POLICY_WEIGHT: weight in hundredths
  * @VGPU_PF_POLICY_MIN_PCT: smallest share of the engine while all VFs have work, in percent
  * @VGPU_PF_POLICY_MAX_PCT: largest share of the engine (cap), in percent
  */
@@ -578,10 +575,10 @@ enum vgpu_pf_policy {
 
 /**
  * enum vgpu_pf_idle - where a VF was when it became idle
- * @VGPU_PF_IDLE_RUNNING: in the engine; a later RUN event reports the end of this run, from which
- *	on the VF counts as idle
+ * @VGPU_PF_IDLE_RUNNING: in the engine; the VF counts as idle from the end of its present run,
+ *	which a later RUN event reports
  * @VGPU_PF_IDLE_INACTIVE: off the engine
- * @VGPU_PF_IDLE_THROTTLED: off the engine with work, but throttled; WAKE will report its tokens
+ * @VGPU_PF_IDLE_THROTTLED: off the engine with work, but throttled; WAKE follows when it has tokens
  */
 enum vgpu_pf_idle {
 	VGPU_PF_IDLE_RUNNING = 0,
@@ -595,9 +592,9 @@ enum vgpu_pf_idle {
  * @time_ns: RUN: end of the run by the device's clock; other types: CLOCK_MONOTONIC
  * @type: enum vgpu_pf_event_type
  * @vf: VF number; 0: the GPU
- * @duration_ns: depends on the type
- * @arg: depends on the type
- * @arg2: depends on the type
+ * @duration_ns: as the type says, else 0
+ * @arg: as the type says, else 0
+ * @arg2: as the type says, else 0
  * @table_generation: generation of the run table in force
  * @reserved_ns: RUN: part of duration_ns from the reservation or a gang slot; other types: 0
  */
@@ -621,8 +618,8 @@ struct vgpu_pf_event {
  * @boot_id: as vgpu_pf_info.boot_id
  *
  * The ring is shared memory with one writer, the PF core, and any number of readers. The entries
- * follow at events_offset. Event seq is at index (seq - 1) % entries, and is valid if its seq
- * matches. A reader that falls behind finds a larger seq, which says how many events it lost.
+ * follow at events_offset. Event n is at index (n - 1) % entries. A reader's copy is valid if the
+ * entry's seq is n before and after the copy. If seq is larger, the reader has missed events.
  */
 struct vgpu_pf_event_ring_head {
 	uint64_t next_seq;
@@ -654,6 +651,8 @@ struct vgpu_pf_event_ring_info {
  * @bytes: out: bytes moved, also after an error
  *
  * SAVE and DUMP write to the file descriptor, and RESTORE reads from it, until the stream ends.
+ * Errors: -EINVAL if the VF is not PAUSED, -ECANCELED if its pause ends, -EBADMSG if the input is
+ * damaged or does not fit the VF, or another errno. A failed RESTORE stops a VF that it changed.
  */
 struct vgpu_pf_stream {
 	uint32_t size;
@@ -691,7 +690,7 @@ struct vgpu_pf_cancel {
  * @acquire: 1: acquire the lease; 0: release it
  *
  * While a client holds the lease, only that client may set the run table or use LEASE (else
- * -EBUSY). The lease ends when the client closes its file or socket.
+ * -EBUSY). The lease also ends when the client closes its file or socket.
  */
 struct vgpu_pf_lease {
 	uint32_t size;
@@ -702,14 +701,15 @@ struct vgpu_pf_lease {
  * enum vgpu_pf_reason - why a VF was reset or stopped, or its scrub failed
  * @VGPU_PF_REASON_NONE: no reason
  * @VGPU_PF_REASON_OPERATOR: a CONTROL request
- * @VGPU_PF_REASON_GUEST_REQUEST: the guest requested the reset by mailbox message 5 or 201
- * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function (DEVICE_RESET, config space)
- * @VGPU_PF_REASON_DETACH: the client closed the function
+ * @VGPU_PF_REASON_GUEST_REQUEST: the guest sent REQ_GPU_RESET_ACCESS or READY_TO_RESET
+ * @VGPU_PF_REASON_GUEST_FLR: the guest or its VMM reset the function (VFIO reset, config space)
+ * @VGPU_PF_REASON_DETACH: the client (such as QEMU) closed the function
  * @VGPU_PF_REASON_IDLE_TIMEOUT: the VF did not leave the engine in time
  * @VGPU_PF_REASON_SAVE_TIMEOUT: the device did not save the VF's state in time
  * @VGPU_PF_REASON_LOAD_TIMEOUT: the device did not load the VF's state in time
  * @VGPU_PF_REASON_RUN_TIMEOUT: the device did not start the VF in time
- * @VGPU_PF_REASON_BAD_STATUS: the device refused a command of a world switch, or a scrub failed
+ * @VGPU_PF_REASON_BAD_STATUS: the device refused or did not get a command of a world switch, or a
+ *	scrub failed
  * @VGPU_PF_REASON_FULL_ACCESS_TIMEOUT: the guest did not release full access in time
  * @VGPU_PF_REASON_GUARD: the guest exceeded a limit of the guard
  * @VGPU_PF_REASON_DEVICE_LOST: the device was lost

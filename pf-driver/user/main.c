@@ -5,8 +5,8 @@
  * the new process adopts them. If the device goes away, vgpu-pf waits until the device is back.
  *
  * One thread runs one poll loop for timer, interrupts, device and uapi. SIGHUP changes nothing,
- * because there is no configuration to reload. Exit status: 0 after SIGTERM or SIGINT, 1 if vgpu-pf
- * cannot start, 2 for wrong options.
+ * because there is no configuration to reload. Exit status: 0 after SIGTERM, SIGINT, --help or
+ * --version, or if poll() fails; 1 if vgpu-pf cannot start; 2 for wrong options.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,10 +35,10 @@
 
 /* time between two attempts to reach a device that is gone */
 #define RECONNECT_MS 100
-/* equal to kRealTimeWatch of softgpu (base/priority.h) */
+/* SCHED_FIFO priority, equal to kRealTimeWatch of softgpu (pf-driver/softgpu/base/priority.h) */
 #define REAL_TIME_PRIORITY 2
 
-/* strings point into argv; numbers are within their range when parse_options() returns 0 */
+/* strings point into argv or to defaults; parse_options() returns 0 only if numbers are in range */
 struct options {
 	const char *device;
 	const char *socket;
@@ -61,6 +61,7 @@ struct platform {
 	char refusal[VGPU_PF_MESSAGE_BYTES]; /* last logged refusal of the device; "": none */
 };
 
+/* indices in the array for poll() */
 enum poll_slot {
 	SLOT_SIGNAL = 0,
 	SLOT_TIMER,
@@ -80,7 +81,7 @@ static const char usage_text[] =
 	"  --name NAME         name of the GPU in GET_INFO (default gpu0)\n"
 	"  --time-scale N      factor on waits for guests and device, 1 to 1000 (default 1)\n"
 	"  --max-gap-ms N      longest time a VF with work is off the engine (default 60, 0: "
-	"none)\n"
+	"no limit)\n"
 	"  --stepwise          switch worlds with IDLE SAVE LOAD RUN instead of CONTEXT_SWITCH\n"
 	"  --unconfined        keep all rights, for debuggers; without it vgpu-pf confines itself\n"
 	"  --log-level LEVEL   error, warning, info or debug (default info)\n"
@@ -209,7 +210,7 @@ static void log_error(struct platform *platform, const char *what, const char *w
 	char line[1024], long_path[512];
 
 	if (error == -ENAMETOOLONG) {
-		vgpu_socket_path_words(where, long_path, sizeof(long_path));
+		vgpu_socket_path_error(where, long_path, sizeof(long_path));
 		snprintf(line, sizeof(line), "%s %s", what, long_path);
 	} else {
 		snprintf(line, sizeof(line), "%s %s: %s", what, where, strerror(-error));
@@ -235,7 +236,7 @@ static int lock_device(struct platform *platform)
 	return -EBUSY;
 }
 
-/* the loop reads signals from signal_fd, so that no signal interrupts the core */
+/* the loop reads these signals from signal_fd, so that they do not interrupt the core */
 static int open_signals(struct platform *platform)
 {
 	sigset_t set;
@@ -267,8 +268,9 @@ static int init_core(struct platform *platform)
 }
 
 /*
- * The engine waits for this process between two quanta, so the process asks for real-time priority.
- * If the host refuses, the process continues without it (docs/decisions/0004).
+ * The engine waits for this process between two quanta, so the process requests real-time priority
+ * and locks its memory. If the host refuses either, the process continues without it
+ * (docs/decisions/0004).
  */
 static void become_real_time(void)
 {
@@ -343,7 +345,7 @@ static uint32_t list_fds(struct platform *platform, struct pollfd *fds)
 	for (uint32_t i = 0; i < GPUIOV_VECTOR_COUNT; i++)
 		fds[SLOT_VECTOR + i] =
 			(struct pollfd){.fd = platform->os.vector_fds[i], .events = POLLIN};
-	/* negative while not connected: poll() ignores it */
+	/* the fd is negative while not connected: poll() ignores negative fds */
 	fds[SLOT_DEVICE] = (struct pollfd){.fd = platform->os.device.fd, .events = POLLIN};
 	return SLOT_SERVER + vgpu_user_server_poll_fds(&platform->server, fds + SLOT_SERVER);
 }
@@ -403,8 +405,8 @@ static void check_socket(struct platform *platform, const struct pollfd *fds)
 
 /*
  * The device sends nothing between requests, so its socket is readable only after the device has
- * closed the connection. A device that sends something is not trusted any more: its data would keep
- * the socket readable.
+ * closed the connection. If the device sends data nevertheless, close the connection, because
+ * unread data would keep the socket readable.
  */
 static void handle_device_end(struct platform *platform, const struct pollfd *fds)
 {
@@ -457,8 +459,8 @@ static void loop(struct platform *platform)
 }
 
 /*
- * Confines the process, before the first message of the device. From now on the process only waits,
- * talks to the device and to clients, and binds its socket again if the file was removed.
+ * Confines the process, before the first message from the device. From now on the process only
+ * waits, talks to the device and to clients, and binds its socket again if the file was removed.
  */
 static int confine(struct platform *platform)
 {

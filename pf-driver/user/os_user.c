@@ -19,7 +19,7 @@
  * pieces of it, so nothing is mapped or unmapped while the engine runs. The base is 4 GiB, so that
  * a bus address that was cut to 32 bits by mistake matches no memory.
  */
-#define DMA_BYTES    0x4000000ull /* address space; pages are allocated on first use */
+#define DMA_BYTES    0x4000000ull /* size of the file; pages are allocated on first use */
 #define DMA_BUS_BASE 0x100000000ull
 #define PAGE_BYTES   4096u
 
@@ -51,7 +51,7 @@ static int mmio_read(struct vgpu_os *os, uint32_t reg, uint32_t *value)
 				     (uint64_t)reg * sizeof(*value), value, sizeof(*value));
 }
 
-/* posted, as on PCI: if the connection is lost, the next read returns -ENODEV at the latest */
+/* posted, as on PCI: a write to a lost device may return 0, but the next read returns -ENODEV */
 static int mmio_write(struct vgpu_os *os, uint32_t reg, uint32_t value)
 {
 	return vgpu_user_client_post(&os_of(os)->device, VFIO_USER_REGION_BAR5,
@@ -70,7 +70,7 @@ static int vram_write(struct vgpu_os *os, uint64_t offset, const void *data, uin
 				      bytes);
 }
 
-/* finds the first gap between blocks that is large enough; false: there is none */
+/* finds the first gap between blocks that is large enough; returns false if there is none */
 static bool find_gap(const struct os_user *os, uint32_t bytes, uint64_t *offset)
 {
 	uint64_t at = 0;
@@ -159,7 +159,10 @@ static void request_done(struct vgpu_os *os, uint64_t token, int error, const ch
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-/* Write one line to stderr. Limits how many lines guests and clients cause, except debug lines. */
+/*
+ * Write one line to stderr, unless its level is above os->log_level. Drop lines of a subject that
+ * logs too often (process/log_limit.h), except debug lines.
+ */
 void vgpu_user_os_log(struct os_user *os, enum vgpu_os_log_level level, const char *text)
 {
 	uint64_t now_ms = now_ns(&os->os) / 1000000u;
@@ -229,7 +232,7 @@ int vgpu_user_os_init(struct os_user *os, enum vgpu_os_log_level log_level)
 	return init_dma(os);
 }
 
-/* Release everything. */
+/* Close the connection, and release descriptors and memory. */
 void vgpu_user_os_fini(struct os_user *os)
 {
 	vgpu_user_client_close(&os->device);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Makes the event ring and the listening socket of the uapi server. */
+/*
+ * Makes the event ring and the listening socket of the uapi server. The confined process may pass
+ * only sealed copies of paths to the kernel: vgpu_sealed() and others (confine/sealed.h).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +16,10 @@
 #include "pf-driver/process/socket_watch.h"
 #include "pf-driver/user/uapi_server.h"
 
-/* Make the memory of the event ring; a seal forbids any writable map after this one. */
+/*
+ * Make the memory of the event ring. Only this process can write it: a seal forbids further
+ * writable maps. Return: 0 or a negative errno.
+ */
 int vgpu_user_server_make_ring(struct uapi_server *server)
 {
 	server->ring_bytes = VGPU_PF_RING_EVENTS_OFFSET +
@@ -44,6 +50,17 @@ static bool is_answering(const struct sockaddr_un *address)
 	return is_connected;
 }
 
+/* closes the socket, because poll() would report a socket without listen(); returns -errno */
+static int bind_failed(struct uapi_server *server)
+{
+	int error = errno;
+
+	if (server->listen_fd >= 0)
+		close(server->listen_fd);
+	server->listen_fd = -1;
+	return -error;
+}
+
 static int bind_socket(struct uapi_server *server)
 {
 	const char *path = vgpu_sealed(server->path);
@@ -61,21 +78,21 @@ static int bind_socket(struct uapi_server *server)
 	}
 	server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (server->listen_fd < 0)
-		return -errno;
-	/* before bind(): the file gets the descriptor's mode, so it is never open to other users */
+		return bind_failed(server);
+	/* before bind(), so that no other user can connect before the file has this mode */
 	if (fchmod(server->listen_fd, S_IRUSR | S_IWUSR) ||
 	    bind(server->listen_fd, (const struct sockaddr *)vgpu_sealed_address(&address),
 		 sizeof(address)) ||
 	    listen(server->listen_fd, (int)UAPI_CLIENTS))
-		return -errno;
-	server->socket_number = vgpu_socket_number(path);
+		return bind_failed(server);
+	server->socket_inode = vgpu_socket_inode(path);
 	return 0;
 }
 
 /*
- * Bind the socket, in place of a stale one. The server keeps the pointer `path`. Return: 0,
- * -EADDRINUSE if a process serves a socket at `path`, -EEXIST if the file at `path` is not a
- * socket, or another errno.
+ * Bind the socket, in place of a stale one, and watch its file. The server keeps the pointer
+ * `path`. Return: 0, -EADDRINUSE if a process serves a socket at `path`, -EEXIST if the file at
+ * `path` is not a socket, or another negative errno.
  */
 int vgpu_user_server_listen(struct uapi_server *server, const char *path)
 {
@@ -100,12 +117,12 @@ int vgpu_user_server_listen_again(struct uapi_server *server)
 	int error;
 
 	vgpu_socket_watch_clear(server->watch_fd);
-	if (vgpu_socket_number(vgpu_sealed(server->path)) == server->socket_number)
+	if (server->listen_fd >= 0 &&
+	    vgpu_socket_inode(vgpu_sealed(server->path)) == server->socket_inode)
 		return 0;
 	if (server->listen_fd >= 0)
 		close(server->listen_fd);
 	server->listen_fd = -1;
-	server->socket_number = 0;
 	error = bind_socket(server);
 	if (!error)
 		error = vgpu_sealed_watch(server->watch_fd, server->path);

@@ -16,11 +16,11 @@
 
 /*
  * From message to reply: read_client() receives one message, check_message() checks its head,
- * check_request() checks operation, struct, rights and fd. The server answers the request for the
- * event ring. All other operations go to the core. run_request() answers at once unless the core
- * returns -EINPROGRESS; in that case vgpu_user_server_request_done() answers later. A client may
- * vanish at any point. The core then continues the actions that the client's requests started, and
- * the server drops the results.
+ * check_request() checks operation, struct, rights and fd. The server itself answers
+ * GET_EVENT_RING; all other operations go to the core. run_request() answers at once unless the
+ * core returns -EINPROGRESS; in that case vgpu_user_server_request_done() answers. A client may
+ * vanish at any point. The core then continues the actions that the client's requests started,
+ * and the server drops the results.
  */
 #define MAX_REPLY_FDS	2u
 #define MAX_REQUEST_FDS 1u
@@ -33,7 +33,7 @@ struct incoming {
 	int fd; /* -1: none */
 };
 
-/* the server keeps the descriptors: sending duplicates them */
+/* a reply to a client; the server keeps the descriptors, because sending duplicates them */
 struct outgoing {
 	struct vgpu_pf_reply head;
 	const void *body;
@@ -61,8 +61,8 @@ static void send_reply(struct uapi_client *client, const struct outgoing *reply)
 		memcpy(CMSG_DATA(header), reply->fds, reply->fd_count * sizeof(int));
 	}
 	/*
-	 * Do not wait for a client whose socket is full. The event loop drops the client, because
-	 * dropping calls the core, and the core may have called this function.
+	 * Do not wait for a client whose socket is full. Do not drop the client here, but in the
+	 * event loop: dropping calls the core, and the core may have called this function.
 	 */
 	if (sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		client->is_lost = true;
@@ -113,13 +113,13 @@ static void close_stream(struct uapi_server *server)
 	server->stream_token = 0;
 }
 
-/* the number by which the core knows a client */
+/* the number by which the core knows a client; not 0, which is the platform itself */
 static uint64_t client_number(const struct uapi_server *server, const struct uapi_client *client)
 {
 	return (uint64_t)(client - server->clients) + 1;
 }
 
-/* frees the slot before it calls the core, so that no callback finds this client */
+/* sets client->fd to -1 before it calls the core, so that no callback finds this client */
 static void drop_client(struct uapi_server *server, struct uapi_client *client)
 {
 	if (client->fd < 0)
@@ -129,7 +129,7 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 	if (client->event_fd >= 0)
 		close(client->event_fd);
 	client->event_fd = -1;
-	vgpu_pf_request_gone(server->pf, client_number(server, client));
+	vgpu_pf_request_client_gone(server->pf, client_number(server, client));
 	for (uint32_t i = 0; i < UAPI_CLIENT_REQUESTS; i++) {
 		struct uapi_pending *pending = &client->pending[i];
 		uint64_t token = pending->token;
@@ -143,7 +143,7 @@ static void drop_client(struct uapi_server *server, struct uapi_client *client)
 
 /* ---- callbacks of the core ---- */
 
-/* Handle that the core has finished a request: send the reply. */
+/* Send the reply to a request that the core has finished, unless its client is gone. */
 void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, int error,
 				   const char *message)
 {
@@ -163,7 +163,7 @@ void vgpu_user_server_request_done(struct uapi_server *server, uint64_t token, i
 		}
 }
 
-/* Signal the clients that the ring has new entries. */
+/* Signal new entries of the ring to the clients that have requested the ring. */
 void vgpu_user_server_events(struct uapi_server *server)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)
@@ -172,8 +172,9 @@ void vgpu_user_server_events(struct uapi_server *server)
 }
 
 /*
- * Result of a stream service: the bytes moved, 0 at the end of the input, -EAGAIN if
- * vgpu_pf_stream_ready() follows, or another errno.
+ * Result of the services stream_write and stream_read (core/base/os.h): the bytes moved; 0 at the
+ * end of the input; -EAGAIN if the server will call vgpu_pf_stream_ready(); or another negative
+ * errno.
  */
 static int64_t stream_result(struct uapi_server *server, ssize_t moved, short events)
 {
@@ -200,7 +201,7 @@ int64_t vgpu_user_server_stream_read(struct uapi_server *server, void *data, uin
 
 /* ---- operations of the platform ---- */
 
-/* each client has one eventfd: a second request passes another descriptor of the same eventfd */
+/* a client has only one eventfd: a second request gets another descriptor of the same eventfd */
 static void get_event_ring(struct uapi_server *server, struct uapi_client *client,
 			   const struct incoming *in)
 {
@@ -238,7 +239,7 @@ static struct uapi_pending *find_free(struct uapi_client *client)
 	return NULL;
 }
 
-/* true if the message has bytes that the core does not know and that are not zero */
+/* true if the struct is longer than the core knows, and the additional bytes are not all zero */
 static bool has_unknown_part(const struct incoming *in, uint32_t known)
 {
 	for (uint32_t i = known; i < in->body_bytes; i++)
@@ -260,7 +261,7 @@ static const char *check_request(const struct uapi_client *client, const struct 
 	if (has_unknown_part(in, traits->bytes))
 		return "the struct is longer than this version knows, and the rest is not zero";
 	*error = -EPERM;
-	if (!traits->is_reading && !client->may_write)
+	if (!traits->is_open_to_readers && !client->may_write)
 		return "only root and the user who runs vgpu-pf may do that";
 	*error = -EINVAL;
 	if (traits->has_stream && in->fd < 0)
@@ -382,11 +383,11 @@ static void read_client(struct uapi_server *server, struct uapi_client *client)
 		return;
 	}
 	taken = vgpu_take_passed_fds(&message, &in.fd, MAX_REQUEST_FDS);
-	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
-	if (!wrong && taken < 0) {
+	if (taken < 0)
 		in.fd = -1;
+	wrong = check_message(server, &in, (size_t)bytes, message.msg_flags);
+	if (!wrong && taken < 0)
 		wrong = "a request has at most one fd";
-	}
 	if (wrong)
 		reply_without_struct(client, &in, -EBADMSG, wrong);
 	else
@@ -408,7 +409,10 @@ static void accept_client(struct uapi_server *server)
 		close(fd);
 }
 
-/* Serve a connected SOCK_SEQPACKET of a user. Return: 0: the server owns fd; or -EMFILE. */
+/*
+ * Serve a connected SOCK_SEQPACKET socket, whose peer runs as `user`. Return: 0, and then the
+ * server owns fd; or -EMFILE if there are UAPI_CLIENTS clients.
+ */
 int vgpu_user_server_add_client(struct uapi_server *server, int fd, uid_t user)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++) {
@@ -478,8 +482,8 @@ void vgpu_user_server_handle(struct uapi_server *server, const struct pollfd *fd
 /* ---- start and end ---- */
 
 /*
- * Make a server that does not listen yet. Pass its ring to vgpu_pf_init(). Return: 0 or a negative
- * errno.
+ * Make a server that does not listen yet. The caller must pass server->ring to vgpu_pf_init().
+ * Return: 0 or a negative errno.
  */
 int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf)
 {
@@ -496,7 +500,7 @@ int vgpu_user_server_init(struct uapi_server *server, struct vgpu_pf *pf)
 	return vgpu_user_server_make_ring(server);
 }
 
-/* Drop all clients and release everything. */
+/* Drop all clients, and release descriptors and memory. */
 void vgpu_user_server_fini(struct uapi_server *server)
 {
 	for (uint32_t i = 0; i < UAPI_CLIENTS; i++)

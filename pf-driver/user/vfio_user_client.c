@@ -145,8 +145,9 @@ static uint64_t monotonic_ns(void)
 }
 
 /*
- * The time limits of the socket hold for each system call. So after each part of a message, this
- * function checks the limit of the request, or a device could delay it for ever, byte by byte.
+ * The time limits of the socket hold for each system call. So callers also check the age of the
+ * request after each part of a message: otherwise a device could delay a request forever, byte by
+ * byte.
  */
 static bool is_overdue(const struct vfio_user_client *client)
 {
@@ -226,7 +227,7 @@ static int receive_reply(struct vfio_user_client *client, struct request *reques
 	struct iovec parts[2] = {{&header, sizeof(header)}};
 	size_t rest;
 
-	/* a request of the device is a breach, too: the device maps the DMA memory instead */
+	/* a request from the device is a breach, too: the device maps DMA memory, and needs none */
 	if (receive_all(client, parts, 1) || header.size < sizeof(header) ||
 	    (header.flags & FLAG_TYPE_MASK) != FLAG_REPLY)
 		return -ENODEV;
@@ -243,7 +244,7 @@ static int receive_reply(struct vfio_user_client *client, struct request *reques
 	request->reply_got = rest;
 	if (!(header.flags & FLAG_ERROR))
 		return 0;
-	/* -ENODEV means that the connection is broken */
+	/* not -ENODEV, for which transact() would close the connection */
 	if (header.error == 0 || header.error >= 4096 || header.error == ENODEV)
 		return -EIO;
 	return -(int)header.error;
@@ -303,7 +304,10 @@ static int negotiate(struct vfio_user_client *client)
 	return 0;
 }
 
-/* Connect and agree on a version. Return: 0 or negative errno; -EBUSY: the device has a client. */
+/*
+ * Connect and agree on a version. The confined process may pass only a sealed address to the kernel
+ * (confine/sealed.h). Return: 0; -EBUSY if the device has another client; or another errno.
+ */
 int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 {
 	struct sockaddr_un address;
@@ -330,7 +334,7 @@ int vgpu_user_client_connect(struct vfio_user_client *client, const char *path)
 	return error;
 }
 
-/* the reply repeats the access, then has the data */
+/* the reply repeats the struct region_access, and the data follows */
 static int read_part(struct vfio_user_client *client, struct region_access access, void *data)
 {
 	struct region_access echo;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The part of a vfio-user client (QEMU docs/interop/vfio-user.rst, protocol 0.0) that a PF driver
- * needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by memfd. One
- * request is open at a time. No request lasts longer than twice VFIO_USER_REPLY_TIMEOUT_MS.
- * Small writes may be posted, as on PCI: they keep their order, and a later read sees their effect.
- * Any breach of protocol or time limit closes the connection; every call then returns -ENODEV until
- * the next connect. Only one thread uses a client.
+ * A vfio-user client (QEMU docs/interop/vfio-user.rst, protocol 0.0) with only the functions that a
+ * PF driver needs, over a stream socket: region access, interrupts by eventfd, memory for DMA by
+ * memfd. Only one request is open at a time, and only one thread uses a client. Small writes may be
+ * posted, as on PCI: they keep their order, and a later read sees their effect.
+ *
+ * Each wait for the device ends after VFIO_USER_REPLY_TIMEOUT_MS. A request may wait several times:
+ * to send, for the head of the reply, and for the rest of the reply. A breach is a violation of the
+ * protocol or of a time limit, or an error of the socket. Any breach closes the connection;
+ * requests then fail with -ENODEV until the next connect. vfio_user_client.c describes the
+ * functions.
  */
 #ifndef VGPU_USER_VFIO_USER_CLIENT_H
 #define VGPU_USER_VFIO_USER_CLIENT_H
@@ -18,18 +22,20 @@
 __BEGIN_DECLS
 
 #define VFIO_USER_REPLY_TIMEOUT_MS 5000
-#define VFIO_USER_REGION_BAR0	   0u
-#define VFIO_USER_REGION_BAR5	   5u
-#define VFIO_USER_REGION_CONFIG	   7u
-#define VFIO_USER_IRQ_MSIX	   2u
+/* numbers of regions and interrupts, as in linux/vfio.h */
+#define VFIO_USER_REGION_BAR0	0u
+#define VFIO_USER_REGION_BAR5	5u
+#define VFIO_USER_REGION_CONFIG 7u
+#define VFIO_USER_IRQ_MSIX	2u
 
 /* one connection to one device; made valid by vgpu_user_client_init() */
 struct vfio_user_client {
 	int fd;		       /* owned; -1: not connected; poll() reports the connection's end */
 	uint16_t next_id;      /* id of the next request; a reply with another id is a breach */
 	uint32_t max_transfer; /* data bytes of one message, at least 4096; longer data is split */
-	uint32_t timeout_ms;   /* limit for each wait, and for a request moved in parts */
-	uint64_t started_ns;   /* start of the request, CLOCK_MONOTONIC */
+	/* limit of each wait, and of the whole request (checked after each part of a message) */
+	uint32_t timeout_ms;
+	uint64_t started_ns; /* start of the request, CLOCK_MONOTONIC */
 };
 
 /*

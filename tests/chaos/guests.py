@@ -5,6 +5,7 @@ A guest carries out orders one after the other while the schedule continues; its
 events of the history. Each VF's VRAM holds a canary: words from a seed that no other VF has.
 """
 import os
+import signal
 import subprocess
 
 TIME_SCALE = '4'
@@ -91,6 +92,16 @@ class Guest:
             except OSError:
                 pass
         self.process, self.orders, self.is_computing = None, [], False
+
+    def freeze(self):
+        """Stops the guest, as a VMM stops its vCPUs."""
+        if self.process:
+            self.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+    def thaw(self):
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
 
     def fail(self, reason):
         self.history.add('guest', vf=self.name, text=reason)

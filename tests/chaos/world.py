@@ -111,6 +111,12 @@ class World:
             self.tick(0.1)
         return True
 
+    def on_main(self, function):
+        """Called by the operator: lets the main thread call `function`, and waits until it has."""
+        is_done = threading.Event()
+        self.later.put(lambda: (function(), is_done.set()))
+        is_done.wait()
+
     # -- the operator's requests
 
     def change(self, become, *words):
@@ -246,26 +252,33 @@ class World:
         self.operator.add(task)
 
     def save_and_restore(self, name):
-        """Saves the whole state of a paused VF to a file and restores it from there."""
+        """Saves the whole state of a paused VF to a file and restores it from there.
+
+        As in a migration, the guest is stopped first: a restore takes back what it writes after the save.
+        """
         def task():
-            if not self.ask('pause', name, '--force'):
-                return
-            file = os.memfd_create('state')
-            steps = []
-            try:
-                for operation in (SAVE, RESTORE):
-                    os.lseek(file, 0, os.SEEK_SET)
-                    steps.append(self.stack.stream(operation, self.guests[name].index, file))
-                    if steps[-1]:
-                        break
-            except OSError as error:
-                steps.append(str(error))
-            os.close(file)
-            self.history.add('stream', vf=name, steps=steps)
-            if steps[0] == 0 and steps != [0, 0]:  # the restore failed half-way
-                self.later.put(self.forget(name))
-            self.ask('resume', name)
+            self.on_main(self.guests[name].freeze)
+            if self.ask('pause', name, '--force'):
+                self.save_then_restore(name)
+                self.ask('resume', name)
+            self.on_main(self.guests[name].thaw)
         self.operator.add(task)
+
+    def save_then_restore(self, name):
+        file = os.memfd_create('state')
+        steps = []
+        try:
+            for operation in (SAVE, RESTORE):
+                os.lseek(file, 0, os.SEEK_SET)
+                steps.append(self.stack.stream(operation, self.guests[name].index, file))
+                if steps[-1]:
+                    break
+        except OSError as error:
+            steps.append(str(error))
+        os.close(file)
+        self.history.add('stream', vf=name, steps=steps)
+        if steps[0] == 0 and steps != [0, 0]:  # the restore failed half-way
+            self.later.put(self.forget(name))
 
     def forget(self, name):
         def task():

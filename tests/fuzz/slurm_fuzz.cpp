@@ -43,7 +43,9 @@ void check_gres(const std::string& text) {
 }
 
 void check_job(const std::string& text) {
-    const auto job = read_job(text, kNode);
+    const std::string rest = text.substr(std::min(text.find('=') + 1, text.size()));
+    const std::string id = rest.substr(0, rest.find_first_not_of("0123456789"));
+    const auto job = read_job(text, id, kNode);
     if (!is_read(job, text.size())) return;
     require(job->state.find_first_of(" \t\r\n") == std::string::npos);
     for (const auto& [profile, count] : job->vfs) require(!profile.empty());

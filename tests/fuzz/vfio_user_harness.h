@@ -99,7 +99,7 @@ private:
 /// Serves all that the client has sent, as the server's loop would.
 inline void serve(Session& session, HostileClient& client) {
     int waiting = 1;
-    while (session.state() != Session::State::Closed && (waiting > 0 || session.has_backlog())) {
+    while (session.state() != Session::State::Closed && (waiting > 0 || session.has_unserved())) {
         session.channel().has_backlog() ? session.on_writable() : session.on_readable();
         client.drain();
         if (session.state() == Session::State::Closed) return;

@@ -66,7 +66,7 @@ def median(found, figure):
 
 def show(what, figure, aim, unit):
     verdict = 'met' if figure <= aim else 'missed'
-    print(f'{what:42} {figure:9.1f} {unit:3}  aim {aim:9.1f} {unit:3}  {verdict}', flush=True)
+    print(f'{what:42} {figure:9.2f} {unit:3}  aim {aim:9.2f} {unit:3}  {verdict}', flush=True)
 
 
 def show_functions(vm, pf):

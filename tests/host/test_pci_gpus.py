@@ -6,7 +6,7 @@ import time
 import unittest
 
 from pci_machine import DISK, GENERIC, TOTAL_VFS, XE
-from pci_test import DEVICES, PciTest
+from pci_test import DEVICES, MIB, PciTest
 from vgpud_in_vm import BUS, COMMAND, STATE_DIR
 from host import wait_for
 
@@ -149,31 +149,50 @@ class Disk(PciTest):
         self.assertEqual(self.count(DISK), 4)
 
 
-class Both(PciTest):
-    """Two drivers, one vgpud."""
+class All(PciTest):
+    """Three drivers, one vgpud: igb, xe and a software GPU with our own PF core."""
+    gpus = [*PciTest.gpus, {'id': 'soft', 'softgpu': {'vfs': 4, 'vram_mb': 256, 'aperture_mb': 64}}]
+    profiles = {'net': {'resources': {}, 'assignment_mode': 'vfio-pci'},
+                'b50': {'resources': {'vram': '512MiB'}, 'assignment_mode': 'vfio-pci'},
+                'soft': {'resources': {'vram': '64MiB'}, 'scheduler': {'weight': 200}}}
 
-    def document(self):
-        """igb does not report the VRAM of a VF, so its VFs need a profile without VRAM."""
-        modes = {'assignment_mode': 'vfio-pci'}
-        vfs = {gpu: [{'profile': gpu, 'name': f'{gpu}-{n}'} for n in range(1, count + 1)]
-               for gpu, count in (('net', 2), ('b50', 3))}
-        return json.dumps({'profiles': {'net': {'resources': {}, **modes},
-                                        'b50': {'resources': {'vram': '512MiB'}, **modes}},
-                           'configs': {'vms': [{'gpu': gpu, 'vfs': listed} for gpu, listed in vfs.items()]}})
+    def tearDown(self):
+        self.vm.run('kill -9 $(pidof vgpud softgpu vgpu-pf)')
+        super().tearDown()
+
+    def put_vfs(self, profile_of):
+        """Writes a configuration with VFs of all GPUs. `profile_of` gives the profile for a GPU."""
+        vfs = {gpu: [{'profile': profile_of(gpu), 'name': f'{gpu}-{n}'} for n in range(1, count + 1)]
+               for gpu, count in (('net', 2), ('b50', 3), ('soft', 2))}
+        self.put('/tmp/vms.json', json.dumps({
+            'profiles': self.profiles,
+            'configs': {'vms': [{'gpu': gpu, 'vfs': listed} for gpu, listed in vfs.items()]}}))
 
     def make(self):
+        """igb has no VRAM that a VF could get, so its VFs need a profile without VRAM."""
         self.start_vgpud()
-        self.put('/tmp/vms.json', self.document())
+        self.put_vfs(lambda gpu: gpu)
         answer = self.run_ctl('apply /tmp/vms.json --yes', 120)
         self.assertEqual(answer.status, 0, answer.text)
 
-    def test_one_document_is_applied_held_and_exported_with_both_drivers(self):
+    def test_one_document_is_applied_held_and_exported_with_all_drivers(self):
         self.make()
         self.assertEqual((self.count(GENERIC), self.count(XE)), (2, 3))
+        self.assertEqual(sorted(self.vfs('name', 'vram_bytes', 'weight')), sorted(
+            [(f'net-{n}', None, None) for n in (1, 2)] + [(f'b50-{n}', 512 * MIB, 100) for n in (1, 2, 3)] +
+            [(f'soft-{n}', 64 * MIB, 200) for n in (1, 2)]))
         self.assertEqual(self.run_ctl('assert /tmp/vms.json').status, 0)
         self.vm.check(f'in_root vgpuctl --bus {BUS} export > /r/tmp/exported.json')
         held = self.run_ctl('assert /tmp/exported.json')
         self.assertEqual(held.status, 0, held.text)
+
+    def test_a_plan_tells_what_a_driver_cannot_do(self):
+        self.start_vgpud()
+        self.put_vfs(lambda gpu: 'soft')
+        plan = self.run_ctl('plan /tmp/vms.json')
+        self.assertRegex(' '.join(plan.text.split()), r'net.*VRAM')
+        self.assertNotEqual(self.run_ctl('apply /tmp/vms.json --yes').status, 0)
+        self.assertEqual((self.count(GENERIC), self.count(XE), self.vfs('name')), (0, 0, []))
 
     def quanta(self):
         return self.vm.check(f'cat {DEVICES}/{XE}/sriov_admin/*/profile/exec_quantum_ms')
@@ -200,7 +219,7 @@ class Both(PciTest):
         self.assertEqual([line for line in self.writes() if 'numvfs' in line], ['pf numvfs 3'])
         for pf in (GENERIC, XE):
             self.assertEqual(self.read_pf(pf, 'sriov_drivers_autoprobe'), '0')
-        self.assertEqual([self.driver(one[2]) for one in before], ['vfio-pci'] * 5)
+        self.assertEqual([self.driver(one[2]) for one in before if one[0][:4] != 'soft'], ['vfio-pci'] * 5)
 
 
 class Observed(PciTest):

@@ -49,6 +49,24 @@ class XeTest(PciTest):
         return self.run_ctl('events --noheadings -o KIND').text.split()
 
 
+class Slots(XeTest):
+    """With `vfs`, the driver enables more VFs than there are; the others wait without VRAM."""
+    gpus = [{'id': 'b50', 'pci': {**XeTest.gpus[0]['pci'], 'vfs': 4}}]
+
+    def test_vfs_come_and_go_while_another_is_open(self):
+        self.make(NAMES[:1])
+        self.assertEqual(self.count(XE), 4)
+        self.open(self.vf('web-1')['address'])
+        self.mark_log()
+        self.ctl('create --gpu b50 --name web-2 --vram 256M')
+        self.assertEqual(self.profile('vram_quota', (1, 2)), [512 * MIB, 256 * MIB])
+        self.ctl('destroy web-2')
+        self.ctl('create --gpu b50 --name web-3 --vram 1G')
+        self.assertEqual(self.profile('vram_quota', (1, 2)), [512 * MIB, 1024 * MIB])
+        self.assertEqual([line for line in self.writes() if 'numvfs' in line], [])
+        self.assertEqual(self.vfs('name', 'attached', 'condition'), [('web-1', True, ''), ('web-3', False, '')])
+
+
 class Xe(XeTest):
     """What vgpud writes, when, and how it reacts to the driver and to other programs."""
 

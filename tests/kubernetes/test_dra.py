@@ -241,7 +241,7 @@ class Prepare(DraTest):
         answers = self.kubelet.prepare(good, gone, old, elsewhere, unknown)
         self.assertEqual(answers[good[1]].error, '')
         for claim, words in ((gone, 'there is no such claim'), (old, 'was deleted and recreated'),
-                             (elsewhere, "of pool 'worker-2'"), (unknown, 'no device gpu0-vf99')):
+                             (elsewhere, "in pool 'worker-2'"), (unknown, 'no device gpu0-vf99')):
             self.assertIn(words, answers[claim[1]].error)
         self.assertEqual(list(self.host.owners()), ['gpu0-vf1'])
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovAssignment: implements AssignmentPort for a PF of a vendor's driver. Remembers the mode of a
-// VF that is not enabled yet; the backend sets this mode when it enables the VF.
+// SriovAssignment: implements AssignmentPort for a PF with a vendor's driver. Records each
+// requested mode in SriovLink::modes. The backend sets the recorded modes when it enables VFs,
+// because a new VF has no driver, and because set() cannot bind a VF that is not enabled.
 #pragma once
 
 #include "daemon/backend/sriov/backend.h"

@@ -6,13 +6,15 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace vgpu::daemon::sriov {
 
 namespace {
 
-/// Checks that vgpud may drive this PF, and that the card is the one that the configuration
-/// expects.
+/// Checks that vgpud may drive this PF, and that the card has the model that the configuration
+/// expects, if any.
 Result<> check_card(const SriovConfig& config, const PfFunction& facts) {
     const PfKind kind = kind_of(facts.driver);
     if (kind == PfKind::None)
@@ -45,10 +47,12 @@ Result<SriovPf*> SriovLink::connected() {
     return fail(ErrorId::PfLost, fmt::format("vgpud is not connected to {}", config.address));
 }
 
-/// Only reads files. Accepts any card if the configuration names no card.
+/// Only reads files, and opens the uevent socket. Accepts any card if the configuration names no
+/// model.
 Result<> SriovBackend::connect() {
     disconnect();
     provisioned_.clear();
+    scrubbed_.clear();
     foreign_change_.clear();
     TRY(const PfFunction facts, SriovPf::inspect(*link_->files, link_->config.address));
     TRY_VOID(check_card(link_->config, facts));
@@ -101,6 +105,10 @@ Abilities SriovBackend::abilities_of(const PfFunction& facts) const {
         abilities[Change::Vfs] = {.needs = Needs::AllIdle,
                                   .min = std::min(link_->config.vfs, facts.total_vfs),
                                   .max = facts.total_vfs};
+    if (keeps_its_vfs(facts.driver)) {
+        abilities[Change::ScrubOnRelease].needs = Needs::Never;
+        return abilities;
+    }
     abilities[Change::AssignmentMode].needs = Needs::VfIdle;
     abilities[Change::Reset].needs = Needs::VfIdle;
     add_abilities(abilities);
@@ -139,14 +147,15 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     facts.generation = record->second.generation;
     facts.is_attached = found->use != VfUse::Closed;
     facts.address = found->address;
+    facts.vgpu_type = found->vgpu_type;
     facts.uuid = record->second.uuid;
     facts.driver_timing = driver_timing_of(vf);
     TRY(facts.vram_bytes, vram_of(vf));
     return facts;
 }
 
-/// Takes over a VF that exists, with its resources. To create a VF, disables all VFs, then
-/// enables more VFs and binds the drivers of the earlier VFs again.
+/// If the VF does not exist, first disables all VFs, enables more VFs, and binds the drivers of the
+/// earlier VFs again. Then takes the VF over.
 Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     TRY(const PfFunction facts, inspect());
     if (requested.vf == 0 || requested.vf > facts.total_vfs)
@@ -165,6 +174,7 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     ProvisionedVf record{.generation = ++generation_};
     std::copy(std::begin(requested.uuid), std::end(requested.uuid), record.uuid.begin());
     provisioned_[requested.vf] = record;
+    scrubbed_.erase(requested.vf);
     return {};
 }
 
@@ -203,16 +213,28 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     return bind_again();
 }
 
-/// Sets the modes of SriovLink::modes again after VFs were enabled. Also resets these VFs, because
-/// the memory of a VF that was just enabled may hold data of other VFs. bind() includes a reset.
+/// Sets the mode of a VF again after it was enabled. Also resets the VF, because the memory of a VF
+/// that was just enabled may hold data of other VFs. bind() includes the reset.
+Result<> SriovBackend::bind_again(std::uint32_t vf, AssignmentMode mode) {
+    TRY(const auto found, link_->pf->inspect(vf));
+    if (!found) return {};
+    const bool is_driverless = mode == AssignmentMode::None || mode == AssignmentMode::Default;
+    return is_driverless ? link_->pf->reset(vf) : link_->pf->bind(vf, mode);
+}
+
+/// Sets the modes of SriovLink::modes again, and returns the first failure. The id of a failure is
+/// never one that says that nothing has changed, such as VfsInUse.
 Result<> SriovBackend::bind_again() {
+    std::optional<Error> first;
     for (const auto& [vf, mode] : link_->modes) {
-        TRY(const auto found, link_->pf->inspect(vf));
-        if (!found) continue;
-        const bool is_driverless = mode == AssignmentMode::None || mode == AssignmentMode::Default;
-        TRY_VOID(is_driverless ? link_->pf->reset(vf) : link_->pf->bind(vf, mode));
+        const auto done = bind_again(vf, mode);
+        if (!done && !first) first = done.error();
     }
-    return {};
+    if (!first) return {};
+    constexpr std::array kPassedOn{ErrorId::PfLost, ErrorId::DeviceLost, ErrorId::DriverBusy};
+    const bool is_passed_on = std::ranges::find(kPassedOn, first->id) != kPassedOn.end();
+    return fail(is_passed_on ? first->id : ErrorId::PfRefused,
+                "the VFs were enabled again, but " + first->cause);
 }
 
 Result<> SriovBackend::set_resources(const vgpu_pf_provision& requested, const VfFunction& vf) {
@@ -234,18 +256,39 @@ Result<SriovBackend::ProvisionedVf*> SriovBackend::find(std::uint32_t vf,
     return &found->second;
 }
 
-/// Takes a VF from a driver of the host, but never from a VM that has it open.
-Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
-    TRY_VOID(inspect());
-    TRY(ProvisionedVf * record, find(vf, generation));
+/// Ends the use of a VF: resets it, and takes it from a driver of the host, but never from a VM
+/// that has the VF open. A VF with NVIDIA's vGPU types only has to be closed.
+Result<> SriovBackend::clear(const VfFunction& vf) {
+    if (vf.driver.empty()) return link_->pf->reset(vf.vf);
+    if (vf.vgpu_type.empty())
+        return link_->pf->bind(vf.vf, AssignmentMode::None, TakeFromHost::Yes);
+    if (vf.use == VfUse::Closed) return {};
+    return fail(ErrorId::VfsInUse,
+                fmt::format("{}; stop its VM, then take the type away (echo 0 > {})",
+                            describe_use(vf), device_path(vf.address, kVgpuType)));
+}
+
+Result<> SriovBackend::end_use(std::uint32_t vf) {
     TRY(const auto found, link_->pf->inspect(vf));
     if (found && !link_->config.is_observing) {
-        TRY_VOID(found->driver.empty()
-                     ? link_->pf->reset(vf)
-                     : link_->pf->bind(vf, AssignmentMode::None, TakeFromHost::Yes));
+        TRY_VOID(clear(*found));
         TRY_VOID(free_resources(vf));
     }
     link_->modes.erase(vf);
+    return {};
+}
+
+Result<> SriovBackend::scrub_absent(const VfSize& vf) {
+    TRY_VOID(inspect());
+    if (scrubbed_.contains(vf.vf)) return {};
+    plan_vram(vf.vf, vf.vram_bytes);
+    return end_use(vf.vf);
+}
+
+Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
+    TRY_VOID(inspect());
+    TRY(ProvisionedVf * record, find(vf, generation));
+    TRY_VOID(end_use(vf));
     record->is_scrubbed = true;
     record->is_stopped = false;
     return {};
@@ -256,6 +299,7 @@ Result<> SriovBackend::scrub_durable(std::uint32_t vf, std::uint32_t generation)
     if (!record->is_scrubbed)
         return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
     provisioned_.erase(vf);
+    scrubbed_.insert(vf);
     return {};
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovBackend: drives any SR-IOV PF through the PCI core's sysfs files. It offers what the PCI
-// core offers: the number of VFs, the driver of each VF, and a reset. A derived class adds the
-// abilities of its PF driver (xe/backend.h).
+// SriovBackend: drives any SR-IOV PF through the sysfs files of the kernel's PCI core. It offers
+// what the PCI core offers: the number of VFs, the driver of each VF, and a reset. XeBackend
+// (xe/backend.h), which is derived from it, adds the abilities of the PF driver xe.
 //
-// A VF that exists belongs to the service only after provision(). Before that, the VF counts as
-// ABSENT, and vgpud leaves it alone. The driver keeps no names, so a restarted vgpud provisions the
-// VFs of its records again. This provision() takes over existing VFs unchanged, even open ones, and
-// resets only VFs without a driver. The scrub of a VF is a reset, and is over when release()
-// returns.
+// A VF that exists belongs to the service only after provision(). Before that, get_vf() reports the
+// VF as ABSENT. The driver keeps no names, so a restarted vgpud provisions the VFs of its records
+// again. This provision() takes over existing VFs, even open ones, and changes nothing if a VF has
+// a driver and the requested resources. A VF without a driver is reset. The scrub of a VF is a
+// reset, which is over when release() returns.
 //
-// After another program has changed the number of VFs, vgpud leaves the number alone until the next
-// connect(). With SriovConfig::is_observing no call writes to the PF, because SriovLink::files is
-// then a ReadOnlySysfs.
+// After another program has changed the number of VFs, vgpud does not change the number until the
+// next connect(). With SriovConfig::is_observing no call writes to the PF, because SriovLink::files
+// is then a ReadOnlySysfs.
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -22,32 +22,33 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace vgpu::daemon::sriov {
 
 struct SriovConfig {
-    std::string address;              ///< "0000:03:00.0"
+    std::string address;              ///< PCI address of the PF: "0000:03:00.0"
     bool is_observing = true;         ///< true if vgpud must write nothing to the PF
-    std::optional<PciModel> model{};  ///< the expected card
+    std::optional<PciModel> model{};  ///< the expected card; none: any card
     /// True if vgpud may offer settings that the driver only approximates.
     bool accepts_approximations = false;
     std::uint32_t vfs = 0;            ///< minimum number of VFs to enable
     std::uint64_t vram_bytes = 0;     ///< xe: VRAM of all VFs together; 0: size of the VRAM BAR
-    std::uint32_t pf_quantum_ms = 1;  ///< xe: the PF's quantum, if the host itself uses the GPU
+    std::uint32_t pf_quantum_ms = 1;  ///< xe: quantum of the PF, that is, of the host itself
 };
 
 /// The state that the backend and the assignment port of one GPU share.
 struct SriovLink {
     SriovLink(std::shared_ptr<Sysfs> writable_files, SriovConfig gpu_config);
 
-    std::shared_ptr<Sysfs> files;
+    std::shared_ptr<Sysfs> files;  ///< a ReadOnlySysfs if config.is_observing
     SriovConfig config;
     std::unique_ptr<UeventSocket> uevents{};          ///< null: vgpud does not listen to uevents
     std::optional<SriovPf> pf{};                      ///< none while not connected
     std::map<std::uint32_t, AssignmentMode> modes{};  ///< modes to set when VFs are enabled, by VF
 
-    /// PfLost unless connected.
+    /// The PF; PfLost unless connected.
     Result<SriovPf*> connected();
 };
 
@@ -73,6 +74,7 @@ public:
     Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
+    Result<> scrub_absent(const VfSize& vf) override;
     Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
     Result<> control(std::uint32_t vf, std::uint32_t generation,
                      vgpu_pf_control_action action) override;
@@ -85,15 +87,18 @@ protected:
     virtual EnableSteps& enable_steps() { return no_steps_; }
     /// None if the timing is unknown.
     virtual std::optional<DriverTiming> driver_timing_of(std::uint32_t /*vf*/) const { return {}; }
+    /// The VF's VRAM in bytes; none if unknown.
     virtual Result<std::optional<std::uint64_t>> vram_of(std::uint32_t /*vf*/) {
         return std::optional<std::uint64_t>();
     }
     /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: the driver decides.
     virtual void plan_vram(std::uint32_t /*vf*/, std::uint64_t /*bytes*/) {}
-    /// Gives an existing VF the requested resources, unless it has them.
+    /// Gives an existing VF the requested resources, unless it has them. By default NotOffered if
+    /// VRAM is requested.
     virtual Result<> set_resources(const vgpu_pf_provision& requested, const VfFunction& vf);
     /// Frees the resources of a VF that has been closed and reset.
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
+    /// Ends the work of a VF until its reset; NotOffered by default.
     virtual Result<> stop(std::uint32_t vf);
 
     void add_notice(std::uint32_t vf, NoticeKind kind, std::string text) {
@@ -117,13 +122,17 @@ private:
     [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
     Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
     [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
+    Result<> bind_again(std::uint32_t vf, AssignmentMode mode);
     Result<> bind_again();
+    Result<> clear(const VfFunction& vf);
+    Result<> end_use(std::uint32_t vf);
     void check_count(const PfFunction& facts);
 
     std::shared_ptr<SriovLink> link_;
     EnableSteps no_steps_;
     std::map<std::uint32_t, ProvisionedVf> provisioned_;
-    std::uint32_t generation_ = 0;  ///< generation of the VF that was provisioned last
+    std::set<std::uint32_t> scrubbed_;  ///< VFs scrubbed since connect(), not provisioned since
+    std::uint32_t generation_ = 0;      ///< generation of the VF that was provisioned last
     /// Number of VFs at the last read; none from a change by vgpud until the next read.
     std::optional<std::size_t> count_{};
     /// How another program changed the number of VFs; empty if none did.

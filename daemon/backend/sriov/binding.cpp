@@ -40,7 +40,8 @@ bool may_take(const VfFunction& vf, TakeFromHost take) {
 
 AssignmentMode mode_of(const VfFunction& vf) {
     if (vf.driver.empty()) return AssignmentMode::None;
-    return is_vfio_driver(vf.driver) ? AssignmentMode::VfioPci : AssignmentMode::Host;
+    const bool is_for_vms = is_vfio_driver(vf.driver) || !vf.vgpu_type.empty();
+    return is_for_vms ? AssignmentMode::VfioPci : AssignmentMode::Host;
 }
 
 Result<VfFunction> SriovPf::find(std::uint32_t vf) {
@@ -60,10 +61,16 @@ Result<std::string> SriovPf::vfio_driver() {
 }
 
 Result<> SriovPf::bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take) {
-    if (mode == AssignmentMode::Default) mode = AssignmentMode::None;
     TRY_VOID(check_identity());
     TRY(const VfFunction before, find(vf));
+    if (mode == AssignmentMode::Default)
+        mode = before.vgpu_type.empty() ? AssignmentMode::None : mode_of(before);
     if (mode_of(before) == mode) return {};
+    if (!before.vgpu_type.empty())
+        return fail(ErrorId::AssignmentRefused,
+                    fmt::format("NVIDIA's driver gives vf{} ({}) to VMs itself, and must keep it; "
+                                "only 'vfio-pci' is possible",
+                                vf, before.address));
     if (!may_take(before, take)) return in_use(before);
     std::string driver;
     if (mode == AssignmentMode::VfioPci) {
@@ -79,6 +86,11 @@ Result<> SriovPf::bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take)
 Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& change) {
     TRY_VOID(check_identity());
     TRY(const VfFunction before, find(vf));
+    if (!before.vgpu_type.empty())
+        return fail(ErrorId::NotOffered,
+                    fmt::format("vgpud cannot reset vf{} ({}): NVIDIA's driver must keep it, and "
+                                "clears it itself when it gets a vGPU type",
+                                vf, before.address));
     if (before.use != VfUse::Closed) return in_use(before);
     TRY_VOID(unbind(before, TakeFromHost::No));
     const Result<> changed = change ? change() : Result<>();
@@ -87,8 +99,9 @@ Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& chang
     return changed;
 }
 
-/// If a VM has just opened the VF, the unbind blocks, and the kernel asks QEMU to unplug the
-/// device. So vgpud reads the VF's use immediately before the unbind, and again afterwards.
+/// If a VM has the VF open, an unbind blocks, and the kernel asks QEMU to unplug the device. So
+/// vgpud reads the VF's use immediately before the unbind. Another program may take the VF during
+/// the unbind, so vgpud also reads the use afterwards.
 Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
     TRY(const VfFunction now, find(vf.vf));
     if (!may_take(now, take)) return in_use(now);

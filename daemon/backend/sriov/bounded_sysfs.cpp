@@ -19,7 +19,7 @@ struct BoundedSysfs::Worker {
     std::function<SysfsResult<std::string>(Sysfs&)> call;  ///< requested or under way; may be null
     std::string what;                                      ///< describes `call`; empty without one
     std::optional<SysfsResult<std::string>> answer;        ///< until the caller of `call` takes it
-    bool is_abandoned = false;  ///< true if the caller of `call` waits no longer
+    bool is_abandoned = false;  ///< true if the caller of `call` no longer waits
     bool is_interrupted = false;
     bool is_ending = false;
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BoundedSysfs: gives every write, and every read that may wait for a lock, a time limit. Writing 0
-// to sriov_numvfs sleeps in the kernel, beyond the reach of signals, until the last user of a VF
-// closes the VF (drivers/pci/iov.c, vfio). So a detached thread makes the calls with a time limit,
-// one at a time. If a call is late, its caller gets EINPROGRESS. Until the late call has ended,
-// later calls with a time limit get EINPROGRESS at once, because nothing may queue behind a call
-// that is stuck.
+// BoundedSysfs: gives every write(), and every read that may wait for a lock (read_slow()), a time
+// limit. A write of 0 to sriov_numvfs sleeps in the kernel until every VF is closed, and no signal
+// ends this sleep (drivers/pci/iov.c, vfio). So a detached thread makes the calls that have a time
+// limit, one at a time. If a call is late, its caller gets EINPROGRESS. Until the late call has
+// ended, later calls with a time limit get EINPROGRESS at once, and do not queue behind it.
 //
 //   GPU's thread   write() --> [call] --> worker: HostSysfs::write() ... the kernel sleeps
 //                  limit over: EINPROGRESS; pending() names the call; read() still works
@@ -22,12 +21,13 @@ namespace vgpu::daemon::sriov {
 class BoundedSysfs final : public Sysfs {
 public:
     using Milliseconds = std::chrono::milliseconds;
-    /// Enabling 63 VFs takes seconds, disabling them at least one second. A request to vgpud waits
-    /// at most 15 s for the GPU (docs/dbus-api.md).
+    /// Longer than the kernel takes to enable 63 VFs (seconds) or to disable them (at least one
+    /// second), and shorter than the 15 s that a request to vgpud waits for the GPU
+    /// (docs/dbus-api.md).
     static constexpr Milliseconds kLimit{8000};
 
     explicit BoundedSysfs(std::shared_ptr<Sysfs> files, Milliseconds limit = kLimit);
-    /// Never waits: the thread and `files` stay until the kernel has finished the call under way.
+    /// Does not wait: the thread and `files` live on until the call under way has ended.
     ~BoundedSysfs() override;
     BoundedSysfs(const BoundedSysfs&) = delete;
     BoundedSysfs& operator=(const BoundedSysfs&) = delete;
@@ -41,7 +41,7 @@ public:
     SysfsResult<std::string> link(const std::string& path) override { return files_->link(path); }
     std::optional<unsigned> mode(const std::string& path) override { return files_->mode(path); }
 
-    /// Names the call of the thread, such as "write '0' to …"; empty if there is none.
+    /// The call under way, such as "write '0' to …"; empty if there is none.
     [[nodiscard]] std::string pending() const override;
     /// The call under way and all later calls with a time limit end with EINPROGRESS.
     void interrupt() override;

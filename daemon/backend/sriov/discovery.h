@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Discovery: says how vgpud manages a PF of each driver (kind_of(), for SriovBackend), and lists
-// the SR-IOV PFs of this machine (find_pfs(), for tests). Writes to no PF. The list has all display
-// controllers and accelerators. It has another PF (network card, disk) only if the caller names the
-// address of that PF.
+// Discovery: says how vgpud manages a PF, by the name of its driver (kind_of(), for SriovBackend),
+// and lists SR-IOV PFs of this machine (find_pfs(), for tests). Writes to no PF. The list contains
+// display controllers and accelerators. It contains another PF (network card, disk) only if the
+// caller names its address.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -26,6 +26,9 @@ enum class PfKind {
 /// Why vgpud cannot change the number of VFs of a PF with this driver; empty if vgpud can.
 [[nodiscard]] std::string_view fixed_count_reason(std::string_view driver);
 
+/// True if the PF's driver is also the driver of its VFs, and gives the VFs to VMs itself (NVIDIA).
+[[nodiscard]] bool keeps_its_vfs(std::string_view driver);
+
 struct FoundPf {
     std::string address;
     std::string name;             ///< "Intel Corporation Battlemage G21 [Arc Pro B50]"
@@ -40,10 +43,7 @@ struct Discovery {
     std::vector<std::string> problems{};
 };
 
-/// GPUs and accelerators with SR-IOV, and the PFs at `named` addresses.
+/// GPUs and accelerators that can have VFs, and the PFs at `named` addresses.
 [[nodiscard]] Discovery find_pfs(Sysfs& files, const std::vector<std::string>& named = {});
-
-/// The names of vendor and device from libpci's list; describe(ids) if the list lacks the ids.
-[[nodiscard]] std::string name_of(const PciIds& ids);
 
 }  // namespace vgpu::daemon::sriov

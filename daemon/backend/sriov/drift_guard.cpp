@@ -3,7 +3,7 @@
 
 namespace vgpu::daemon::sriov {
 
-DriftGuard::Verdict DriftGuard::differs(const std::string& what, Nanoseconds now) {
+DriftGuard::Verdict DriftGuard::on_difference(const std::string& what, Nanoseconds now) {
     Row& row = rows_[what];
     if (row.is_abandoned) return Verdict::Leave;
     if (row.tries > 0 && now - row.last >= kForget) row = Row{};

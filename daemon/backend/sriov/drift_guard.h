@@ -2,9 +2,10 @@
 //
 // DriftGuard: limits how often vgpud restores a value that another program has changed. Two
 // programs that both restore their values would overwrite each other for ever. So vgpud restores a
-// value at most once in 10 s, and three times in all. Then vgpud reports that it gives up. The
-// count starts again when the operator changes the value. Unless vgpud has given up, the count also
-// starts again ten minutes after the last restoration. No I/O; the caller passes the time.
+// value at most once in kPause, and kTries times in all. At the next difference vgpud reports that
+// it gives up. The count starts again when vgpud itself sets the value (forget()). Unless vgpud has
+// given up, the count also starts again kForget after the last restoration. No I/O; the caller
+// passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -23,20 +24,20 @@ public:
 
     enum class Verdict {
         Wait,     ///< check again later
-        Restore,  ///< write vgpud's value now; counted
+        Restore,  ///< write vgpud's value now; on_difference() has counted this try
         Abandon,  ///< stop restoring the value and report that; returned once
         Leave,    ///< do nothing: abandoned before
     };
 
     /// Call if the setting `what` differs from vgpud's value at the time `now`.
-    Verdict differs(const std::string& what, Nanoseconds now);
-    /// Forgets the count of `what`, because the operator has set the value.
+    Verdict on_difference(const std::string& what, Nanoseconds now);
+    /// Forgets the count of the setting `what`. Call when vgpud sets a requested value.
     void forget(const std::string& what) { rows_.erase(what); }
 
 private:
     struct Row {
         std::uint32_t tries = 0;
-        Nanoseconds last{0};
+        Nanoseconds last{0};  ///< time of the last Restore
         bool is_abandoned = false;
     };
     std::map<std::string, Row> rows_;

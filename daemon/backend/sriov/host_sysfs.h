@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostSysfs: the files of this machine. A read or write is one open, one transfer and one close, as
-// a shell's cat or echo would do. No state, so any thread may call a HostSysfs.
+// HostSysfs: implements Sysfs with the files of this machine. A read or write is one open, one
+// transfer and one close, as cat or echo in a shell would do. Has no state, so any thread may call
+// a HostSysfs.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"

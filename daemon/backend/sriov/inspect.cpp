@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // SriovPf: reads the PF, its VFs and their users. Writes nothing.
+#include "daemon/backend/sriov/discovery.h"
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,21 @@ Result<std::string> driver_of(Sysfs& files, const std::string& address) {
     return tl::make_unexpected(error_of(driver.error()));
 }
 
-/// Fills in driver, use and reason. False if the VF has vanished.
+/// Fills in use, vgpu_type and reason of a VF that has NVIDIA's driver. If the VF has no file
+/// kVgpuType, the driver is NVIDIA's usual driver, which gives no VFs to VMs.
+void inspect_vgpu(Sysfs& files, VfFunction& vf) {
+    const std::string path = device_path(vf.address, kVgpuType);
+    vf.use = VfUse::Host;
+    if (!files.has(path)) return;
+    const auto type = read_number(files, path, std::numeric_limits<std::uint32_t>::max());
+    vf.use = type && *type == 0 ? VfUse::Closed : VfUse::Unknown;
+    if (type)
+        vf.vgpu_type = std::to_string(*type);
+    else
+        vf.reason = type.error().cause;
+}
+
+/// Fills in driver, use, vgpu_type and reason. False if the VF has vanished.
 bool inspect(Sysfs& files, VfFunction& vf) {
     const auto driver = driver_of(files, vf.address);
     if (!driver) {
@@ -44,6 +59,8 @@ bool inspect(Sysfs& files, VfFunction& vf) {
         [&](const std::string& content) { return parse_number(path, content); });
     if (!enabled)
         vf.reason = enabled.error().cause;
+    else if (keeps_its_vfs(*driver))
+        inspect_vgpu(files, vf);
     else if (!driver->empty() && !is_vfio_driver(*driver))
         vf.use = VfUse::Host;
     else
@@ -75,7 +92,7 @@ Result<std::vector<VfFunction>> inspect_vfs(Sysfs& files, const std::string& add
     return vfs;
 }
 
-/// "i915-vfio-pci" for "i915_vfio_pci": the kernel has both spellings.
+/// "i915-vfio-pci" for "i915_vfio_pci": names of drivers in the kernel use both spellings.
 std::string with_dashes(std::string_view name) {
     std::string out(name);
     std::replace(out.begin(), out.end(), '_', '-');
@@ -106,6 +123,8 @@ std::string describe_use(const VfFunction& vf) {
         case VfUse::Unknown:
             break;
     }
+    if (!vf.vgpu_type.empty())
+        return fmt::format("{} may be open: it has NVIDIA's vGPU type {}", name, vf.vgpu_type);
     return fmt::format("{} cannot be inspected ({})", name, vf.reason);
 }
 

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovPf: drives any SR-IOV PF with a vendor's driver, through the PCI core's sysfs files. It
-// reads the VFs and their users, chooses the driver of a VF, resets a VF, and changes the number of
-// VFs by disabling and enabling all. Each operation requires VFs to be closed:
+// SriovPf: controls any SR-IOV PF with a vendor's driver, through the PCI core's sysfs files.
+// SriovPf reads the VFs and their users, binds a VF to a driver, resets a VF, and changes the
+// number of VFs by disabling and enabling all. Each operation requires VFs to be closed:
 //
 //   one VF     reset              only while that VF is closed
-//   one VF     bind               only while that VF is closed, or has a driver of the host
+//   one VF     bind               only while that VF is closed, or, with TakeFromHost::Yes, has a
+//                                 driver of the host
 //   all VFs    set_count          only while every VF is closed, because all VFs disappear
 //
-// A VF is closed if no driver of the host is bound to it and its file `enable` reads 0. The file
-// shows the kernel's count of how often the function is enabled. The count is 0 while vfio-pci or a
-// variant is bound and no VM has the VF open. Reading has no side effect and needs no capability. A
-// VM may open the VF between the read and the operation, so vgpud unbinds the VF's driver and reads
-// the use again before it resets or disables the VF.
+// A VF is closed if its driver is none, vfio-pci or a variant of vfio-pci, and its file `enable`
+// reads 0. The file shows the kernel's enable count of the function (pci_dev.enable_cnt). While
+// vfio-pci or a variant is bound, this count is 0 if no VM has the VF open. Reading the file has no
+// side effect and needs no capability. A VM may open the VF between the read and the operation, so
+// vgpud unbinds the VF's driver and reads the use again before it resets or disables the VF.
 //
-// Every step is absolute ("4 VFs"), so that a restarted vgpud can repeat it. Only the GPU's thread
-// calls this class.
+// NVIDIA's driver gives its VFs to VMs itself, so vgpud never unbinds or resets them. A VM can open
+// such a VF only if the VF has a vGPU type (file nvidia/current_vgpu_type). No file shows whether a
+// VM has the VF open, so a VF with a type counts as in use.
+//
+// Every write has an absolute value ("4 VFs"), so that a restarted vgpud can repeat the write. Only
+// the GPU's thread calls this class.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -28,8 +33,8 @@
 
 namespace vgpu::daemon::sriov {
 
-/// The ids by which vgpud recognises a card. The serial number is not among them, because reading
-/// it would need CAP_SYS_ADMIN.
+/// The ids by which vgpud recognises a card. The serial number is not among the ids, because a
+/// program needs CAP_SYS_ADMIN to read it.
 struct PciIds {
     std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0, subsystem_device = 0;
     std::uint8_t revision = 0;
@@ -43,7 +48,8 @@ struct PciModel {
 /// "8086:e212 (subsystem 8086:1114, revision 00)"
 [[nodiscard]] std::string describe(const PciIds& ids);
 
-/// The kind of user that a VF has. Unknown is treated as Open everywhere.
+/// The kind of user that a VF has. vgpud does not bind, reset or disable a VF whose use is Open or
+/// Unknown.
 enum class VfUse {
     Closed,
     Open,  ///< a VM has the VF through vfio, or another program has enabled its function
@@ -52,22 +58,24 @@ enum class VfUse {
 };
 
 struct VfFunction {
-    std::uint32_t vf = 0;  ///< 1 …
+    std::uint32_t vf = 0;  ///< from 1
     std::string address;   ///< "0000:03:00.1"
     std::string driver;    ///< the bound driver; empty: none
     VfUse use = VfUse::Unknown;
-    std::string reason;  ///< why `use` is Unknown
+    std::string reason;       ///< the error that made `use` Unknown; may be empty
+    std::string vgpu_type{};  ///< id of NVIDIA's vGPU type; "0": no type; empty: other driver
 
     bool operator==(const VfFunction&) const = default;
 };
 
 struct PfFunction {
-    std::string driver;  ///< empty: none
+    std::string driver;  ///< the PF's driver; empty: none
     PciIds ids{};
-    std::uint32_t total_vfs = 0;
+    std::uint32_t total_vfs = 0;    ///< sriov_totalvfs: VFs that the device can have
     bool is_autoprobing = false;    ///< true if new VFs get a driver of the host
     std::vector<VfFunction> vfs{};  ///< the enabled VFs, sorted by number
 
+    /// Null if the VF is not enabled.
     [[nodiscard]] const VfFunction* find(std::uint32_t vf) const;
     bool operator==(const PfFunction&) const = default;
 };
@@ -86,8 +94,8 @@ public:
     virtual ~EnableSteps() = default;
     /// SriovPf calls before_enable() while all VFs are disabled, before it enables `count` VFs.
     virtual Result<> before_enable(std::uint32_t /*count*/) { return {}; }
-    /// SriovPf calls after_enable() when `count` VFs are enabled. If `count` VFs were enabled
-    /// already, these VFs may have drivers and run.
+    /// SriovPf calls after_enable() when `count` VFs are enabled. If set_count() found `count` VFs
+    /// enabled already, these VFs may have drivers and run.
     virtual Result<> after_enable(std::uint32_t /*count*/) { return {}; }
 };
 
@@ -99,8 +107,9 @@ public:
     [[nodiscard]] const PfIdentity& identity() const { return identity_; }
 
     // --- reads only (inspect.cpp)
-    /// Reads the PF at `address`. Does not wait, because it counts links and never reads
-    /// sriov_numvfs. Leaves out VFs that vanish meanwhile.
+    /// Reads the PF at `address` and its VFs. Does not wait for a change of the number of VFs,
+    /// because it counts the links virtfnN and never reads sriov_numvfs. Leaves out VFs that vanish
+    /// meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
     /// As inspect(), without the VFs.
     static Result<PfFunction> inspect_pf(Sysfs& files, const std::string& address);
@@ -115,23 +124,27 @@ public:
     Result<std::string> vfio_driver();
 
     // --- one VF (binding.cpp)
-    /// Sets the mode of the VF: None (also for Default), VfioPci or Host. Resets a VF that changes
-    /// its mode. VfsInUse if a VM has the VF open, or if a driver of the host has the VF and `take`
-    /// is No. AssignmentRefused if no driver for the mode is loaded or takes the VF.
+    /// Sets the mode of an enabled VF: None (also for Default), VfioPci or Host. Resets a VF that
+    /// changes its mode. VfsInUse if a VM has or may have the VF open, or if a driver of the host
+    /// has the VF and `take` is No. AssignmentRefused if no driver for the mode is loaded or takes
+    /// the VF. A VF with NVIDIA's vGPU types keeps VfioPci: VfioPci and Default change nothing, and
+    /// other modes are AssignmentRefused.
     Result<> bind(std::uint32_t vf, AssignmentMode mode, TakeFromHost take = TakeFromHost::No);
     /// Unbinds the driver of a closed VF, calls `change`, if any, resets the VF (FLR), and binds
     /// the driver again. If `change` fails, skips the reset and returns the error of `change`.
-    /// VfsInUse if the VF is not closed. If vgpud dies in between, the VF has no driver, and the
-    /// next bind() to a driver resets the VF.
+    /// VfsInUse if the VF is not closed; NotOffered if it has NVIDIA's vGPU types. If the reset
+    /// fails, or if vgpud dies after the unbind, the VF has no driver, and the next bind() to a
+    /// driver resets the VF.
     Result<> reset(std::uint32_t vf, const std::function<Result<>()>& change = {});
 
     // --- all VFs (vf_count.cpp)
     /// VfsInUse, with the VFs in use, unless every VF is closed. Writes nothing.
     Result<> check_all_closed();
     /// Enables exactly `count` VFs, without drivers. If another number is enabled, first disables
-    /// all VFs. If `count` VFs are enabled already, calls only after_enable(). VfsInUse before the
-    /// first write if a VF is in use. Also VfsInUse if a VF is opened while the drivers are
-    /// unbound; set_count() then binds the drivers again. OutOfRange if the PF has fewer VFs.
+    /// all VFs. If `count` VFs are enabled already, calls only after_enable(). If a VF is in use,
+    /// fails with VfsInUse and writes nothing. If a VF is opened while the drivers are unbound,
+    /// binds the drivers again and fails with VfsInUse. OutOfRange if the PF has fewer than `count`
+    /// VFs.
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:
@@ -155,10 +168,13 @@ private:
     const PfIdentity identity_;
 };
 
+/// The file of a VF with the id of its vGPU type; only NVIDIA's driver for VMs has it.
+inline constexpr std::string_view kVgpuType = "nvidia/current_vgpu_type";
+
 /// "vfio-pci", "xe-vfio-pci", "mlx5_vfio_pci" … : drivers through which a VM opens a function.
 [[nodiscard]] bool is_vfio_driver(std::string_view driver);
 
-/// None, VfioPci or Host, by the driver that is bound.
+/// None, VfioPci or Host, by the driver that is bound. VfioPci for a VF with NVIDIA's vGPU types.
 [[nodiscard]] AssignmentMode mode_of(const VfFunction& vf);
 
 /// "vf2 (0000:03:00.2) is open through vfio-pci"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Sysfs: access to the sysfs files that control SR-IOV. HostSysfs uses the files of this machine,
-// BoundedSysfs adds a time limit, ReadOnlySysfs refuses every write (mode observe), and unit tests
-// have a tree in memory. Errors keep the errno, because callers decide by the errno; error_of()
-// makes the text for people. Only the GPU's thread calls a Sysfs, unless a class or function allows
-// more.
+// Sysfs: the interface to the sysfs files that control SR-IOV. HostSysfs uses the files of this
+// machine, BoundedSysfs adds a time limit, ReadOnlySysfs refuses every write (mode observe), and
+// unit tests have a tree in memory. Errors keep the errno, because callers decide by the errno;
+// error_of() makes the text for people. Only the GPU's thread calls a Sysfs, unless a class or
+// function allows more.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -21,7 +21,7 @@ namespace vgpu::daemon::sriov {
 struct SysfsError {
     int code = 0;      ///< errno; EINPROGRESS: the kernel has not finished (BoundedSysfs)
     std::string what;  ///< "cannot write '4' to /sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"
-    std::string path;
+    std::string path;  ///< of the file
 };
 
 template <typename T = void> using SysfsResult = tl::expected<T, SysfsError>;
@@ -35,16 +35,18 @@ public:
     /// As read(), for a file whose driver takes a lock that another program's write may hold for
     /// long: sriov_numvfs, driver_override, and the files of xe that show values of the firmware.
     virtual SysfsResult<std::string> read_slow(const std::string& path) { return read(path); }
-    /// One write of the whole text. May take as long as the kernel needs.
+    /// Writes the whole text by one write(2). BoundedSysfs limits the time; otherwise a write takes
+    /// as long as the kernel needs.
     virtual SysfsResult<> write(const std::string& path, std::string_view text) = 0;
     /// Names in a directory, sorted.
     virtual SysfsResult<std::vector<std::string>> list(const std::string& path) = 0;
-    /// The last component of a link's target: the address of a device, the name of a driver.
+    /// The last component of a link's target, such as the address of a device or the name of a
+    /// driver. ENOENT if there is no such link.
     virtual SysfsResult<std::string> link(const std::string& path) = 0;
     /// The access that the kernel has not finished (BoundedSysfs); empty if there is none.
     [[nodiscard]] virtual std::string pending() const { return {}; }
-    /// Ends the access under way, and every later access that could wait. Any thread may call
-    /// interrupt().
+    /// BoundedSysfs: ends the waits for the access under way and for later ones. By default no
+    /// effect. Any thread may call interrupt().
     virtual void interrupt() {}
     /// Permission bits; none if the file does not exist. sysfs checks the bits even for root.
     virtual std::optional<unsigned> mode(const std::string& path) = 0;
@@ -56,7 +58,7 @@ public:
     }
 };
 
-/// "/sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"
+/// "/sys/bus/pci/devices/0000:03:00.0/sriov_numvfs"; without `file`, the device's directory
 [[nodiscard]] std::string device_path(std::string_view address, std::string_view file = "");
 /// "/sys/bus/pci/drivers/vfio-pci"
 [[nodiscard]] std::string driver_path(std::string_view driver);
@@ -82,7 +84,7 @@ template <typename T> Result<T> checked(SysfsResult<T> result) {
 /// PfRefused, with the path and the text, for other text or for a number above `max`.
 Result<std::uint64_t> parse_number(const std::string& path, std::string_view text,
                                    std::uint64_t max = UINT64_MAX);
-/// Reads the file `path` and returns its number, as parse_number(). Errors also as error_of().
+/// Reads the file `path` and returns its number, as parse_number(). Also fails as error_of().
 Result<std::uint64_t> read_number(Sysfs& files, const std::string& path,
                                   std::uint64_t max = UINT64_MAX);
 

@@ -12,6 +12,7 @@ namespace vgpu::daemon::sriov {
 
 namespace {
 
+/// The netlink group of the kernel's uevents; udev uses group 2.
 constexpr std::uint32_t kKernelGroup = 1;
 constexpr std::size_t kMaxMessage = 8192;
 

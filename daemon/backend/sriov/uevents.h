@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Uevents: the kernel's messages that a PCI function has appeared, vanished or changed its driver,
-// from a netlink socket. The kernel sends these messages to all network namespaces, even to the
-// namespace of a service with PrivateNetwork=, which udev's copies do not reach. A message means
-// only that the state must be read again. The kernel sends the message before it stores the new
-// number of VFs, and sends no message for the PF when VFs are disabled. Runs in one thread.
+// UeventSocket: receives the kernel's uevents (netlink messages) of PCI functions: a function has
+// appeared, vanished or changed its driver. The kernel sends uevents to all network namespaces, so
+// they also reach a service with PrivateNetwork=; udev's copies do not. A uevent means only that
+// the state must be read again: the kernel sends it before it stores the new number of VFs, and
+// sends none for the PF when VFs are disabled. Only the GPU's thread calls a UeventSocket.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -28,7 +28,8 @@ struct Uevent {
 /// byte. None for subsystems other than pci and for malformed messages.
 [[nodiscard]] std::optional<Uevent> parse_uevent(std::string_view message);
 
-/// True if the function at `address` got or lost a driver. A PF has then lost all its values.
+/// True if the function at `address` got or lost a driver. If the function is a PF, all values that
+/// vgpud wrote are then lost.
 [[nodiscard]] bool changes_driver_of(const Uevent& event, std::string_view address);
 
 class UeventSocket {

@@ -4,12 +4,12 @@
 // (else EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks
 // of the PF. So vgpud writes 0 only when every VF is closed and without a driver. The steps:
 //
-//   1. If a VF is not closed: VfsInUse, and nothing is written.
+//   1. If a VF is not closed, fail with VfsInUse and write nothing.
 //   2. Write 0 to sriov_drivers_autoprobe, so that the new VFs get no driver.
-//   3. Unbind every VF and check again. If a VF was opened meanwhile: bind the drivers again,
-//      VfsInUse.
-//   4. Write 0 and then the new number to sriov_numvfs.
-//   5. Count the VFs, that is the links virtfnN.
+//   3. Unbind every VF and check again. If a VF was opened meanwhile, bind the drivers again and
+//      fail with VfsInUse.
+//   4. Write 0 to sriov_numvfs, call EnableSteps::before_enable(), and write the new number.
+//   5. Count the VFs (the links virtfnN), and call EnableSteps::after_enable().
 #include "daemon/backend/sriov/pf.h"
 
 #include <fmt/format.h>

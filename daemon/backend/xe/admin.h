@@ -5,13 +5,13 @@
 // (Documentation/ABI/testing/sysfs-driver-intel-xe-sriov). Distributions backport these files, so
 // the level follows from the writable files, and not from the version of the kernel:
 //
-//   None      no sriov_admin (6.17, 6.18): only the number of VFs
+//   None      no such file (6.17, 6.18): only the number of VFs
 //   Schedule  vfN/profile/exec_quantum_ms (6.19)
 //   Vram      also vfN/profile/vram_quota (7.0)
 //
-// Values are absolute, in force at once, and lost when VFs are disabled or the driver is loaded
-// again. Each number that is written is read back, because the driver rounds and clamps. A write
-// may wait for the firmware for seconds, so only the GPU's thread calls this class.
+// A written value is in force at once, and lost when VFs are disabled or the driver is loaded
+// again. XeAdmin reads each written quota, quantum and time-out back, because the driver rounds and
+// clamps. A write may wait for the firmware for seconds, so only the GPU's thread calls this class.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -27,8 +27,8 @@ enum class Level { None, Schedule, Vram };
 /// "none", "schedule", "vram"
 [[nodiscard]] std::string_view name_of(Level level);
 
-/// How a function shares the engine. 0 means unlimited, so that one VF could keep all other
-/// functions from the GPU.
+/// Quantum and preempt time-out of a function (backend/quanta.h). 0 means unlimited, so that one VF
+/// could keep all other functions from the GPU.
 struct Timing {
     std::uint32_t quantum_ms = 0;
     std::uint32_t preempt_timeout_us = 0;
@@ -36,6 +36,7 @@ struct Timing {
     bool operator==(const Timing&) const = default;
 };
 
+/// The largest values that the driver accepts.
 inline constexpr std::uint32_t kMaxQuantumMs = 100'000, kMaxPreemptTimeoutUs = 100'000'000;
 
 class XeAdmin {
@@ -44,15 +45,15 @@ public:
         : files_(files), address_(std::move(pf_address)) {}
 
     [[nodiscard]] Level level() const;
-    /// The unit of the quota: 2 MiB for each tile.
+    /// The unit of VRAM quotas, in bytes: 2 MiB for each tile of the GPU.
     [[nodiscard]] std::uint64_t vram_unit() const;
 
-    /// Size of the BAR through which the host reaches the VRAM, a power of two that is at least the
-    /// VRAM of the GPU; 0 if there is no such BAR. This size is only an upper limit of quotas: the
-    /// driver may refuse a smaller quota.
+    /// Size of the BAR through which the host reaches the VRAM; 0 if there is no such BAR. If the
+    /// BAR covers the whole VRAM, its size is the VRAM's size rounded up to a power of two. So the
+    /// driver may refuse quotas whose sum is smaller than the BAR.
     Result<std::uint64_t> vram_bar_bytes() const;
-    /// The VRAM quota; none if this kernel or GPU has no such file. PfRefused if the tiles of the
-    /// GPU have different quotas (EUCLEAN).
+    /// The VRAM quota in bytes, 0 for no VRAM; none if this kernel or GPU has no such file.
+    /// PfRefused if the tiles of the GPU have different quotas (EUCLEAN).
     Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
     /// Gives a closed VF `bytes` of VRAM, rounded up to vram_unit(); 0 frees its VRAM. The driver
     /// does not clear the memory: reset the VF before its next user. Returns the quota in force.
@@ -60,18 +61,19 @@ public:
     /// ENOSPC).
     Result<std::uint64_t> set_vram(std::uint32_t vf, std::uint64_t bytes);
 
-    /// Frees the VRAM of VFs above `count`, because the driver keeps a quota that was written for a
-    /// VF that is not enabled.
+    /// Frees the VRAM of the VFs with numbers above `count`. The driver reserves the quota of a VF
+    /// even if the VF is not enabled.
     Result<> free_vram_above(std::uint32_t count);
 
-    /// The timing that the driver reports. Function 0 is the PF.
+    /// The timing that the driver reports. `function`: 0 is the PF, else a VF.
     Result<Timing> timing(std::uint32_t function) const;
     /// Writes the values that differ. PfRefused if another value is read back.
     Result<> set_timing(std::uint32_t function, const Timing& requested);
 
-    /// True if idle VFs keep their slots (priority normal). A setting of the GPU, not of a VF.
+    /// True if the engine idles during the quantum of an idle VF (priority normal, not low). A
+    /// setting of the GPU, not of a VF.
     Result<bool> is_strict() const;
-    /// Turns is_strict() off.
+    /// Sets the priority low, if is_strict().
     Result<> end_strict();
 
     /// Ends the work of a running VF. The VF stays stopped until it is reset.
@@ -81,7 +83,7 @@ private:
     [[nodiscard]] std::string path(std::string_view file) const;
     [[nodiscard]] std::string profile_path(std::uint32_t function, std::string_view file) const;
     Result<std::uint64_t> read(const std::string& file, std::uint64_t max) const;
-    /// Writes `requested` unless the file has it already.
+    /// Writes `requested` unless the file has it already. PfRefused if another value is read back.
     Result<> write_checked(const std::string& file, std::uint64_t requested);
 
     sriov::Sysfs& files_;

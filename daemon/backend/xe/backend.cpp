@@ -47,7 +47,7 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
     if (bytes != 0) settings_.vram_bytes[vf] = bytes;
 }
 
-/// Does not write a quota that is already in force, so that an open VF is not disturbed.
+/// Writes the quota only if another one is in force, so that an open VF is not disturbed.
 Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
     TRY(const auto now, admin_.vram(vf.vf));
     if (requested.vram_bytes == 0 && now && *now == 0 && !link().config.is_observing)
@@ -73,7 +73,7 @@ Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const srio
 
 Result<> XeBackend::free_resources(std::uint32_t vf) {
     settings_.timings.erase(vf);
-    if (settings_.vram_bytes.erase(vf) == 0) return {};
+    if (settings_.vram_bytes.erase(vf) == 0 || admin_.level() != Level::Vram) return {};
     TRY_VOID(admin_.set_vram(vf, 0));
     return {};
 }
@@ -176,7 +176,7 @@ void XeBackend::check_drift(std::uint32_t function, const Timing& requested) {
     const auto now = in_force_.find(function);
     if (now == in_force_.end() || now->second == requested) return;
     const std::string name = name_of_function(function);
-    const Verdict verdict = drift_.differs(name, clock_.now());
+    const Verdict verdict = drift_.on_difference(name, clock_.now());
     const std::string what = fmt::format(
         "another program gave {} of {} a quantum of {} ms and a preempt time-out of {} us", name,
         link().config.address, now->second.quantum_ms, now->second.preempt_timeout_us);

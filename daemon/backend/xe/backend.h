@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// XeBackend: drives a PF of Linux' xe driver. It offers more than SriovBackend if the driver has
-// the files (XeAdmin::level()): VRAM per VF, weights as quanta, preempt time-outs, and stop. The
-// firmware schedules by itself; vgpud writes values and checks them:
+// XeBackend: the backend of every GPU with a vendor's driver. If the driver is xe of Linux and has
+// the files of sriov_admin (XeAdmin::level()), XeBackend offers more than SriovBackend: VRAM for
+// each VF, weights as quanta, preempt time-outs, and stop. The firmware schedules by itself; vgpud
+// writes values and checks them:
 //
-//   provision     quota, then a reset, because the driver does not clear the memory
-//   set_shares    weights -> quanta_of() -> PF and all VFs, read back
+//   provision     writes the VRAM quota if another is in force, then resets the VF, because xe does
+//                 not clear the memory
+//   set_shares    converts weights to quanta (quanta_of()), writes them for the PF and all VFs, and
+//                 reads them back
 //   get_info      restores values that another program changed, within limits (DriftGuard), and
 //                 counts the busy time of VFs (BusyTime)
 #pragma once
@@ -34,10 +37,10 @@ public:
     Result<> connect() override;
     Result<GpuFacts> get_info() override;
     Result<VfFacts> get_vf(std::uint32_t vf) override;
-    /// NoSchedule, and nothing is written, if no quanta keep the weights and the bounds on waits.
+    /// NoSchedule and OutOfRange as quanta_of(); nothing is then written.
     Result<> set_shares(std::span<const VfShare> vfs) override;
 
-    /// The quanta of the last set_shares(), with the worst wait of each VF.
+    /// The quanta that set_shares() last computed, with the worst wait of each VF.
     [[nodiscard]] const Quanta& quanta() const { return quanta_; }
 
 protected:
@@ -66,9 +69,9 @@ private:
     XeEnableSteps steps_{admin_, settings_};
     Quanta quanta_;
     std::map<std::uint32_t, Timing> in_force_;  ///< timings at the last read, by function
-    std::uint32_t functions_ = 0;  ///< number of functions at the last read, with the PF
+    std::uint32_t functions_ = 0;               ///< at the last read: 1 (the PF) + enabled VFs
     sriov::DriftGuard drift_;
-    std::optional<BusyTime> busy_{};
+    std::optional<BusyTime> busy_{};  ///< none if busy times are not counted
 };
 
 }  // namespace vgpu::daemon::xe

@@ -11,13 +11,14 @@ namespace vgpu::daemon::xe {
 
 namespace {
 
-/// DRM_XE_ENGINE_CLASS_RENDER and _COMPUTE of the uapi of xe. Only GT 0 and engine instance 0 are
-/// counted, so these fields of a config value stay 0.
+/// DRM_XE_ENGINE_CLASS_RENDER and _COMPUTE of the uapi of xe. The fields for the GT and the engine
+/// instance stay 0, because only instance 0 of GT 0 is counted.
 constexpr std::array<std::uint64_t, 2> kEngineClasses{0, 4};
 
 }  // namespace
 
-/// The number that follows `prefix` in a file such as "event=0x02" or "config:44-59".
+/// The number after `prefix` in the text of a file, such as "event=0x02". The first number if the
+/// text has a range, such as "config:44-59".
 Result<std::uint64_t> BusyTime::number_in(const std::string& file, std::string_view prefix) {
     TRY(const std::string text, sriov::checked(files_.read(file)));
     if (!text.starts_with(prefix))
@@ -76,7 +77,8 @@ Result<BusyTime::Vf> BusyTime::open(std::uint32_t vf) {
                     vf, std::strerror(error)));
 }
 
-/// `ticks_per_total`: the ticks of the engine for each tick that engine-total-ticks counts.
+/// Adds the busy time since the last read to `vf.busy`. `ticks_per_total` is Σ q / q: the ticks of
+/// the engine for each tick of engine-total-ticks.
 Result<> BusyTime::read(Vf& vf, double ticks_per_total) {
     double busiest = 0;
     for (Engine& engine : vf.engines) {
@@ -102,7 +104,7 @@ Result<> BusyTime::read(Vf& vf, double ticks_per_total) {
 void BusyTime::update(const std::map<std::uint32_t, Timing>& timings) {
     double sum = 0;
     for (const auto& [function, timing] : timings) sum += timing.quantum_ms;
-    // the ratio of the quanta is known only if each function has one
+    // a quantum of 0 is unlimited, and the ratio of the quanta is then unknown
     const bool have_quanta = std::ranges::all_of(
         timings, [](const auto& function) { return function.second.quantum_ms != 0; });
     std::erase_if(vfs_, [&](const auto& vf) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// BusyTime: for how long each VF has used the GPU, from the perf PMU of xe. The PMU has two
-// counters for each engine and each function (drivers/gpu/drm/xe/xe_pmu.c):
+// BusyTime: measures for how long each VF keeps the GPU busy, with the perf PMU of xe. The PMU has
+// two counters for each engine and each function (drivers/gpu/drm/xe/xe_pmu.c). q is the function's
+// quantum, Σ q the sum of all quanta:
 //
 //   engine-active-ticks   ticks in which the function kept the engine busy
-//   engine-total-ticks    all ticks x the function's quantum / the sum of all quanta
+//   engine-total-ticks    all ticks · q / Σ q
 //
-// So in an interval, a VF has used an engine for the part active x sum / (total x quantum) of the
-// time. BusyTime adds up the larger part of the render and the compute engine of GT 0.
+// So the busy part of an interval is active · Σ q / (total · q). BusyTime computes this part for
+// the render and the compute engine of GT 0. The larger part, times the interval, is added to the
+// busy time of the VF.
 //
-// While a counter is open, xe keeps the GPU awake. So vgpud counts only if the configuration wants
-// it, and while VFs are enabled.
+// While a counter is open, xe keeps the GPU awake. So vgpud counts only if the configuration
+// requests it ("busy_time"), and only while VFs are enabled.
 #pragma once
 
 #include "daemon/backend/sriov/sysfs.h"
@@ -40,31 +42,34 @@ public:
     BusyTime& operator=(const BusyTime&) = delete;
 
     /// Reads the counters. `timings`: the timings in force since the last call, by function; 0 is
-    /// the PF. Opens counters for new VFs, and closes those of VFs that are gone.
+    /// the PF. Opens counters for new VFs, and closes those of VFs that are gone. Closes all
+    /// counters if a quantum is unlimited, or if a counter cannot be opened or read
+    /// (take_problem()).
     void update(const std::map<std::uint32_t, Timing>& timings);
     /// Closes all counters, and forgets the times.
     void close();
-    /// Time since the VF was enabled, or since vgpud counts; none if the driver does not tell.
+    /// The VF's busy time since its counters were opened; none if it is unknown.
     [[nodiscard]] std::optional<Nanoseconds> of(std::uint32_t vf) const;
-    /// Why the times are unknown, once for each reason; empty: they are known.
+    /// Why the busy times are unknown; empty if there is no new reason since the last call.
     std::string take_problem() { return std::exchange(problem_, {}); }
 
 private:
-    /// The config value of a counter is event | field << its shift for each field.
+    /// How to open a counter: perf_event_attr.config is
+    /// event | class << engine_class | VF << function.
     struct Pmu {
-        std::uint32_t type = 0;
-        int cpu = 0;
-        std::uint64_t active = 0, total = 0;  ///< the two events
-        unsigned engine_class = 0, function = 0;
+        std::uint32_t type = 0;                   ///< perf_event_attr.type
+        int cpu = 0;                              ///< the CPU that the PMU requires
+        std::uint64_t active = 0, total = 0;      ///< the two events
+        unsigned engine_class = 0, function = 0;  ///< first bits of the two fields
     };
     struct Engine {
-        int active = -1, total = -1;  ///< descriptors
-        std::uint64_t active_before = 0, total_before = 0;
+        int active = -1, total = -1;                        ///< descriptors of the counters
+        std::uint64_t active_before = 0, total_before = 0;  ///< values at the last read
     };
     struct Vf {
         std::vector<Engine> engines;
-        Nanoseconds busy{};
-        Nanoseconds read_at{};
+        Nanoseconds busy{};     ///< busy time since the counters were opened
+        Nanoseconds read_at{};  ///< time of the last read
     };
 
     Result<Pmu> find_pmu();

@@ -3,9 +3,11 @@
 // XeEnableSteps: writes the settings of VFs when xe enables them again, because disabling VFs
 // loses the settings. The order matters (drivers/gpu/drm/xe/xe_gt_sriov_pf_config.c):
 //
-//   before   VRAM of every VF, or of none: if one VF has a quota, VFs without a quota get none
-//   after    quanta and time-outs of the PF and every VF. If one function had a value before, the
-//            other functions would get no default and be unlimited.
+//   before enabling   VRAM of every VF, or of none: if one VF has a quota, VFs without a quota get
+//                     no VRAM
+//   after enabling    quanta and time-outs of the PF and every VF. If one function had a value
+//                     earlier, xe would set no defaults, and the other functions would be
+//                     unlimited.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -29,9 +31,10 @@ public:
     XeEnableSteps(XeAdmin& admin, const XeSettings& settings)
         : admin_(admin), settings_(settings) {}
 
+    /// Writes the VRAM quotas of all VFs, unless no VF has a requested quota.
     Result<> before_enable(std::uint32_t count) override;
-    /// Checks the quotas, and writes the timings if they differ. Turns the strict mode off, which
-    /// no contract uses. VFs may run.
+    /// Checks the quotas, and writes the timings if they differ. Turns XeAdmin::is_strict() off,
+    /// because no contract uses it. VFs may run meanwhile.
     Result<> after_enable(std::uint32_t count) override;
 
 private:

@@ -15,7 +15,7 @@ public:
     virtual ~Perf() = default;
 
     /// Opens the counter `config` of the PMU of type `type` on the CPU `cpu`. Returns the counter's
-    /// descriptor, which the caller closes, or an errno.
+    /// descriptor, for read() and close(), or an errno.
     virtual tl::expected<int, int> open(std::uint32_t type, std::uint64_t config, int cpu) = 0;
     /// The counter's value, or an errno.
     virtual tl::expected<std::uint64_t, int> read(int counter) = 0;

@@ -42,8 +42,8 @@ std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const 
     return devices;
 }
 
-/// If the kubelet gives a device to a container, the container that had the device before has
-/// ended. So assign() ends the claim of that container first.
+/// The kubelet gives a device to a container only after the previous container with this device has
+/// ended. So assign() first ends the claim of the previous container.
 Result<> Allocations::assign(const std::string& id, const HostVf& vf) {
     const std::string owner = owner_of_device(cluster_, id);
     if (vf.owner == owner) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Allocations: gives VFs to containers by the device plugin interface, in which a VF is a device of
-// a resource vgpu.org/PROFILE. The kubelet names the devices for a container, but neither names the
-// pod nor reports when the devices are free again. So the owner of a VF is named after its device,
-// and the claim ends when the kubelet gives the device to the next container.
+// Allocations: gives VFs to containers in the mode device-plugin of vgpu-dra. A VF is a device of
+// the resource vgpu.org/PROFILE. The kubelet names the devices for a container, but does not name
+// the pod or report when the devices are free again. So the name of an owner contains the device
+// instead of a pod, and the claim ends only when the kubelet gives the device to the next
+// container.
 //
 //   owner: k8s:CLUSTER:device-gpu0-vf3.0
 #pragma once
@@ -18,30 +19,31 @@
 
 namespace vgpu::kubernetes {
 
-/// A device of a resource.
+/// A VF as a device of the device plugin interface.
 struct PluginDevice {
-    std::string id;
-    bool is_healthy = false;
-    std::optional<int> numa_node;
+    std::string id;                ///< device_name_of() the VF: "gpu0-vf3"
+    bool is_healthy = false;       ///< the kubelet gives only healthy devices to containers
+    std::optional<int> numa_node;  ///< none: not known, or not a PCI function
 
     bool operator==(const PluginDevice&) const = default;
 };
 
-/// Devices by profile. A VF is unhealthy if another owner has it, if it is open without an owner,
-/// or if it is not in service. A VF without a profile is not a device.
+/// The devices of this host, by profile. A VF is unhealthy if another owner has claimed it, if it
+/// is open without an owner, or if it is not in service. A VF without a profile is not a device.
 [[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
     std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
 
-/// Any thread may call an Allocations.
+/// Thread-safe.
 class Allocations {
 public:
     Allocations(VgpudPort& vgpud, const PciPort& pci, std::string cluster, SocketUser user)
         : vgpud_(vgpud), pci_(pci), cluster_(std::move(cluster)), user_(user) {}
 
-    /// Claims the VFs of `ids` for one container, all or none. Ends the claims of earlier
-    /// containers first, and vgpud then scrubs these VFs. WrongState if a client of an earlier
-    /// container still has one of the VFs open. NoSuchVf if this host has no such device. Other
-    /// errors are errors of edits_of() and VgpudPort.
+    /// Claims the VFs of the devices `ids` for one container, all or none. If an earlier container
+    /// had a VF, ends that claim first, because the end of a claim scrubs the VF. Returns the
+    /// additions to the container. WrongState if a client of an earlier container still has one of
+    /// the VFs open. NoSuchVf if this host has no such device. Other errors are those of edits_of()
+    /// and VgpudPort.
     Result<ContainerEdits> allocate(const std::vector<std::string>& ids);
 
 private:

@@ -13,7 +13,7 @@ namespace vgpu::kubernetes {
 namespace {
 
 constexpr const char* kAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// Far more than the slices of one node or a claim need.
+/// Limit of an answer, in bytes: far more than a ResourceClaim or the slices of one node need.
 constexpr std::size_t kMaxBody = 16u << 20;
 
 const char* verb_of(Method method) {
@@ -30,6 +30,7 @@ const char* verb_of(Method method) {
     return "GET";
 }
 
+/// The write callback of libcurl. A result of 0 makes libcurl end the transfer with an error.
 std::size_t append(char* data, std::size_t size, std::size_t count, void* body) {
     auto& text = *static_cast<std::string*>(body);
     if (text.size() + size * count > kMaxBody) return 0;
@@ -135,7 +136,7 @@ Result<Response> ApiServer::call(Method method, const std::string& path, const s
     const CURLcode done = curl_easy_perform(curl);
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    if (done != CURLE_OK)  // the connection may be broken, so it is not kept
+    if (done != CURLE_OK)  // discards the connection, which may be broken
         return fail(ErrorId::System,
                     fmt::format("the API server {} does not answer: {}", address_.server,
                                 connection->error[0] != '\0' ? connection->error.data()

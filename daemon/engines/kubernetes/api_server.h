@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ApiServer: implements ApiPort by REST over libcurl. Reads the token before each call, because the
-// kubelet replaces the token. Keeps connections for later calls. Any thread may call an ApiServer.
+// ApiServer: implements ApiPort with libcurl. Reads the token file before each call, because the
+// kubelet replaces the token from time to time. Reuses connections. Thread-safe.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -14,17 +14,19 @@
 
 namespace vgpu::kubernetes {
 
+/// Where the API server is, and how to authenticate.
 struct ApiAddress {
     std::string server;      ///< "https://10.0.0.1:443"
     std::string token_file;  ///< empty: no token
     std::string ca_file;     ///< empty: the certificates of the system
 };
 
-/// The address that Kubernetes gives to a pod. BadConfiguration outside of a pod.
+/// The address from the environment of a pod. BadConfiguration outside of a pod.
 [[nodiscard]] Result<ApiAddress> address_in_cluster();
 
 class ApiServer final : public ApiPort {
 public:
+    /// `max_wait`: time limit of one call.
     ApiServer(ApiAddress address, std::chrono::milliseconds max_wait);
     ~ApiServer() override;
     ApiServer(const ApiServer&) = delete;
@@ -43,7 +45,7 @@ private:
     ApiAddress address_;
     std::chrono::milliseconds max_wait_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Connection>> idle_;
+    std::vector<std::unique_ptr<Connection>> idle_;  ///< connections that no call uses
 };
 
 }  // namespace vgpu::kubernetes

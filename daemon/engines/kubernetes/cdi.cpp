@@ -16,12 +16,12 @@ constexpr const char* kCdiVersion = "0.5.0";
 constexpr const char* kSocketDirectory = "/run/vgpu-vf";
 constexpr const char* kMetadataDirectory = "/var/run/kubernetes.io/dra-device-attributes";
 
-std::string vf_name(const std::string& uid, const std::string& device) {
-    return fmt::format("{}-{}", uid, device);
+std::string vf_name(const std::string& claim_uid, const std::string& device) {
+    return fmt::format("{}-{}", claim_uid, device);
 }
 
-std::string metadata_name(const std::string& uid, const std::string& request) {
-    return fmt::format("{}-metadata-{}", uid, request);
+std::string metadata_name(const std::string& claim_uid, const std::string& request) {
+    return fmt::format("{}-metadata-{}", claim_uid, request);
 }
 
 std::string qualified(const std::string& name) {
@@ -65,14 +65,14 @@ Result<ContainerEdits> edits_of(const std::string& device, const HostVf& vf, con
                           .device_nodes = {"/dev/vfio/vfio", "/dev/vfio/" + group}};
 }
 
-std::vector<std::string> cdi_ids(const std::string& uid, const std::vector<PreparedDevice>& devices,
-                                 std::size_t index) {
+std::vector<std::string> cdi_ids(const std::string& claim_uid,
+                                 const std::vector<PreparedDevice>& devices, std::size_t index) {
     const AllocatedDevice& device = devices.at(index).allocated;
     const std::string request = base_request(device.request);
-    std::vector<std::string> ids{qualified(vf_name(uid, device.device))};
+    std::vector<std::string> ids{qualified(vf_name(claim_uid, device.device))};
     for (std::size_t before = 0; before < index; ++before)
         if (base_request(devices[before].allocated.request) == request) return ids;
-    ids.push_back(qualified(metadata_name(uid, request)));
+    ids.push_back(qualified(metadata_name(claim_uid, request)));
     return ids;
 }
 

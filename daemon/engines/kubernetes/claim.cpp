@@ -13,8 +13,9 @@ namespace {
 
 using nlohmann::json;
 
+/// The annotation with Claim::pod_claim.
 constexpr const char* kPodClaim = "resource.kubernetes.io/pod-claim-name";
-/// Limit of the part of a body that a message quotes.
+/// An error message quotes at most this many bytes of a body.
 constexpr std::size_t kMaxQuoted = 200;
 
 /// The member `key` of `object`; null if `object` is not an object or lacks the member.
@@ -25,11 +26,13 @@ const json& member(const json& object, const char* key) {
     return at == object.end() ? kNull : *at;
 }
 
+/// The member `key` of `object` if it is a string, else empty.
 std::string word(const json& object, const char* key) {
     const json& value = member(object, key);
     return value.is_string() ? value.get<std::string>() : "";
 }
 
+/// The body as JSON; null if it is not JSON.
 json document_of(const Response& response) {
     return text::read_json(response.body).value_or(json());
 }
@@ -41,6 +44,7 @@ bool is_not_found(const json& status, const ClaimReference& reference) {
            word(details, "kind") == "resourceclaims" && word(details, "name") == reference.name;
 }
 
+/// The uid of a ResourceClaim; empty if `claim` is something else.
 std::string uid_in(const json& claim) {
     return word(claim, "kind") == "ResourceClaim" ? word(member(claim, "metadata"), "uid") : "";
 }
@@ -50,7 +54,7 @@ tl::unexpected<Error> fail_claim(ErrorId id, const ClaimReference& reference,
     return fail(id, fmt::format("ResourceClaim {}: {}", text_of(reference), cause));
 }
 
-/// vgpu-dra reads no parameters, so it refuses a claim that has some.
+/// UnknownOption if the claim has parameters for this driver, because vgpu-dra supports none.
 Result<> check_no_parameters(const json& allocation, const ClaimReference& reference) {
     for (const json& config : member(member(allocation, "devices"), "config"))
         if (word(member(config, "opaque"), "driver") == kDriver)
@@ -61,6 +65,7 @@ Result<> check_no_parameters(const json& allocation, const ClaimReference& refer
     return {};
 }
 
+/// Reads a device from `result`, one element of the claim's status.allocation.devices.results.
 Result<AllocatedDevice> allocated_device(const json& result, const ClaimReference& reference,
                                          std::string_view node) {
     AllocatedDevice device{.request = word(result, "request"), .device = word(result, "device")};

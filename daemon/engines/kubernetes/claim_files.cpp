@@ -19,7 +19,8 @@ using nlohmann::json;
 
 constexpr int kIndent = 2;
 
-/// Writes PATH.new and renames it to PATH. Container runtimes ignore names that end with ".new".
+/// Writes PATH.new and renames it to PATH. Container runtimes ignore files whose names end in
+/// ".new".
 Result<> write_file(const std::string& path, const json& document) {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);
@@ -33,6 +34,7 @@ Result<> write_file(const std::string& path, const json& document) {
     return {};
 }
 
+/// None if the record in `directory` cannot be read or is not valid.
 std::optional<ClaimReference> record_in(const fs::path& directory) {
     const auto body = text::whole_file((directory / "claim.json").string());
     const auto record = text::read_json(body.value_or(""));

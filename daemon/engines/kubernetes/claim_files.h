@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// ClaimFiles: the files of prepared claims on this host. Every file is written atomically, by a
-// rename.
+// ClaimFiles: writes and removes the files of prepared ResourceClaims on this host. Each file is
+// replaced atomically, by a rename. STATE and CDI are the directories that the constructor gets,
+// and UID is the uid of the ResourceClaim.
 //
-//   STATE/claims/UID/claim.json             the claim's namespace and name; outlives a reboot
-//   STATE/claims/UID/REQUEST-metadata.json  read by containers
-//   CDI/vgpu.org-vf-UID.json                read by the container runtime
+//   STATE/claims/UID/claim.json             the record: namespace and name of the ResourceClaim
+//   STATE/claims/UID/REQUEST-metadata.json  metadata, which containers read
+//   CDI/vgpu.org-vf-UID.json                CDI specification, which the container runtime reads
 //
-// Any thread may call a ClaimFiles; callers serialize the calls for one claim.
+// Thread-safe, except that only one thread at a time may make calls for the same ResourceClaim. All
+// errors are System.
 #pragma once
 
 #include "daemon/engines/kubernetes/claim.h"
@@ -21,19 +23,22 @@ namespace vgpu::kubernetes {
 
 class ClaimFiles {
 public:
+    /// `state_directory` must survive a reboot, because the claims in vgpud do.
     ClaimFiles(std::string state_directory, std::string cdi_directory)
         : state_(std::move(state_directory)), cdi_(std::move(cdi_directory)) {}
 
-    /// Call write_record() before the VFs are claimed, so that a claimed VF always has a record.
+    /// Call it before the VFs are claimed, so that each claim in vgpud has a record.
     Result<> write_record(const ClaimReference& reference) const;
+    /// Writes a metadata file for each element of `by_request`.
     Result<> write_metadata(const std::string& uid,
                             const std::map<std::string, nlohmann::json>& by_request) const;
     Result<> write_cdi(const std::string& uid, const nlohmann::json& spec) const;
-    /// Paths of the metadata files, by request.
+    /// The paths to which write_metadata() writes, by request.
     [[nodiscard]] std::map<std::string, std::string> metadata_files(
         const std::string& uid, const std::map<std::string, nlohmann::json>& by_request) const;
 
-    /// Removes the CDI file first, so that no container starts with a VF whose claim has ended.
+    /// Removes all files of a ResourceClaim. Removes the CDI file first, because with this file a
+    /// container could still start.
     Result<> remove(const std::string& uid) const;
     /// All records. Skips directories whose record cannot be read.
     [[nodiscard]] std::vector<ClaimReference> records() const;

@@ -9,6 +9,7 @@
 
 namespace vgpu::kubernetes {
 
+/// The devices of the claim with their VFs. NoSuchVf if this host does not have one of them.
 Result<std::vector<PreparedDevice>> Claims::with_vfs(const Claim& claim) {
     TRY(const std::vector<HostVf> vfs, vgpud_.vfs());
     std::vector<PreparedDevice> devices;
@@ -24,8 +25,7 @@ Result<std::vector<PreparedDevice>> Claims::with_vfs(const Claim& claim) {
     return devices;
 }
 
-/// Writes the record before it claims the VFs, because reconcile() finds a claim in vgpud by the
-/// record.
+/// Writes the record before it claims the VFs, because reconcile() finds claims by their records.
 Result<> Claims::assign(const Claim& claim, const std::vector<PreparedDevice>& devices) {
     const std::string& uid = claim.reference.uid;
     std::vector<std::string> names;
@@ -66,8 +66,9 @@ Result<bool> Claims::is_open(const std::string& owner) {
         vfs, [&owner](const HostVf& vf) { return vf.owner == owner && vf.is_open; });
 }
 
-/// Ends the claim if its ResourceClaim is gone. Returns whether the claim was ended. A pod that was
-/// removed by force may still run on this host, so a claim stays while one of its VFs is open.
+/// Ends the claim if its ResourceClaim is gone. Returns true if the claim was ended. The claim
+/// stays while one of its VFs is open, because a pod that was deleted by force may still run on
+/// this host.
 Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     TRY(const Response response, api_.call(Method::Get, path_of(reference), ""));
     const Existence existence = existence_in(response, reference);
@@ -83,8 +84,8 @@ Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     return true;
 }
 
-/// Reads the VFs before the records. prepare() writes the record before it claims, so a VF without
-/// a record is not being prepared.
+/// Reads the VFs before the records: because prepare() writes the record before it claims the VFs,
+/// a VF that a concurrent prepare() has claimed then has a record.
 std::vector<std::string> Claims::reconcile() {
     std::vector<std::string> log;
     std::set<std::string> recorded;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Claims: claims VFs in vgpud for the ResourceClaims of this host, and ends these claims. The
-// kubelet calls prepare() before the first container of a pod and unprepare() after the last, and
-// may repeat both calls. reconcile() ends the claims whose end the kubelet never reported.
+// kubelet requests prepare() before the containers of a pod with the ResourceClaim start, and
+// unprepare() after the last such pod has ended. The kubelet may repeat both requests. reconcile()
+// ends claims whose ResourceClaims are gone although the kubelet did not request unprepare().
 //
-//   prepare     read the claim -> write its record -> claim its VFs in vgpud -> write metadata
-//               and CDI file
+//   prepare     read the ResourceClaim -> write its record -> claim its VFs in vgpud -> write
+//               metadata and CDI file
 //   unprepare   end the claim in vgpud -> remove CDI file, metadata and record
 //
-// Any thread may call a Claims. One call at a time changes this host; a call that waits for the API
-// server does not block other calls.
+// Thread-safe: a mutex lets only one call at a time change this host. No call holds the mutex while
+// it waits for the API server.
 #pragma once
 
 #include "daemon/engines/kubernetes/cdi.h"
@@ -24,22 +25,26 @@ namespace vgpu::kubernetes {
 class Claims {
 public:
     struct Host {
-        std::string node;     ///< name of the node, which is the pool of its devices
-        std::string cluster;  ///< part of the owners in vgpud
-        SocketUser user;
+        std::string node;     ///< name of this host in Kubernetes, and of the pool of its devices
+        std::string cluster;  ///< name of the cluster in the owners: k8s:CLUSTER:UID.0
+        SocketUser user;      ///< who may open the sockets of the claimed VFs
     };
 
     Claims(ApiPort& api, VgpudPort& vgpud, const PciPort& pci, ClaimFiles files, Host host)
         : api_(api), vgpud_(vgpud), pci_(pci), files_(std::move(files)), host_(std::move(host)) {}
 
-    /// Returns the devices of the ResourceClaim, in the order of its allocation.
+    /// Claims the VFs of the ResourceClaim. Returns its devices, in the order of its allocation. A
+    /// repeated call returns the same. Errors are those of check_reference(), claim_in(),
+    /// cdi_spec(), ClaimFiles and the ports, and NoSuchVf if this host does not have a device of
+    /// the ResourceClaim.
     Result<std::vector<PreparedDevice>> prepare(const ClaimReference& reference);
-    /// Succeeds also for a ResourceClaim that was never prepared. Does not ask the API server.
+    /// Ends the claim and removes its files. Succeeds also for a ResourceClaim that was never
+    /// prepared. Does not ask the API server.
     Result<> unprepare(const ClaimReference& reference);
-    /// Ends each prepared claim whose ResourceClaim is gone from the API server, unless a client
-    /// has one of the VFs open. An error or a timeout ends no claim. Returns a line for each claim
-    /// that was ended or could not be checked or ended, and for each VF of this cluster without a
-    /// record.
+    /// Ends the claim of each ResourceClaim on record that is gone from the API server, unless a
+    /// client has one of the VFs open. After an error or a timeout, the claim stays. Returns lines
+    /// for the log: one for each claim that was ended, or could not be checked or ended; and one
+    /// for each VF that this cluster owns without a record.
     std::vector<std::string> reconcile();
 
 private:

@@ -45,7 +45,7 @@ void fill(v1beta1::ContainerAllocateResponse& out, const ContainerEdits& edits) 
 
 }  // namespace
 
-/// The service of one profile.
+/// The gRPC service for one profile.
 class DevicePlugin::Resource final : public v1beta1::DevicePlugin::Service {
 public:
     Resource(const std::string& directory, const std::string& profile, Allocations& allocations)
@@ -86,7 +86,7 @@ public:
     }
 
     /// Sends the devices at once and after each change, until stop() or until the kubelet cancels
-    /// the call. Checks for the cancellation once a second, because gRPC does not notify changed_.
+    /// the call. Polls for the cancellation once a second, because gRPC does not notify changed_.
     grpc::Status ListAndWatch(grpc::ServerContext* context, const v1beta1::Empty*,
                               grpc::ServerWriter<v1beta1::ListAndWatchResponse>* out) override {
         constexpr std::chrono::seconds kPollInterval{1};
@@ -127,7 +127,8 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<PluginDevice> devices_;
-    /// Grows with each change of devices_. Begins at 1, so that the first list is sent at once.
+    /// Counts the changes of devices_. Begins at 1, so that ListAndWatch sends the first list at
+    /// once.
     std::uint64_t generation_ = 1;
     bool is_stopping_ = false;
     std::unique_ptr<grpc::Server> server_;
@@ -160,6 +161,7 @@ Result<> DevicePlugin::start(Resource& resource) {
 Result<> DevicePlugin::update(const DevicesByProfile& devices) {
     for (const auto& [profile, resource] : resources_)
         if (!devices.contains(profile)) resource->set({});
+    Result<> first;  // the first error; the loop continues for other profiles
     for (const auto& [profile, list] : devices) {
         const auto known = resources_.find(profile);
         if (known != resources_.end()) {
@@ -168,15 +170,19 @@ Result<> DevicePlugin::update(const DevicesByProfile& devices) {
         }
         auto resource = std::make_unique<Resource>(directory_, profile, allocations_);
         resource->set(list);
-        TRY_VOID(start(*resource));
-        resources_[profile] = std::move(resource);
+        if (const Result<> started = start(*resource))
+            resources_[profile] = std::move(resource);
+        else if (first)
+            first = started;
     }
-    return {};
+    return first;
 }
 
 Result<> DevicePlugin::serve_again() {
-    for (const auto& [profile, resource] : resources_) TRY_VOID(start(*resource));
-    return {};
+    Result<> first;
+    for (const auto& [profile, resource] : resources_)
+        if (const Result<> started = start(*resource); !started && first) first = started;
+    return first;
 }
 
 }  // namespace vgpu::kubernetes

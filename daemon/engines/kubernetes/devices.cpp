@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kGpuOk = "ok";
-/// States of a GPU whose VFs do not compute any more.
+/// In these states of a GPU, its VFs do not compute any more.
 constexpr std::array<std::string_view, 2> kGpuLost{"device-lost", "failed"};
 /// A VF in these states stays out of service until an administrator acts.
 constexpr std::array<std::string_view, 4> kOutOfService{"absent", "stopped", "quarantined",
@@ -27,7 +27,8 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
     return std::ranges::find(words, word) != words.end();
 }
 
-/// A VF that a pod has stays listed, so that the scheduler of Kubernetes sees it as allocated.
+/// True if the VF is a device of this cluster. A VF that a ResourceClaim of this cluster owns stays
+/// a device in any state, so that the scheduler of Kubernetes knows that the VF is allocated.
 bool is_for_cluster(const HostVf& vf, std::string_view cluster) {
     if (!vf.owner.empty()) return uid_of(vf.owner, cluster).has_value();
     return !vf.is_open && !is_one_of(vf.state, kOutOfService);
@@ -128,7 +129,7 @@ Device device_of(const json& in) {
         else if (value.contains("string"))
             device.attributes[name] = value.at("string").get<std::string>();
         else
-            device.attributes[name] = value.dump();  // equals no attribute of vgpu-dra
+            device.attributes[name] = value.dump();  // differs from each value that vgpu-dra writes
     }
     for (const auto& [name, value] : capacity.items())
         device.capacity[name] = value.at("value").get<std::string>();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes. A VF that the cluster must
-// not use is not a device. The cluster must not use the VFs of other owners, nor VFs without an
-// owner that are open or stay out of service until an administrator acts (such as a stopped or
-// quarantined VF). The functions change nothing; PciPort reads sysfs.
+// Devices: the VFs of this host as vgpu-dra reports them to Kubernetes in the mode dra. A VF is a
+// device if a ResourceClaim of this cluster owns it. A VF without an owner is a device unless it is
+// open, or is out of service until an administrator acts (for example a stopped or quarantined VF).
+// VFs of other owners are not devices. The functions change nothing; they read sysfs through
+// PciPort.
 //
-//   state of the GPU              taint of its devices
+//   state of the GPU              taint of the devices of this GPU
 //   ok                            none
-//   device-lost, failed           NoExecute: Kubernetes ends the pods that use them
+//   device-lost, failed           NoExecute: Kubernetes ends the pods that use these devices
 //   starting, pf-lost,            NoSchedule: pods stay, because guests continue to compute while
 //   version-mismatch, any other   vgpud or the PF core does not answer
 #pragma once
@@ -23,10 +24,11 @@
 
 namespace vgpu::kubernetes {
 
+/// A device taint of Kubernetes.
 struct Taint {
-    std::string key;
-    std::string value;
-    std::string effect;
+    std::string key;     ///< "vgpu.org/gpu"
+    std::string value;   ///< state of the GPU
+    std::string effect;  ///< "NoSchedule" or "NoExecute"
 
     bool operator==(const Taint&) const = default;
 };
@@ -35,35 +37,34 @@ using Attribute = std::variant<std::int64_t, std::string>;
 
 /// A device of resource.k8s.io/v1.
 struct Device {
-    std::string name;
-    std::map<std::string, Attribute> attributes;
-    std::map<std::string, std::string> capacity;  ///< quantities, such as "64Mi"
+    std::string name;                             ///< "gpu0-vf3"
+    std::map<std::string, Attribute> attributes;  ///< by name
+    std::map<std::string, std::string> capacity;  ///< quantities by name: {"memory", "64Mi"}
     std::vector<Taint> taints;
 
     bool operator==(const Device&) const = default;
 };
 
-/// True if the VF and its GPU are in service.
+/// True if the GPU is in service and the VF does not wait for an administrator.
 [[nodiscard]] bool is_in_service(const HostVf& vf);
 
-/// The quantity `bytes` as Kubernetes itself writes it: "64Mi", "1Gi", "1000".
+/// `bytes` in the canonical form of a Kubernetes quantity: "64Mi", "1Gi", "1000".
 [[nodiscard]] std::string quantity_of(std::uint64_t bytes);
 
-/// The attributes of a VF: name, profile, gpu, weight, minPct (whole percent, rounded down),
-/// numaNode and resource.kubernetes.io/pciBusID (of PCI functions).
+/// The attributes of a VF: name, gpu, profile, weight and minPct (in percent, rounded down); for a
+/// PCI function also numaNode and resource.kubernetes.io/pciBusID. Omits values that are not known.
 [[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
 
-/// The devices, sorted by name. VFs with an owner are devices only if a ResourceClaim of `cluster`
-/// owns them. BadConfiguration if two VFs would have the same device name, or if Kubernetes does
-/// not allow the name of a device.
+/// The devices, sorted by name. BadConfiguration if two VFs would have the same device name, or if
+/// Kubernetes does not allow the name of a device.
 [[nodiscard]] Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs,
                                                      std::string_view cluster, const PciPort& pci);
 
 [[nodiscard]] nlohmann::json json_of(const std::map<std::string, Attribute>& attributes);
 [[nodiscard]] nlohmann::json json_of(const Device& device);
 
-/// The device in a ResourceSlice. Ignores fields that vgpu-dra does not write, such as the time of
-/// a taint. Throws nlohmann::json::exception if a field is missing or has another type.
+/// Reads a device of a ResourceSlice. Ignores fields that vgpu-dra does not write, such as the time
+/// of a taint. Throws nlohmann::json::exception if a required field is missing or has another type.
 [[nodiscard]] Device device_of(const nlohmann::json& json);
 
 }  // namespace vgpu::kubernetes

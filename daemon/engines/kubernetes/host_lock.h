@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostLock: ensures that at most one vgpu-dra runs on a host, even if several containers run one.
-// Uses flock(2), so the lock ends with the process. main.cpp takes the lock before vgpu-dra serves
-// or claims anything.
+// HostLock: ensures that at most one vgpu-dra serves a kubelet, even if several containers run one.
+// Uses flock(2) on a file in the kubelet's directory, so the lock ends with the process. main.cpp
+// takes the lock before vgpu-dra serves or claims anything.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -14,8 +14,9 @@ namespace vgpu::kubernetes {
 
 class HostLock {
 public:
-    /// The lock lasts as long as the HostLock. If another vgpu-dra has the lock, AlreadyRunning
-    /// with the node and pid of that vgpu-dra. System if the file cannot be used.
+    /// Locks the file `directory`/lock and writes `node` and the pid of this process to it. The
+    /// lock lasts as long as the HostLock. AlreadyRunning if another vgpu-dra has the lock; the
+    /// error names its node and pid. System if the file cannot be opened, locked or written.
     static Result<HostLock> take(const std::string& directory, const std::string& node);
 
 private:

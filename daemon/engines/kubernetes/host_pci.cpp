@@ -17,7 +17,7 @@ std::string file_of(const std::string& address, const char* name) {
 
 }  // namespace
 
-/// The file has -1 if the function has no node.
+/// The file numa_node contains -1 if the function has no NUMA node.
 std::optional<int> HostPci::numa_node(const std::string& address) const {
     std::string text = text::whole_file(file_of(address, "numa_node")).value_or("");
     while (!text.empty() && text.back() == '\n') text.pop_back();

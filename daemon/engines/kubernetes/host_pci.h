@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// HostPci: implements PciPort. Reads the NUMA node and the IOMMU group of a function from sysfs of
-// this host. Any thread may call a HostPci.
+// HostPci: implements PciPort. Reads the NUMA node and the IOMMU group of a function from sysfs.
+// Thread-safe.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

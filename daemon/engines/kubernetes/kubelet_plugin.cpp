@@ -29,8 +29,8 @@ void fill(Device& out, const std::string& node, const std::string& uid,
     for (const std::string& id : cdi_ids(uid, devices, index)) out.add_cdi_device_ids(id);
 }
 
-/// The service DRAPlugin in one version of the interface. The versions differ in the types of the
-/// messages. The failure of one claim does not affect the other claims of a request.
+/// The service DRAPlugin in one version of the interface. The versions differ only in the types of
+/// the messages. If one claim of a request fails, the other claims are still handled.
 template <typename Service, typename PrepareRequest, typename PrepareResponse,
           typename UnprepareRequest, typename UnprepareResponse>
 class DraService final : public Service {
@@ -113,13 +113,14 @@ public:
           v1_(claims, node),
           v1beta1_(claims, node),
           registration_(paths_.dra_socket, std::move(on_registration)) {}
-    /// Ends the registration first, so that the kubelet sends no more claims.
+    /// Ends the registration first, so that the kubelet sends no more requests to the DRA socket.
     ~Plugin() override {
         stop_serving(std::move(registration_server_), paths_.registration_socket);
         stop_serving(std::move(dra_server_), paths_.dra_socket);
     }
 
-    /// The kubelet connects to the DRA socket as soon as it finds the registration.
+    /// Serves the DRA socket first, because the kubelet connects to it as soon as the kubelet finds
+    /// the registration socket.
     Result<> start() {
         TRY(dra_server_, serve_at(paths_.dra_socket, {&v1_, &v1beta1_}));
         TRY(registration_server_, serve_at(paths_.registration_socket, {&registration_}));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// KubeletPlugin: the gRPC services of a DRA driver, for the kubelet of this host.
+// KubeletPlugin: the gRPC services that the kubelet of this host expects of a DRA driver (dynamic
+// resource allocation). Their sockets are below /var/lib/kubelet or another --kubelet-dir:
 //
-//   PLUGINS_REGISTRY/gpu.vgpu.org-reg.sock   Registration: the kubelet finds this socket and calls
-//                                            GetInfo
-//   PLUGINS/gpu.vgpu.org/dra.sock            DRAPlugin v1 and v1beta1: prepare and unprepare claims
+//   plugins_registry/gpu.vgpu.org-reg.sock   Registration: the kubelet finds this socket and calls
+//                                            GetInfo, which returns the path of dra.sock
+//   plugins/gpu.vgpu.org/dra.sock            DRAPlugin v1 and v1beta1: prepare and unprepare claims
 //
 // The services run in threads of gRPC, which call Claims.
 #pragma once
@@ -24,8 +25,10 @@ public:
         std::string registration_socket;
     };
 
-    /// Serves until destruction. Calls `on_registration`, in any thread, when the kubelet answers
-    /// the registration; `refusal` is the kubelet's reason, or empty if the kubelet accepts.
+    /// Serves until destruction. `node`: the name of this host in Kubernetes; the DRA pool of its
+    /// devices has the same name. Calls `on_registration`, in any thread, when the kubelet answers
+    /// the registration; `refusal` is the kubelet's reason, or empty if the kubelet accepts. Errors
+    /// as serve_at() (grpc_server.h).
     static Result<std::unique_ptr<KubeletPlugin>> start(
         const SocketPaths& paths, Claims& claims, const std::string& node,
         std::function<void(const std::string& refusal)> on_registration);

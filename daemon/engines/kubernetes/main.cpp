@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-dra: options, and the composition of all parts.
+// vgpu-dra: parses the options, and creates and runs the parts of one mode: dra (dynamic resource
+// allocation) or device-plugin.
 #include "daemon/engines/kubernetes/api_server.h"
 #include "daemon/engines/kubernetes/device_plugin.h"
 #include "daemon/engines/kubernetes/host_lock.h"
@@ -23,13 +24,13 @@
 namespace vgpu::kubernetes {
 namespace {
 
-/// Limit of the wait for a vgpud that is starting.
+/// How long a call of vgpud waits for a vgpud that is starting.
 constexpr std::chrono::milliseconds kVgpudWait{5000};
-/// Time limit of a call of the API server. The kubelet waits longer than kVgpudWait and kApiWait
-/// together.
+/// Time limit of a call of the API server. It is shorter than the time for which the kubelet waits
+/// for an answer of vgpu-dra.
 constexpr std::chrono::milliseconds kApiWait{10'000};
-/// Limit of the name of a cluster. Leaves room for "k8s:", ':', a uid and ".0" in an engine's
-/// owner, which has at most 72 bytes.
+/// Longest name of a cluster: an owner k8s:CLUSTER:UID.0 may have at most 72 bytes, and a UID
+/// has 36.
 constexpr std::size_t kMaxCluster = 29;
 
 constexpr const char *kDra = "dra", *kDevicePlugin = "device-plugin";
@@ -46,7 +47,7 @@ struct CommandLine {
     bool is_withdrawing = false;
 };
 
-/// The connections to vgpud, and the facts of this host, that both modes need.
+/// The parts that both modes use.
 struct Host {
     explicit Host(const CommandLine& line) : vgpud(line.bus, kVgpudWait), watch(line.bus) {}
 
@@ -83,7 +84,8 @@ Result<> check(const CommandLine& line) {
     return {};
 }
 
-/// Runs the loop until SIGTERM or SIGINT, which all threads block.
+/// Runs the loop until SIGTERM or SIGINT. All threads block both signals, so only sigwait() gets
+/// them.
 void run_until_signal(MainLoop& loop, const sigset_t& signals) {
     std::thread waiter([&loop, &signals] {
         int number = 0;
@@ -98,8 +100,8 @@ std::string plugin_directory(const CommandLine& line) {
     return fmt::format("{}/plugins/{}", line.kubelet_dir, kDriver);
 }
 
-/// Publishes the devices of this host. A pass over everything first ends the claims in vgpud whose
-/// ResourceClaims are gone.
+/// Publishes the devices of this host. For Extent::Everything, first ends the claims in vgpud whose
+/// ResourceClaims are gone, and reads the published slices even if the devices are unchanged.
 Result<> run_dra_pass(Host& host, const CommandLine& line, Publisher& publisher, Claims& claims,
                       Extent extent) {
     if (extent == Extent::Everything)
@@ -117,8 +119,8 @@ void log_registration(const std::string& refusal) {
         log_line(fmt::format("the kubelet refuses the driver {}: {}", kDriver, refusal));
 }
 
-/// The kubelet removes the slices of a driver whose socket was gone, so a registration starts a
-/// pass over everything.
+/// Runs the mode dra. Each registration requests a pass over everything, because the kubelet
+/// removes the ResourceSlices of a driver while the driver's socket is gone.
 Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals) {
     ApiAddress address = line.api;
     if (address.server.empty()) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// MainLoop: the main thread of vgpu-dra. It calls `pass`, a function that brings Kubernetes up to
-// date:
+// MainLoop: the main loop of vgpu-dra. It calls the function `pass`, which reports the VFs of this
+// host to Kubernetes:
 //
-//   change of vgpud ----------------> pass(changes)
-//   resync(), kResync, start -------> pass(everything): in mode dra also reads claims and slices
-//   failure ------------------------> the same pass after 1 s, 2 s, … kMaxRetry
+//   a change in vgpud -------------------> pass(Changes)
+//   start, resync(), no change for kResync
+//     -----------------------------------> pass(Everything): in the mode dra also checks the claims
+//                                          and the published ResourceSlices
+//   pass fails --------------------------> the same pass after 1 s, 2 s, 4 s, … kMaxRetry, or at
+//                                          the next change
+//   no connection to the bus ------------> pass(Changes) after the same delays
 #pragma once
 
 #include "daemon/adapters/wakeup.h"
@@ -21,23 +25,24 @@ namespace vgpu::kubernetes {
 /// Writes one line to the log.
 void log_line(const std::string& line);
 
-/// What a pass brings up to date: the changes that vgpud reported, or everything.
+/// What a pass does: report changes of the VFs, or also check everything that Kubernetes has.
 enum class Extent { Changes, Everything };
 
 class MainLoop {
 public:
-    /// After this time without a change, a pass brings everything up to date.
+    /// Time between two calls of pass(Everything), however often the VFs change in between.
     static constexpr std::chrono::minutes kResync{10};
     /// The first delay before a pass is repeated after a failure, and the longest delay.
     static constexpr std::chrono::seconds kMinRetry{1}, kMaxRetry{30};
 
+    /// Runs in the thread of run().
     using Pass = std::function<Result<>(Extent)>;
 
     MainLoop(VgpudWatch& watch, Pass pass) : watch_(watch), pass_(std::move(pass)) {}
 
     /// Runs until stop().
     void run();
-    /// Requests a pass over everything. Any thread may call resync().
+    /// Requests pass(Everything). Any thread may call resync().
     void resync();
     /// Ends run(). Any thread may call stop().
     void stop();

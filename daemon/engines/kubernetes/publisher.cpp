@@ -16,6 +16,7 @@ bool is_success(int status) {
     return status >= 200 && status < 300;
 }
 
+/// %3D is '=' in a URL.
 std::string list_path(const std::string& node) {
     return fmt::format("{}?fieldSelector=spec.driver%3D{},spec.nodeName%3D{}", kSlicesPath, kDriver,
                        node);
@@ -31,7 +32,7 @@ std::int64_t next_generation(const std::vector<PublishedSlice>& slices) {
     return last + 1;
 }
 
-/// The word at a JSON pointer in `body`; empty if there is none.
+/// The string at a JSON pointer in `body`; empty if there is none.
 std::string word_at(const std::string& body, const char* pointer) {
     const auto document = text::read_json(body);
     const nlohmann::json::json_pointer at(pointer);
@@ -52,7 +53,7 @@ Result<std::vector<PublishedSlice>> Publisher::read() {
     return published_in(response.body, node_.name);
 }
 
-/// Returns the body of the answer.
+/// Calls the API server. Returns the body of the answer.
 Publisher::Written<std::string> Publisher::call(Method method, const std::string& path,
                                                 const std::string& body) {
     auto response = api_.call(method, path, body);
@@ -65,8 +66,8 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Reads the uid of the node. Ignores failures, because slices without an owner work, too; they
-/// only outlive their node.
+/// Reads the uid of the Node object, which owns the slices. Ignores failures, because slices
+/// without an owner work as well; Kubernetes only does not remove them together with the node.
 void Publisher::read_node() {
     if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");
@@ -74,7 +75,8 @@ void Publisher::read_node() {
         node_.uid = word_at(response->body, "/metadata/uid");
 }
 
-/// Returns the resource version of the written slice.
+/// Creates the slice, or replaces it if `before` has a slice of its name. Returns the resource
+/// version of the written slice.
 Publisher::Written<std::string> Publisher::write_one(const std::vector<PublishedSlice>& before,
                                                      const nlohmann::json& slice) {
     const std::string name = slice["metadata"]["name"];

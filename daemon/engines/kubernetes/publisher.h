@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Publisher: keeps the ResourceSlices of this host equal to its devices. publish() writes only if
-// slices and devices differ, and then makes a new generation of the pool. If another program has
-// written meanwhile (HTTP status 409 or 404), publish() reads again. Runs in one thread.
+// Publisher: makes the ResourceSlices of this host on the API server match the devices of the host.
+// publish() writes only if slices and devices differ; then it writes a new generation of the pool
+// (slices.h). If another program has written in between (HTTP status 409 or 404), publish() starts
+// again, up to kTries times in all. Not thread-safe.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -16,7 +17,7 @@ namespace vgpu::kubernetes {
 
 class Publisher {
 public:
-    /// Limit of the attempts of publish() while other programs write, too.
+    /// publish() fails after this many attempts if other programs write each time.
     static constexpr int kTries = 5;
 
     Publisher(ApiPort& api, std::string node) : api_(api), node_{std::move(node), ""} {}
@@ -25,10 +26,10 @@ public:
     [[nodiscard]] bool knows(const std::vector<Device>& devices) const {
         return published_ == devices;
     }
-    /// Reads the slices. If the slices differ from `devices`, writes all slices that `devices` need
-    /// and removes surplus slices.
-    /// After an error the API server may have some of the new slices; Kubernetes does not use the
-    /// pool until the next publish() succeeds.
+    /// Reads the slices. If they do not match `devices`, writes all slices and removes surplus
+    /// slices. After an error the API server may have only some of the new slices. Kubernetes then
+    /// does not use the pool until the next publish() succeeds. System if the API server refuses or
+    /// does not answer.
     Result<> publish(const std::vector<Device>& devices);
     /// Removes all slices of this host.
     Result<> withdraw();
@@ -36,9 +37,10 @@ public:
 private:
     /// Resource versions of slices, by name.
     using Versions = std::map<std::string, std::string>;
+    /// Why a slice was not written.
     struct Refusal {
         Error error;
-        bool is_conflict = false;  ///< true if another program wrote first, so read again
+        bool is_conflict = false;  ///< true if another program wrote first: read the slices again
     };
     template <typename T> using Written = tl::expected<T, Refusal>;
 
@@ -56,11 +58,11 @@ private:
 
     ApiPort& api_;
     NodeReference node_;
-    /// The devices of the last successful publish(). If publish() gets the same devices again, and
-    /// the slices still have versions_, it writes nothing, even if slices and devices differ. They
-    /// may differ, because the API server may drop fields of features that are off.
+    /// The devices of the last successful publish(); none after a failure. If publish() gets the
+    /// same devices again, and the slices still have versions_, it writes nothing, even if the
+    /// slices differ from the devices: the API server drops fields of features that are off.
     std::optional<std::vector<Device>> published_;
-    /// The versions of the slices after the last successful publish().
+    /// The resource versions of the slices after the last successful publish().
     Versions versions_;
 };
 

@@ -39,6 +39,7 @@ void SocketWatch::read_events() {
     for (ssize_t at = 0; at < size;) {
         inotify_event event{};
         const char* const start = buffer.data() + at;
+        // a copy, because the buffer may not be aligned for an inotify_event
         std::memcpy(&event, start, sizeof event);
         has_appeared |= event.len > 0 && name_ == start + sizeof event;
         at += static_cast<ssize_t>(sizeof event + event.len);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// SocketWatch: reports by inotify each time a file with a given name appears in a directory. The
-// device plugin watches the kubelet's socket, to learn that a kubelet has started.
+// SocketWatch: watches a directory with inotify and calls a function when a file with a given name
+// appears. The mode device-plugin watches the kubelet's socket, to detect that the kubelet has
+// started.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -17,8 +18,8 @@ namespace vgpu::kubernetes {
 
 class SocketWatch {
 public:
-    /// Calls `on_appearance` in a thread of the SocketWatch until destruction. System if the
-    /// directory cannot be watched.
+    /// Starts a thread that calls `on_appearance` each time the file `name` appears in `directory`,
+    /// until destruction. System if the directory cannot be watched.
     static Result<std::unique_ptr<SocketWatch>> start(const std::string& directory,
                                                       const std::string& name,
                                                       std::function<void()> on_appearance);
@@ -33,10 +34,10 @@ private:
     void run();
     void read_events();
 
-    daemon::adapters::UniqueFd fd_;
+    daemon::adapters::UniqueFd fd_;  ///< of inotify
     std::string name_;
     std::function<void()> on_appearance_;
-    daemon::adapters::Wakeup end_;
+    daemon::adapters::Wakeup end_;  ///< raised by the destructor: ends the thread
     std::thread thread_;
 };
 

@@ -36,7 +36,7 @@ std::optional<double> known(double value) {
     return value;
 }
 
-/// States of GPUs, by id.
+/// The states of the GPUs, by the id of the GPU.
 std::map<std::string, std::string> gpu_states(ManagerProxy& manager) {
     std::map<std::string, std::string> states;
     for (const Dict& gpu :
@@ -45,6 +45,8 @@ std::map<std::string, std::string> gpu_states(ManagerProxy& manager) {
     return states;
 }
 
+/// Converts the answer of ListVfs, which has an array for each property. `gpus`: states of the
+/// GPUs.
 std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std::string>& gpus) {
     const auto targets = column<std::string>(columns, "Target");
     const auto names = column<std::string>(columns, "Name");
@@ -115,7 +117,7 @@ bool VgpudWatch::connect() {
     if (bus_) return true;
     try {
         bus_ = engines::open_bus(bus_name_);
-        // from any sender, because a signal of another program only causes a pass without changes
+        // without a sender: a signal of another program only causes a needless pass
         subscribe(
             "type='signal',path='/org/vgpu1',"
             "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',"
@@ -129,7 +131,7 @@ bool VgpudWatch::connect() {
     return bus_ != nullptr;
 }
 
-/// Handles the messages that have arrived. False if the bus is gone.
+/// Handles the messages that have arrived. False if the connection to the bus is lost.
 bool VgpudWatch::process() {
     try {
         while (bus_->processPendingRequest()) continue;
@@ -140,15 +142,15 @@ bool VgpudWatch::process() {
     }
 }
 
-bool VgpudWatch::wait(int wake, std::chrono::milliseconds max_wait) {
+void VgpudWatch::wait(int wake, std::chrono::milliseconds max_wait) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + max_wait;
     for (;;) {
-        if (bus_ && !process()) return true;
-        if (std::exchange(has_changed_, false)) return true;
+        if (bus_ && !process()) return;
+        if (std::exchange(has_changed_, false)) return;
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-        if (left <= 0) return false;
+        if (left <= 0) return;
         std::array<pollfd, 2> fds{
             {{.fd = wake, .events = POLLIN, .revents = 0}, {.fd = -1, .events = 0, .revents = 0}}};
         if (bus_) {
@@ -156,7 +158,7 @@ bool VgpudWatch::wait(int wake, std::chrono::milliseconds max_wait) {
             fds[1] = {.fd = data.fd, .events = data.events, .revents = 0};
         }
         ::poll(fds.data(), fds.size(), static_cast<int>(left));
-        if (fds[0].revents != 0) return true;
+        if (fds[0].revents != 0) return;
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VgpudClient: implements VgpudPort by D-Bus. VgpudWatch waits for changes of GPUs and VFs.
+// VgpudClient: implements VgpudPort over D-Bus. VgpudWatch: waits for changes of GPUs and VFs.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"
@@ -13,11 +13,11 @@
 
 namespace vgpu::kubernetes {
 
-/// Any thread may call a VgpudClient.
+/// Thread-safe.
 class VgpudClient final : public VgpudPort {
 public:
-    /// `bus`: "system", "session" or an address. Waits up to `max_wait` for a vgpud that is
-    /// starting.
+    /// `bus`: "system", "session" or a D-Bus address. Each call waits up to `max_wait` for a vgpud
+    /// that is starting.
     VgpudClient(std::string bus, std::chrono::milliseconds max_wait)
         : bus_(std::move(bus)), max_wait_(max_wait) {}
 
@@ -31,18 +31,20 @@ private:
     std::chrono::milliseconds max_wait_;
 };
 
-/// Waits for a change of vgpud's CapacityCounter, which counts changes of the states of GPUs and of
-/// the numbers of VFs by profile, and for vgpud to start or end. Runs in one thread.
+/// Waits until vgpud starts, ends or signals a change of its property CapacityCounter. This
+/// property counts changes of the states of GPUs and of the numbers of VFs by profile. Not
+/// thread-safe.
 class VgpudWatch {
 public:
+    /// `bus`: as for VgpudClient.
     explicit VgpudWatch(std::string bus) : bus_name_(std::move(bus)) {}
 
-    /// Waits until something changed, the bus is lost, `wake` (a file descriptor) is readable, or
-    /// `max_wait` is over. Without a connection to the bus, which only connect() makes, waits only
-    /// for `wake` and `max_wait`. False if `max_wait` was over first.
-    bool wait(int wake, std::chrono::milliseconds max_wait);
-    /// Connects to the bus unless connected. True if the bus is reachable. Call connect() before
-    /// the first read of vgpud, so that later changes wake wait().
+    /// Waits for a change, for the loss of the bus, or until `wake` (a file descriptor) is
+    /// readable, at most for `max_wait`. Does not connect: without a connection to the bus, waits
+    /// only for `wake` and `max_wait`.
+    void wait(int wake, std::chrono::milliseconds max_wait);
+    /// Connects to the bus if there is no connection. False if the bus cannot be reached. Call
+    /// connect() before the first read of vgpud, so that later changes end a wait().
     bool connect();
 
 private:

@@ -7,6 +7,7 @@ namespace vgpu::slurm {
 
 namespace {
 
+/// ProgramResult::status of a program that exceeded its limit of time or of output.
 constexpr int kTimedOut = 124;
 
 }  // namespace
@@ -23,7 +24,13 @@ Result<std::string> Controller::output_of(const std::vector<std::string>& argv) 
 
 Result<Job> Controller::job(const std::string& id) {
     TRY(const std::string text, output_of({"scontrol", "-o", "-d", "show", "job", id}));
-    return read_job(text, node_);
+    return read_job(text, id, node_);
+}
+
+/// scontrol would apply the number of an array job to all tasks of the array.
+Result<std::string> Controller::task_name(const std::string& id) {
+    TRY(const std::string text, output_of({"scontrol", "-o", "-d", "show", "job", id}));
+    return slurm::task_name(text, id);
 }
 
 Result<std::set<JobLife>> Controller::jobs_here() {
@@ -62,13 +69,15 @@ Result<> Controller::resume() {
 }
 
 Result<> Controller::requeue(const std::string& id) {
-    TRY_VOID(output_of({"scontrol", "requeue", id}));
+    TRY(const std::string name, task_name(id));
+    TRY_VOID(output_of({"scontrol", "requeue", name}));
     return {};
 }
 
 Result<> Controller::hold(const std::string& id, const std::string& comment) {
-    TRY_VOID(output_of({"scontrol", "requeuehold", id}));
-    TRY_VOID(output_of({"scontrol", "update", "jobid=" + id, "admincomment=" + comment}));
+    TRY(const std::string name, task_name(id));
+    TRY_VOID(output_of({"scontrol", "requeuehold", name}));
+    TRY_VOID(output_of({"scontrol", "update", "jobid=" + name, "admincomment=" + comment}));
     return {};
 }
 

@@ -11,8 +11,8 @@ namespace vgpu::slurm {
 
 namespace {
 
-/// Far more VFs than a host can have. Bounds memory, because profiles_of() returns an element for
-/// each VF.
+/// Far more VFs than a host can have. Limits the memory that profiles_of() uses for its elements,
+/// one for each VF.
 constexpr std::uint32_t kMaxCount = 65'535;
 /// What Slurm prints for an empty list.
 constexpr std::string_view kNone = "(null)";
@@ -43,14 +43,15 @@ bool is_balanced(std::string_view list) {
     return depth == 0;
 }
 
+/// True for "vgpu", "vgpu:small:8" and "vgpu(…", but not for "vgpu2:1".
 bool is_vgpu(std::string_view element) {
     return element.starts_with(kGres) &&
            (element.size() == kGres.size() || element[kGres.size()] == ':' ||
             element[kGres.size()] == '(');
 }
 
-/// Reads "vgpu:small:8", "vgpu:small:8(IDX:0-7)" or "vgpu:small(CNT:8)": the profile and its
-/// number.
+/// Reads "vgpu:small:8", "vgpu:small:8(IDX:0-7)" or "vgpu:small(CNT:8)". Returns the profile and
+/// the number of VFs.
 Result<std::pair<std::string, std::uint32_t>> read_element(std::string_view element) {
     constexpr std::string_view kCount = "(CNT:";
     const std::size_t parenthesis = std::min(element.find('('), element.size());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Generic resources (GRES) of Slurm: a profile is a type of the GRES "vgpu", so that users ask for
-// --gres=vgpu:PROFILE:N. Reads and writes the lists of Slurm's programs and files. Pure functions.
+// Generic resources (GRES) of Slurm: a profile of vgpu is a type of the GRES "vgpu", so that users
+// request VFs with --gres=vgpu:PROFILE:N. These pure functions parse and write GRES lists in the
+// format of Slurm's programs and files.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -14,24 +15,26 @@
 namespace vgpu::slurm {
 
 inline constexpr std::string_view kGres = "vgpu";
-/// Limit of the part of a text of Slurm that a message quotes, in bytes.
+/// An error message quotes at most this many bytes of Slurm's output.
 inline constexpr std::size_t kMaxShown = 200;
 
 /// Numbers of VFs by profile.
 using Counts = std::map<std::string, std::uint32_t>;
 
-/// Reads a list of Slurm: "gpu:1,vgpu:small:8" or "vgpu:small(CNT:2)"; "(null)" is empty. Skips
-/// other GRES. BadConfiguration for a vgpu without a type or a number.
+/// Parses a GRES list, such as "gpu:1,vgpu:small:8" or "vgpu:small(CNT:2)". Slurm prints an empty
+/// list as "(null)". Skips GRES other than vgpu. BadConfiguration if a vgpu has no type, or no
+/// number up to 65535, or if parentheses do not match.
 [[nodiscard]] Result<Counts> read_gres(std::string_view list);
 
-/// `list` with the numbers of `counts`. Other GRES stay. Types of vgpu that are not in `counts` get
-/// the number 0.
+/// Returns `list` with the numbers of `counts` for vgpu. Other GRES stay. Types of vgpu that are in
+/// `list` but not in `counts` get the number 0.
 [[nodiscard]] std::string with_counts(std::string_view list, const Counts& counts);
 
-/// One element per VF: {"small", "small"}.
+/// One element per VF: {"small", "small"} for 2 VFs of the profile small.
 [[nodiscard]] std::vector<std::string> profiles_of(const Counts& counts);
 
-/// The lines for slurm.conf and gres.conf of a host.
+/// The lines that slurm.conf and gres.conf require for the host `node`, for an administrator to
+/// copy.
 [[nodiscard]] std::string configuration_of(const std::string& node, const Counts& counts);
 
 }  // namespace vgpu::slurm

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kGpuOk = "ok";
 
+/// The published values, in the form that PublishedPort records.
 std::string text_of(const Counts& counts, const std::string& condition) {
     return fmt::format("{}\n{}", with_counts("", counts), condition);
 }
@@ -29,7 +30,7 @@ std::vector<std::string> Health::check() {
     return std::exchange(log_, {});
 }
 
-/// Slurm may use the free VFs, and the VFs that jobs of its cluster have.
+/// Slurm may use the free VFs and the VFs that jobs of this cluster have.
 Health::HostState Health::read_host_state() {
     const auto claims = vgpud_.claims();
     const auto capacity = vgpud_.capacity();
@@ -80,9 +81,9 @@ Result<bool> Health::publish_state(const Node& node, const std::string& conditio
     return true;
 }
 
-/// Ends the claims of a life only if slurmctld does not list the life, no step of the job is on
-/// this host, and no client has a VF of the life open. check() reads the claims before it asks
-/// slurmctld, so these claims do not include a life that begins meanwhile.
+/// Ends the claims of a life of a job only if slurmctld does not list this life on this host,
+/// slurmd has no step of the job, and no client has a VF of the life open. check() reads the claims
+/// before it asks slurmctld, so the claims of a life that begins in between are not in claims_.
 Result<> Health::end_left_claims() {
     std::map<std::string, bool> left;  // by owner: true if a VF of the owner is open
     for (const Claim& claim : claims_)

@@ -3,13 +3,14 @@
 // Health: keeps Slurm's view of this host correct. slurmd runs it (`vgpu-slurm health`) as
 // HealthCheckProgram.
 //
-//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark
+//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark, unless it is
+//                                drained with another reason
 //   all is well                  publish how many VFs of each profile Slurm may use, and resume
 //                                the host if it was drained with such a reason
 //   a claim without a job        end it
 //
-// If nothing has changed since the last publication and no claim looks left behind, a check does
-// not ask slurmctld, which serves many hosts.
+// If nothing has changed since the last publication, kPublishedFor is not over, and no claim looks
+// left behind, a check does not ask slurmctld, which serves many hosts.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"
@@ -18,13 +19,14 @@
 
 namespace vgpu::slurm {
 
-/// Begins the reason of each drain by vgpu-slurm. vgpu-slurm does not resume a host that has
-/// another reason.
+/// vgpu-slurm begins the reason of each drain with this prefix. It resumes only a host whose reason
+/// has this prefix.
 inline constexpr std::string_view kMark = "vgpu: ";
 
 class Health {
 public:
-    /// Health asks Slurm again after this time, because Slurm may have lost the published values.
+    /// Publishes again after this time even if nothing changed, because Slurm may have lost the
+    /// published values.
     static constexpr std::chrono::minutes kPublishedFor{30};
 
     Health(Controller& slurm, VgpudPort& vgpud, PublishedPort& published, std::string cluster)
@@ -36,14 +38,15 @@ public:
 private:
     /// The state of this host that Slurm should know.
     struct HostState {
-        Counts vfs;
+        Counts vfs;             ///< VFs that Slurm may use; empty if vgpud does not answer
         std::string condition;  ///< why the host must not get jobs; empty if it may get jobs
     };
 
     [[nodiscard]] HostState read_host_state();
     Result<> publish(const HostState& host_state);
     Result<> publish_gres(const Node& node, const Counts& counts);
-    /// False if `condition` could not be set, because an operator has drained the host.
+    /// Drains or resumes the host. False if `condition` is not empty and could not be published,
+    /// because the host is drained with a reason without kMark.
     Result<bool> publish_state(const Node& node, const std::string& condition);
     Result<> end_left_claims();
 
@@ -51,7 +54,7 @@ private:
     VgpudPort& vgpud_;
     PublishedPort& published_;
     std::string cluster_;
-    std::vector<Claim> claims_;     ///< the claims that read_host_state() has read
+    std::vector<Claim> claims_;     ///< the claims that read_host_state() read
     std::vector<std::string> log_;  ///< the lines that check() returns
 };
 

@@ -34,6 +34,7 @@ std::optional<JobLife> life_of(const std::string& owner, const std::string& clus
     const auto life = text::number_in<std::uint32_t>(std::string_view(owner).substr(dot + 1));
     if (!life) return {};
     JobLife job{.id = owner.substr(prefix.size(), dot - prefix.size()), .life = *life};
+    // another spelling of the life, such as "17.00", is not an owner of this bridge
     const bool is_canonical =
         owner_of({.cluster = cluster, .id = job.id, .life = job.life}) == owner;
     return is_canonical ? std::optional(std::move(job)) : std::nullopt;
@@ -44,10 +45,10 @@ std::string device_of(const std::string& socket) {
                        socket);
 }
 
-/// Claims for the life that slurmctld names, because the environment of a step may be older.
-/// Slurm 22.05 allocates no GRES to a requeued job whose host goes down before Slurm knows that the
-/// job has ended on this host. The error NoMatchingVf lets prolog() requeue the job once more, and
-/// the job then gets its GRES.
+/// Claims for the life that slurmctld reports, because the environment of a step may name an
+/// earlier life. If a job is requeued and its host goes down before Slurm knows that the job has
+/// ended there, Slurm 22.05 starts the job again without its GRES. assign() then returns
+/// NoMatchingVf, so that prolog() requeues the job once more; the next start has the GRES.
 Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
     TRY(const Job known, slurm_.job(job.id));
     if (known.vfs.empty() && known.has_asked_for_vfs)
@@ -64,8 +65,8 @@ Outcome Jobs::prolog(const JobName& job) {
     return {};
 }
 
-/// Unless the job is at fault, the published values may be wrong, so the next health check
-/// publishes them again.
+/// Handles a failed prolog. Unless the job is at fault, the values that Health has published may be
+/// wrong, so the next health check publishes them again.
 Outcome Jobs::refuse(const JobName& job, const Error& error) {
     if (error.id == ErrorId::BadConfiguration) {
         const auto held = slurm_.hold(job.id, std::string(kMark) + error.cause);
@@ -78,10 +79,10 @@ Outcome Jobs::refuse(const JobName& job, const Error& error) {
                 .log = fmt::format("job {} is requeued: {}", job.id, error.cause),
                 .out = ""};
     }
-    // After a failed prolog Slurm drains the host with a general reason. Slurm keeps a reason that
-    // is already set, so refuse() sets a detailed reason first. refuse() does not replace an
-    // operator's reason, because the health check would resume a host whose reason begins with
-    // kMark.
+    // After a failed prolog, Slurm drains the host with a general reason, unless a reason is
+    // already set. So refuse() sets a detailed reason first. refuse() must not replace an
+    // operator's reason with a reason that begins with kMark, because the health check would then
+    // resume the host.
     const auto node = slurm_.this_node();
     if (node && !node->is_drained)
         static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
@@ -113,10 +114,10 @@ Outcome Jobs::task(const JobName& job) {
         .out = ""};
 }
 
-/// True if `life` of the job has ended. The epilog of a requeued job names the next life. So if
-/// this epilog names `life`, either `life` itself has ended, or an earlier life has ended late
-/// while `life` runs on this host. Life 0 has no earlier life. `is_open`: true if a client has a VF
-/// of `life` open.
+/// True if `life` of the job has ended. The epilog names the life `job.life`, and `life` <=
+/// `job.life`. If `life` < `job.life`, `life` has ended. If the two are equal, either `life` has
+/// ended, or this is the late epilog of the life before: the epilog of a requeued job names the
+/// next life. Life 0 has no life before it. `is_open`: true if a client has a VF of `life` open.
 Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpu-slurm: options, verbs, and the composition of all parts. slurmd calls most verbs and copies
+// vgpu-slurm: parses the options and runs one verb (subcommand). slurmd calls most verbs and copies
 // their stderr to its log.
 #include "daemon/engines/slurm/health.h"
 #include "daemon/engines/slurm/jobs.h"
@@ -22,9 +22,9 @@
 namespace vgpu::slurm {
 namespace {
 
-/// Longest wait of prolog and ensure for a vgpud that is being restarted.
+/// How long prolog and ensure wait for a vgpud that is being restarted.
 constexpr std::chrono::milliseconds kJobWait{5000};
-/// The other verbs do not wait. In task and epilog, jobs without VFs would wait as well.
+/// The other verbs do not wait. task and epilog also run for jobs without VFs, which must not wait.
 constexpr std::chrono::milliseconds kNoWait{0};
 
 struct CommandLine {
@@ -49,7 +49,7 @@ std::string node_name() {
     return variable("SLURMD_NODENAME", host.substr(0, host.find('.')));
 }
 
-/// Reads slurm.conf if the environment does not name the cluster, as in a health check.
+/// Reads slurm.conf if the environment does not name the cluster; in a health check it does not.
 Result<std::string> cluster_name() {
     if (std::string name = variable("SLURM_CLUSTER_NAME"); !name.empty()) return name;
     const std::string path = variable("SLURM_CONF", "/etc/slurm/slurm.conf");
@@ -59,9 +59,9 @@ Result<std::string> cluster_name() {
     return fail(ErrorId::BadConfiguration, path + " has no ClusterName");
 }
 
-/// Reads the names of the job from the options and the environment. The variable with the number of
-/// restarts has one name for programs of root and another name for programs of users. A job that
-/// was never restarted may have neither variable.
+/// Identifies the job by the options and the environment. The number of restarts is in
+/// SLURM_JOB_RESTART_COUNT for programs that slurmd runs as root, and in SLURM_RESTART_COUNT for
+/// programs that run as the job's user. Both may be missing if the job was never restarted.
 Result<JobName> job_name(const CommandLine& line) {
     TRY(const std::string cluster, cluster_name());
     JobName job{.cluster = cluster, .id = line.job, .life = 0};
@@ -101,8 +101,8 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
     return report((jobs.*verb)(*job));
 }
 
-/// Fails only if the name of the cluster cannot be read. A check must not fail for another reason,
-/// because slurmd stops calling a health check that fails.
+/// Returns kFailed only if the name of the cluster cannot be read. No other error may fail a health
+/// check, because slurmd stops calling a program that has failed.
 int health(const CommandLine& line) {
     const auto cluster = cluster_name();
     if (!cluster) return report(cluster.error());
@@ -126,7 +126,8 @@ int print_configuration(const CommandLine& line) {
     return kDone;
 }
 
-/// Replaces this process by QEMU, with a device for each VF of the job.
+/// Replaces this process with QEMU, and adds a -device for each VF of the job. Returns only after
+/// an error.
 int run(const CommandLine& line) {
     std::vector<std::string> words = line.command;
     for (int n = 0;; ++n) {

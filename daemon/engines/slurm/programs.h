@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Programs: implements ProgramPort. Runs Slurm's programs without a shell, and with a time limit:
-// slurmd waits for vgpu-slurm, and squeue and scontrol wait 20 s and more for a slurmctld that is
-// out of reach.
+// Programs: implements ProgramPort. Runs Slurm's programs without a shell and with a time limit. If
+// slurmctld is out of reach, squeue and scontrol wait 20 s or more, and slurmd would wait for
+// vgpu-slurm as long.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -13,9 +13,10 @@ namespace vgpu::slurm {
 
 class Programs final : public ProgramPort {
 public:
+    /// Default time limit of a program.
     static constexpr std::chrono::seconds kLimit{10};
 
-    /// `directory`: the directory of Slurm's programs; empty: searches PATH.
+    /// `directory`: the directory of Slurm's programs; if empty, PATH is searched.
     explicit Programs(std::string directory, std::chrono::milliseconds limit = kLimit)
         : directory_(std::move(directory)), limit_(limit) {}
 

@@ -14,7 +14,7 @@ std::optional<std::string> PublishedFile::load(std::chrono::minutes max_age) con
     std::error_code error;
     const auto written = fs::last_write_time(path_, error);
     const auto age = fs::file_time_type::clock::now() - written;
-    // if the clock went back, the file may be from the future
+    // if the clock was set back, the file may look newer than now; then its age is unknown
     if (error || age > max_age || age < fs::file_time_type::duration::zero()) return {};
     auto published = text::whole_file(path_);
     return published ? std::optional(*std::move(published)) : std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PublishedFile: implements PublishedPort by a file. If a write fails, there is no record, and the
-// next health check publishes again.
+// PublishedFile: implements PublishedPort with a file. If the file cannot be written, there is no
+// record, and the next health check publishes again.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -10,8 +10,8 @@ namespace vgpu::slurm {
 
 class PublishedFile final : public PublishedPort {
 public:
-    /// `path` must be in a directory that a boot empties, because Slurm may lose the published
-    /// values at a boot.
+    /// `path` must be in a directory that is empty after a boot, such as /run, because Slurm may
+    /// lose the published values when the host boots.
     explicit PublishedFile(std::string path) : path_(std::move(path)) {}
 
     [[nodiscard]] std::optional<std::string> load(std::chrono::minutes max_age) const override;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// SPANK plugin: at the start of each step on a host, as root, calls `vgpu-slurm ensure`. slurmd
-// skips the prolog of a job that restarts on a host that slurmctld could not reach for a time, so
-// the job would have no VF.
-// Never returns a failure, because slurmd would then drain the host. If the job has no VF,
-// `vgpu-slurm task` fails the job.
+// SPANK plugin for Slurm. Calls `vgpu-slurm ensure` as root at the start of each step on a host. If
+// slurmctld could not reach a host for a time and then restarts a job there, slurmd may skip the
+// prolog. Without this plugin the job would then have no VF.
+//
+// The plugin never returns a failure, because slurmd would then drain the host. If the job still
+// has no VF, `vgpu-slurm task` fails the job.
 #include <slurm/spank.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@ tl::unexpected<Error> unexpected_text(std::string_view program, std::string_view
                                              text.substr(0, kMaxShown), defect));
 }
 
-/// The value of the first " KEY=", up to the next blank; none if there is no such key.
+/// The text after the first " KEY=" in `line`, up to the next blank; none if `line` lacks the key.
 std::optional<std::string_view> field(std::string_view line, std::string_view key) {
     const std::string word = fmt::format(" {}=", key);
     const std::size_t at = line.find(word);
@@ -35,7 +35,23 @@ bool has_field_twice(std::string_view line, std::string_view key) {
     return at != std::string_view::npos && line.find(word, at + 1) != std::string_view::npos;
 }
 
-/// The number in parentheses, such as 0 in "root(0)"; none if there is none.
+/// The record of job `id` in the output of `scontrol -o show job`; empty if there is none. scontrol
+/// prints a record for each task of an array job, and for each component of a heterogeneous job. A
+/// record is one line, unless the user put line ends into a name or path. If a user imitated the
+/// start of a record, two lines begin with "JobId=ID ". The result then includes both, so that
+/// has_field_twice() finds the imitation.
+std::string_view record_of(std::string_view output, const std::string& id) {
+    const std::string begin = fmt::format("JobId={} ", id);
+    std::size_t first = output.starts_with(begin) ? 0 : output.find("\n" + begin);
+    if (first == std::string_view::npos) return {};
+    if (first != 0) ++first;
+    const std::size_t again = output.find("\n" + begin, first);
+    const std::size_t from = again == std::string_view::npos ? first : again;
+    const std::size_t end = output.find("\nJobId=", from + 1);
+    return output.substr(first, std::min(end, output.size()) - first);
+}
+
+/// The number in parentheses, such as 0 in "root(0)"; none if `value` does not end with one.
 std::optional<std::uint32_t> id_of(std::optional<std::string_view> value) {
     if (!value || !value->ends_with(')')) return {};
     const std::size_t open = value->rfind('(');
@@ -43,7 +59,7 @@ std::optional<std::uint32_t> id_of(std::optional<std::string_view> value) {
     return text::number_in<std::uint32_t>(value->substr(open + 1, value->size() - open - 2));
 }
 
-/// Reads the "Nodes=… GRES=…" groups of a job: the VFs on `node`.
+/// The VFs of a job on `node`. `text` has a group "Nodes=… GRES=…" for each set of the job's hosts.
 Result<Counts> read_groups(std::string_view text, std::string_view node) {
     constexpr std::string_view kNodes = " Nodes=";
     Counts counts;
@@ -59,14 +75,15 @@ Result<Counts> read_groups(std::string_view text, std::string_view node) {
     return counts;
 }
 
-/// True if the user requested VFs. Reads the last "TresPerNode=", because texts that the user chose
-/// come before it.
+/// True if the user requested VFs. Reads the last "TresPerNode=", because an earlier one may be
+/// part of a text that the user chose.
 bool has_asked_for_vfs(std::string_view text) {
     const std::size_t at = text.rfind(" TresPerNode=");
     if (at == std::string_view::npos) return false;
     return field(text.substr(at), "TresPerNode")->find("vgpu:") != std::string_view::npos;
 }
 
+/// True if the number `digits` is in `range`, such as "5" or "01-10".
 bool matches_range(std::string_view range, std::string_view digits) {
     const std::size_t dash = range.find('-');
     const std::string_view low = range.substr(0, dash);
@@ -75,11 +92,13 @@ bool matches_range(std::string_view range, std::string_view digits) {
     const auto first = text::number_in<std::uint64_t>(low);
     const auto last = text::number_in<std::uint64_t>(high);
     if (!number || !first || !last || *number < *first || *number > *last) return false;
-    // the numbers of a padded range, such as 01-10, all have the same length
-    return low.starts_with('0') ? digits.size() == low.size()
-                                : digits == "0" || !digits.starts_with('0');
+    // Slurm pads each number with zeroes to the length of the range's first number: 08-105 has 09
+    // and 100.
+    return digits.size() == low.size() || (digits.size() > low.size() && !digits.starts_with('0'));
 }
 
+/// True if `name` matches one element of a host list, such as "rack[1-2]-n[01-10,15]".
+/// Tries each possible length of the number in place of the first brackets.
 bool matches_host(std::string_view pattern, std::string_view name) {
     const std::size_t open = pattern.find('[');
     if (open == std::string_view::npos) return pattern == name;
@@ -100,6 +119,7 @@ bool matches_host(std::string_view pattern, std::string_view name) {
     return false;
 }
 
+/// Removes the first word and the blanks before it from `text`. Returns the word; empty at the end.
 std::string_view next_word(std::string_view& text) {
     text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
     const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
@@ -123,9 +143,20 @@ bool is_in(std::string_view hosts, std::string_view name) {
     return false;
 }
 
-Result<Job> read_job(std::string_view text, std::string_view node) {
+std::string task_name(std::string_view text, const std::string& id) {
+    const std::string_view record = record_of(text, id);
+    // no text that the user chose is before JobName
+    const std::string_view own = record.substr(0, record.find(" JobName="));
+    const auto array = field(own, "ArrayJobId"), task = field(own, "ArrayTaskId");
+    const bool is_task = array && task && text::number_in<std::uint32_t>(*array) &&
+                         text::number_in<std::uint32_t>(*task);
+    return is_task ? fmt::format("{}_{}", *array, *task) : id;
+}
+
+Result<Job> read_job(std::string_view output, const std::string& id, std::string_view node) {
     constexpr std::string_view kProgram = "scontrol -o -d show job";
-    // The user chooses a job's name and paths. Text in them must not pass for fields of Slurm.
+    const std::string_view text = record_of(output, id);
+    // The user chooses the job's name and paths, which may imitate fields of Slurm.
     for (const char* key : {"UserId", "GroupId", "JobState", "Restarts", "NodeList", "MinCPUsNode"})
         if (has_field_twice(text, key))
             return fail(ErrorId::BadConfiguration,
@@ -136,9 +167,16 @@ Result<Job> read_job(std::string_view text, std::string_view node) {
     const auto number = text::number_in<std::uint32_t>(life.value_or(""));
     const auto uid = id_of(field(text, "UserId")), gid = id_of(field(text, "GroupId"));
     const auto state = field(text, "JobState");
-    if (!text.starts_with("JobId=") || !number || !uid || !gid || !state)
-        return unexpected_text(kProgram, text,
-                               "lacks JobId, UserId, GroupId, JobState or Restarts");
+    if (!number || !uid || !gid || !state) {
+        if (!text.empty() && text.size() < output.size())
+            return fail(ErrorId::BadConfiguration,
+                        fmt::format("the job's name or one of its paths imitates a line of '{}'; "
+                                    "submit it with another name or path",
+                                    kProgram));
+        return unexpected_text(
+            kProgram, output,
+            fmt::format("lacks JobId={}, UserId, GroupId, JobState or Restarts", id));
+    }
     Job job{.life = *number,
             .user = {.uid = *uid, .gid = *gid},
             .state = std::string(*state),
@@ -200,7 +238,7 @@ Result<std::set<std::string>> read_steps(std::string_view text) {
     std::string_view rest = text.substr(equals + 2, end - equals - 2);
     for (std::string_view word = next_word(rest); !word.empty(); word = next_word(rest)) {
         if (word == "NONE") continue;
-        // "17.0," and "17.batch,"; the batch step is "17," in 22.05
+        // a word is "17.0," or "17.batch,"; Slurm 22.05 prints the batch step as "17,"
         const std::string_view id = word.substr(0, word.find_first_not_of("0123456789"));
         if (id.empty()) return unexpected_text("scontrol show slurmd", text, "has an unknown step");
         jobs.emplace(id);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VgpudClient: implements VgpudPort by D-Bus. Connects at each call, because the bus and vgpud may
-// have been restarted, and waits up to `max_wait` for a vgpud that is starting. Never starts a
-// vgpud that was stopped.
+// VgpudClient: implements VgpudPort over D-Bus. Connects for each call, because the bus and vgpud
+// may have been restarted. Waits up to `max_wait` for a vgpud that is starting, but never makes
+// D-Bus start a vgpud that was stopped.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"
@@ -13,7 +13,7 @@ namespace vgpu::slurm {
 
 class VgpudClient final : public VgpudPort {
 public:
-    /// `bus`: "system", "session" or an address.
+    /// `bus`: "system", "session" or a D-Bus address.
     VgpudClient(std::string bus, std::chrono::milliseconds max_wait)
         : bus_(std::move(bus)), max_wait_(max_wait) {}
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// manager_call(): one call to org.vgpu1.Manager. Connects for each call, because the bus and vgpud
-// may have been restarted, and waits for a vgpud that is starting. Never starts a vgpud that was
-// stopped. The bridges' clients of vgpud use manager_call(), in any thread.
+// manager_call(): calls vgpud's D-Bus interface org.vgpu1.Manager. Connects for each call, because
+// the bus and vgpud may have been restarted. Waits for a vgpud that is starting, but never makes
+// D-Bus start a vgpud that was stopped. The bridges to Slurm and Kubernetes use manager_call().
+// Thread-safe.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -18,10 +19,13 @@
 
 namespace vgpu::engines {
 
+/// The D-Bus type a{sv}.
 using Dict = std::map<std::string, sdbus::Variant>;
 
+/// Calls the methods of org.vgpu1.Manager. Ignores the signals of this interface.
 class ManagerProxy final : public sdbus::ProxyInterfaces<org::vgpu1::Manager_proxy> {
 public:
+    /// `destination`: the bus name of vgpud.
     ManagerProxy(sdbus::IConnection& bus, const std::string& destination)
         : ProxyInterfaces(bus, destination, "/org/vgpu1") {
         registerProxy();
@@ -35,14 +39,15 @@ private:
                  const std::string&) override {}
 };
 
-/// `bus`: "system", "session" or an address. Throws sdbus::Error.
+/// Connects to a bus. `bus`: "system", "session" or a D-Bus address. Throws sdbus::Error.
 std::unique_ptr<sdbus::IConnection> open_bus(const std::string& bus);
 
 /// The unique bus name of vgpud; a call to this name does not start vgpud. Throws sdbus::Error if
 /// vgpud is not on the bus.
 std::string owner_of_service(sdbus::IConnection& bus);
 
-/// Errors of vgpud keep their ids. Errors of the bus mean that vgpud does not answer (System).
+/// Converts an error of a D-Bus call. Errors of vgpud keep their ids. Any other error, such as an
+/// error of the bus, becomes System, because vgpud did not answer.
 daemon::Error error_of(const sdbus::Error& error);
 
 /// The member `key` of an answer. Throws std::out_of_range if the answer lacks the member, and
@@ -51,14 +56,15 @@ template <typename T> T value_of(const Dict& dict, const char* key) {
     return dict.at(key).get<T>();
 }
 
-/// Time limit of a call. Longer than kScrubWaitMs.
+/// Time limit of a D-Bus call. Longer than kScrubWaitMs, so that a call of Assign does not time out
+/// while it waits for a scrub.
 inline constexpr std::chrono::seconds kCallLimit{8};
-/// Time limit for which a call of Assign waits for VFs that are being scrubbed.
+/// How long Assign waits for VFs that are being scrubbed (its option wait_ms).
 inline constexpr std::uint32_t kScrubWaitMs = 5000;
 
-/// Returns what `call` returns for vgpud's Manager. Repeats a call that fails with System for up to
-/// `max_wait`, because vgpud may be starting. Fails with the errors of error_of(), or with System
-/// if the answer lacks a member.
+/// Returns the value of `call(manager)`, where `manager` is a ManagerProxy. If the call fails with
+/// System, repeats it for up to `max_wait`, because vgpud may be starting. Fails with the errors of
+/// error_of(), or at once with System if the answer lacks a member.
 template <typename T, typename Call>
 daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
                                const Call& call) {

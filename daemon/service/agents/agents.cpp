@@ -16,7 +16,7 @@ constexpr Range kTimeoutsMs{100, 300'000};
 
 }  // namespace
 
-/// Steps the sessions, of which there may be hundreds, only if one of them may have work.
+/// There may be hundreds of sessions, so steps them only if one of them may have work.
 void Agents::step() {
     const auto& gpus = manager_.gpus();
     followed_.resize(gpus.size());
@@ -51,7 +51,7 @@ bool Agents::is_same_guest(const GuestIdentity& before, const GuestIdentity& now
 /// Erases an old session before open(), because both sessions use the same socket path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
-    // agents_ and seen->vfs are in the order of VF numbers
+    // agents_ and seen->vfs are both in the order of VF numbers, so one pass compares them
     auto agent = agents_.lower_bound({.gpu = gpu.id(), .vf = 0});
     const auto is_of_gpu = [&] { return agent != agents_.end() && agent->first.gpu == gpu.id(); };
     for (const auto& [vf, view] : seen->vfs) {
@@ -75,8 +75,8 @@ void Agents::end() {
     agents_.clear();
 }
 
-/// If the socket cannot be opened, the session stays without a socket, so that the failure is
-/// logged once.
+/// If the socket cannot be opened, keeps the session without a socket, so that the failure is
+/// reported only once.
 void Agents::open(const Target& target, const VfView& view, const GuestIdentity& guest) {
     const std::string stem = view.socket.substr(0, view.socket.size() - kVfSocketEnd.size());
     auto session = std::make_unique<AgentSession>(fmt::format("{}/vf{}", target.gpu, target.vf),

@@ -27,7 +27,7 @@ std::string clean(std::string_view text, std::size_t max) {
     return printable(start_of(text, max));
 }
 
-/// True if the line is small enough to be parsed. The number of ',' and ':' in the line bounds the
+/// True if the line is small enough to be parsed. Its depth and its number of ',' and ':' bound the
 /// number of its values.
 bool is_bounded(std::string_view line) {
     const auto values =
@@ -36,8 +36,8 @@ bool is_bounded(std::string_view line) {
            text::too_deep(line, text::Comments::Refused, kMaxDepth).empty();
 }
 
-/// Reads members of an object and remembers the first mistake. Reading continues with harmless
-/// values, so that callers check only at the end.
+/// Reads members of an object, and stores the name of the first wrong member in `wrong`. A wrong
+/// member reads as 0, false or empty, so that callers check `wrong` only at the end.
 class Members {
 public:
     Members(const Json& json, std::string& wrong) : json_(json), wrong_(wrong) {

@@ -26,7 +26,7 @@ std::string_view name_of(AgentRequest request) {
 }
 
 void AgentSession::Bucket::refill(Nanoseconds now) {
-    constexpr Nanoseconds kLongest = std::chrono::hours(1);
+    constexpr Nanoseconds kLongest = std::chrono::hours(1);  // keeps the product in `gained` small
     const auto ms = [](Nanoseconds time) {
         return static_cast<std::uint64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
@@ -96,7 +96,7 @@ void AgentSession::handle_line(std::string_view line) {
     std::visit([this](auto& one) { handle(std::move(one)); }, *message);
 }
 
-/// An agent whose hello does not answer vgpud's welcome has restarted, and knows no requests.
+/// An agent whose hello does not answer vgpud's welcome has restarted, and has lost all requests.
 void AgentSession::handle(AgentHello hello) {
     if (!hello.is_welcomed) {
         end_connection("the agent has restarted");
@@ -111,13 +111,13 @@ void AgentSession::handle(AgentHello hello) {
                fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
 }
 
-/// Outside Serving, the status comes from an agent that was silent for too long, or that skipped
-/// its hello. AgentSession welcomes the agent again.
+/// Outside Serving, the status comes from an agent that was silent for too long, or that sent no
+/// hello. AgentSession then sends another welcome.
 void AgentSession::handle(AgentStatus status) {
     if (state_ != State::Serving) return enter_welcomed();
     status_ = std::move(status);
-    // One good line is not enough: the next pause is short again only if the last pause ended more
-    // than kLongestPause ago.
+    // The next pause becomes short again only if the last pause ended more than kLongestPause ago.
+    // Otherwise one good line between two bad lines would keep the pauses short.
     if (misbehaved_ == 0 || clock_.now() - pause_end_ > kLongestPause) pause_ = kFirstPause;
 }
 

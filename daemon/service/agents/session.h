@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSession: the host's conversation with one VF's agent. The agent may be hostile: a wrong
-// line, or more input than the rate allows, is misbehaviour. AgentSession then disconnects the
-// client, and accepts no client during a pause that doubles each time.
+// AgentSession: the host's side of the protocol with one VF's agent. The agent may be hostile: it
+// misbehaves if it sends a wrong line, sends faster than allowed, or does not read. AgentSession
+// then disconnects the client, and accepts no client during a pause. The pause doubles each time,
+// up to kLongestPause.
 //
 //               client: welcome         hello (welcomed)
 //   Listening ──────────────────▶ Welcomed ──────▶ Serving ⟲ status, result
@@ -11,10 +12,11 @@
 //     │                                               │ misbehaviour (also from Welcomed)
 //     └────────────── the pause is over ────────── Shut ◀┘
 //
-// An agent that restarts on the same connection also returns to Welcomed.
+// A restart of the agent on the same connection also leads from Serving to Welcomed.
 //
-// Each request is answered once: with the agent's result, or with an error if the agent
-// disconnects, falls silent or is late. Owned by Agents; runs in the main loop only.
+// Each request gets one answer: the agent's result, or an error if the agent disconnects, falls
+// silent or is late. Only drop_requests() drops requests without an answer. Owned by Agents; runs
+// in the main loop only.
 #pragma once
 
 #include "daemon/ports/agent_port.h"
@@ -32,40 +34,40 @@ namespace vgpu::daemon {
 enum class AgentRequest { SelfTest, Quiesce, Thaw };
 std::string_view name_of(AgentRequest request);
 
-/// Never blocks: a client that does not read at once misbehaves.
+/// Never blocks: if the client does not take a message at once, the client misbehaves.
 class AgentSession {
 public:
     using Done = std::function<void(Result<AgentReport>)>;
 
-    /// Interval between statuses, requested in the welcome.
+    /// Interval between the agent's statuses, which the welcome requests.
     static constexpr std::uint32_t kStatusIntervalS = 2;
-    /// Silence after which an agent no longer serves. This is several status intervals, because a
-    /// guest may be suspended or slow.
+    /// After this time without a valid line, the agent counts as not connected (Serving ends).
+    /// Several status intervals, because a guest may be suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
-    /// Extra time for an answer, added to the limit that the agent gets.
+    /// ask() waits this much longer than the limit that it sends to the agent.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
     /// First pause after misbehaviour.
     static constexpr Nanoseconds kFirstPause = std::chrono::seconds(1);
     /// Limit of the pause after misbehaviour.
     static constexpr Nanoseconds kLongestPause = std::chrono::seconds(64);
-    /// Limit of the bytes that a client may send at once.
+    /// Limit of the bytes that a client may send in one burst.
     static constexpr std::uint64_t kBurstBytes = 256 * 1024;
     /// Limit of a client's rate of bytes in the long run.
     static constexpr std::uint64_t kBytesPerSecond = 32 * 1024;
-    /// Limit of the lines that a client may send at once.
+    /// Limit of the lines that a client may send in one burst.
     static constexpr std::uint64_t kBurstLines = 64;
     /// Limit of a client's rate of lines in the long run.
     static constexpr std::uint64_t kLinesPerSecond = 8;
-    /// Limit of the changes reported at once for one agent, so that a guest cannot flood the
-    /// events.
+    /// Limit of the events reported in one burst for one agent, so that a guest cannot flood the
+    /// event log.
     static constexpr std::uint64_t kBurstChanges = 16;
-    /// In the long run, one change is reported for an agent in each period of this length.
+    /// In the long run, at most one event per period of this length is reported for one agent.
     static constexpr Nanoseconds kChangeEvery = std::chrono::minutes(5);
-    /// Limit of requests under way per agent. A thaw is accepted up to twice this limit, so that a
-    /// quiesced guest can be resumed.
+    /// Limit of requests under way per agent. For a thaw the limit is twice as high, so that other
+    /// requests cannot keep a quiesced guest from being resumed.
     static constexpr std::size_t kMaxOpenRequests = 8;
 
-    /// `target`: "gpu0/vf3", for messages. listen() opens the socket.
+    /// `target`: "gpu0/vf3", for messages. `path`: path of the socket, which listen() opens.
     AgentSession(std::string target, std::string path, AgentPort& port, const Clock& clock);
     /// Answers open requests with an error.
     ~AgentSession();
@@ -75,21 +77,22 @@ public:
     [[nodiscard]] Result<> listen() { return port_.listen(path_); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// Takes one input; call in the order of AgentPort::take().
+    /// Handles one input. Call it in the order of AgentPort::take().
     void on_input(const AgentInput& input);
+    /// Ends the pause, the state Serving, or requests, if their time is over.
     void step();
-    /// When to call step() if the client sends nothing.
+    /// When to call step() if the client sends nothing; none: not needed.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const;
 
     /// Drops open requests without answers.
     void drop_requests() { open_requests_.clear(); }
-    /// Asks the agent to act within `limit`. Fails with NoAgent outside Serving or if the agent is
-    /// lost, with WrongState if too many requests are under way, or with TimedOut after `limit` +
-    /// kGrace. May call `done` before it returns.
+    /// Asks the agent to act within `limit`. Fails with NoAgent outside Serving or when the agent
+    /// is lost, with WrongState if too many requests are under way, or with TimedOut after `limit`
+    /// + kGrace. May call `done` before ask() returns.
     void ask(AgentRequest request, std::chrono::milliseconds limit, Done done);
 
     [[nodiscard]] AgentView view() const;
-    /// Changes since the last call, as kind and text of events.
+    /// Events since the last call, as kind and text.
     std::vector<std::pair<EventKind, std::string>> take_changes();
 
 private:
@@ -119,11 +122,12 @@ private:
     void handle(AgentStatus status);
     void handle(AgentResult result);
     void misbehave(const std::string& what);
-    /// Forgets the connection's state; version and driver stay in view().
+    /// Reports AgentLost if the state is Serving. Forgets the incomplete line and the status, and
+    /// answers all requests with NoAgent. Keeps hello_, so view() still has the versions.
     void end_connection(const std::string& why);
     void fail_all(ErrorId id, const std::string& why);
-    /// Adds a change for take_changes(). If the limits kBurstChanges and kChangeEvery are reached,
-    /// only counts the change.
+    /// Adds an event for take_changes(). Above the limits kBurstChanges and kChangeEvery, only
+    /// counts the event.
     void report(EventKind kind, std::string text);
 
     std::string target_, path_;
@@ -131,7 +135,7 @@ private:
     const Clock& clock_;
 
     State state_ = State::Listening;
-    std::string line_;  ///< incomplete line
+    std::string line_;  ///< received part of an incomplete line
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
@@ -143,7 +147,7 @@ private:
     std::map<std::uint64_t, OpenRequest> open_requests_;
     std::vector<std::pair<EventKind, std::string>> changes_;
     Bucket report_bucket_{kBurstChanges, 1, kChangeEvery};
-    std::uint64_t unreported_ = 0;  ///< changes that were only counted since the last report
+    std::uint64_t unreported_ = 0;  ///< events that were only counted since the last reported one
 };
 
 }  // namespace vgpu::daemon

@@ -23,7 +23,7 @@ DesiredGpu planned_section(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     DesiredGpu section = current_section(gpu);
-    // The goal of an apply names no owners and no clients.
+    // Only `before` has owners and open VFs.
     for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }
@@ -44,8 +44,9 @@ const DesiredVf* find_before(const ApplyIntent& intent, const Step& step) {
     return step.from ? find_before(intent, step.gpu, step.from->uuid) : nullptr;
 }
 
-/// True if the VF is unused, or if force was given and the VF has the user that it had when the
-/// apply began.
+/// True if the VF is unused, or if the apply is forced and the VF has the claim that it had when
+/// the apply began and is open only if it was open then. `before`: the VF at that time; null if it
+/// did not exist.
 bool is_use_allowed(const ApplyIntent& intent, const DesiredVf* before, const InventoryVf& now) {
     if (use_of(now).empty()) return true;
     if (!intent.is_forced || before == nullptr) return false;
@@ -53,8 +54,7 @@ bool is_use_allowed(const ApplyIntent& intent, const DesiredVf* before, const In
            (!now.is_attached || before->is_open);
 }
 
-/// True if no user forbids a step of the GPU itself: is_use_allowed() holds for all VFs, no VF is
-/// open or has a running domain, and the GPU has no other users.
+/// True if no user prevents a step of the GPU itself (is_step_allowed()).
 bool are_all_uses_allowed(const ApplyIntent& intent, const GpuInventory& gpu) {
     return gpu.other_users.empty() && std::ranges::all_of(gpu.vfs, [&](const InventoryVf& vf) {
                return !is_blocking(vf) &&
@@ -62,6 +62,7 @@ bool are_all_uses_allowed(const ApplyIntent& intent, const GpuInventory& gpu) {
            });
 }
 
+/// The current VF that has the number of `step`; null if there is none.
 const InventoryVf* find_now(const Step& step, std::span<const GpuInventory> gpus) {
     for (const GpuInventory& gpu : gpus) {
         const auto at = std::find_if(gpu.vfs.begin(), gpu.vfs.end(),
@@ -109,7 +110,8 @@ std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_vie
     return generations;
 }
 
-bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const GpuInventory> gpus) {
+bool is_step_allowed(const ApplyIntent& intent, const Step& step,
+                     std::span<const GpuInventory> gpus) {
     if (step.vf == 0)
         return std::ranges::all_of(gpus, [&](const GpuInventory& gpu) {
             return gpu.id != step.gpu || are_all_uses_allowed(intent, gpu);
@@ -119,7 +121,7 @@ bool may_take_vf(const ApplyIntent& intent, const Step& step, std::span<const Gp
     return is_use_allowed(intent, find_before(intent, step), *now);
 }
 
-bool is_changed_by(const ApplyIntent& intent, const Step& step) {
+bool is_vf_changed(const ApplyIntent& intent, const Step& step) {
     const DesiredVf* before = find_before(intent, step);
     return before == nullptr || before->spec != *step.from;
 }

@@ -25,7 +25,8 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
-/// "96 MiB or 112 MiB": the multiples of `unit` below and above `bytes`.
+/// "96 MiB or 112 MiB": the multiples of `unit` just below and above `bytes`. Leaves out the lower
+/// one if it is 0, or else the upper one if it exceeds `max`.
 std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t max) {
     const std::uint64_t above = round_up(bytes, unit);
     const std::uint64_t below = above - unit;
@@ -34,9 +35,11 @@ std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_
     return fmt::format("{} or {}", size_text(below), size_text(above));
 }
 
-/// ", or 2 VFs of 80 MiB each": the same VRAM in possible sizes; empty if there is no room.
+/// ", or 2 VFs of 80 MiB each": the same VRAM, split into VFs of a possible size. Empty if the GPU
+/// has no room for these VFs.
 std::string split_hint(const GpuInventory& gpu, std::uint64_t bytes) {
     const Ability& vram = gpu.abilities[Change::VramBytes];
+    if (vram.max == 0) return "";
     const std::uint64_t count = (bytes + vram.max - 1) / vram.max;
     const std::uint64_t each = round_up((bytes + count - 1) / count, vram.unit);
     if (count > gpu.total_vfs || each > gpu.vram_bytes / count) return "";
@@ -47,6 +50,7 @@ Result<> check_vram(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t vram = vf.resources.vram_bytes;
     const Ability& ability = gpu.abilities[Change::VramBytes];
     if (!gpu.abilities.can(Change::VramBytes)) {
+        // A driver that gives every VF the same VRAM may report this size as the maximum.
         const bool is_known = ability.max != Ability{}.max;
         if (vram == 0 || (is_known && vram <= ability.max)) return {};
         return check_offered(gpu.id, gpu.abilities, Change::VramBytes, describe(vf));
@@ -80,7 +84,7 @@ Result<> check_doorbells(const GpuInventory& gpu, const VfSpec& vf) {
                             gpu.id, pages, describe(vf), max, pages - max, max));
 }
 
-/// The error suggests the existing part of the mask, if there is one.
+/// The error suggests the units of the mask that exist, unless these are none or all.
 Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
     const std::uint64_t all = all_cus(gpu);
     const std::uint64_t missing = vf.resources.cu_mask & ~all;
@@ -96,7 +100,8 @@ Result<> check_cus(const GpuInventory& gpu, const VfSpec& vf) {
                     std::popcount(missing), part, std::popcount(all)));
 }
 
-/// The driver must offer everything that differs from the default. check_vram() checks VRAM.
+/// Checks that the driver offers everything that differs from the default, except VRAM
+/// (check_vram()).
 Result<> check_abilities(const GpuInventory& gpu, const VfSpec& vf) {
     for (const auto& [change, value] : differences(VfSpec{}, vf)) {
         if (change == Change::VramBytes) continue;
@@ -106,14 +111,14 @@ Result<> check_abilities(const GpuInventory& gpu, const VfSpec& vf) {
     return {};
 }
 
-/// " (the PF keeps 16 MiB)"
+/// " (the PF keeps 16 MiB)"; empty if the PF keeps no VRAM.
 std::string reserve_text(const GpuInventory& gpu) {
     return gpu.pf_vram_bytes == 0 ? ""
                                   : fmt::format(" (the PF keeps {})", size_text(gpu.pf_vram_bytes));
 }
 
-/// Suggests to leave out the smallest VF that covers the shortage, or else several VFs, the largest
-/// first.
+/// Suggests which VFs to leave out: the smallest VF that covers the shortage or, if no single VF
+/// does, the largest VFs.
 std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     std::vector<const VfSpec*> by_size;
     for (const VfSpec& vf : vfs) by_size.push_back(&vf);
@@ -133,8 +138,9 @@ std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
     return fmt::format("leave out {}", fmt::join(names, ", "));
 }
 
-/// Suggests smaller VFs: all VFs of one size lose equal parts of the shortage. Takes the size whose
-/// VFs together have the most VRAM. Empty if these VFs cannot lose that much.
+/// Suggests smaller VFs. Chooses the size for which (size · number of VFs of this size) is largest,
+/// and takes an equal part of the shortage from each of these VFs. Empty if they cannot lose that
+/// much.
 std::string shrink_hint(const GpuInventory& gpu, std::span<const VfSpec> vfs,
                         std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;
@@ -225,6 +231,7 @@ Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<c
     std::vector<GpuSchedule::Member> members;
     std::vector<std::string> names;
     for (const VfSpec& vf : vfs) {
+        // Any distinct numbers will do, because new VFs have no number yet.
         const auto number = static_cast<std::uint32_t>(members.size() + 1);
         members.push_back(GpuSchedule::member_of(number, vf, settings.quantum_us));
         names.push_back(vf.name);

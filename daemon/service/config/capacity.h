@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Capacity checks of a GPU, with the same error texts for a single VF and for all VFs of a plan. An
-// error names the resource, the shortage and what would fit. Pure.
+// Checks whether a GPU can have one VF, or all VFs of a plan. If a request is too large, the error
+// names the resource, the shortage and what would fit. Pure.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -12,29 +12,33 @@
 
 namespace vgpu::daemon {
 
-/// Checks one VF, regardless of other VFs. NoVram, NoDoorbells or NoComputeUnits if one VF cannot
-/// have that much; OutOfRange for other invalid values; NotOffered or Observed for settings that
-/// the driver or vgpud cannot change. The resources must be normalised (normalised()).
+/// Checks one VF, regardless of other VFs. Fails with NoVram, NoDoorbells or NoComputeUnits if the
+/// request exceeds the limit of one VF; with OutOfRange for other invalid values; with NotOffered
+/// if the driver cannot change a setting; or with Observed if vgpud only watches the GPU. Without
+/// normalised(), an explicit number or mask that means "all" counts as a change.
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
-/// Checks each of `vfs`, and all of them together on an empty `gpu`. Fails as the check of one VF
-/// and as admit(), or with NoFreeVf.
+/// Checks each of `vfs`, and then whether they fit together, as if `gpu` had no other VFs. Fails as
+/// the check of one VF, as admit(), with NoVram if the sum of the VRAM is too large, or with
+/// NoFreeVf if the GPU has too few VF numbers.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
-/// Checks that the driver offers all settings, and that the schedule can keep all contracts. The
-/// driver need not offer a setting with its default value. Fails with NotOffered or Observed, with
-/// OutOfRange for an invalid value, or with NoSchedule and values that would fit.
+/// Checks that the driver offers everything in `vfs` that differs from the default, except VRAM.
+/// If vgpud plans run tables or sets quanta, also checks that all contracts can be kept together.
+/// Fails with NotOffered or Observed, with OutOfRange for an invalid value, or with NoSchedule and
+/// any values that would fit.
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
 /// Checks that the driver can change the GPU's own settings from `from` to `to`. Fails with
 /// NotOffered, Observed or OutOfRange.
 Result<> check_settings(const GpuInventory& gpu, const GpuSettings& from, const GpuSettings& to);
 
-/// The mask of all existing compute units.
+/// The mask of all existing compute units; all ones if the driver offers no choice.
 std::uint64_t all_cus(const GpuInventory& gpu);
 
-/// Replaces the mask of all compute units, and the number of all doorbell pages, by 0.
+/// Replaces the mask of all compute units, and the number of all doorbell pages, by 0, which means
+/// "all".
 VfResources normalised(VfResources resources, const GpuInventory& gpu);
 
 }  // namespace vgpu::daemon

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds an order of the steps with a model of each GPU. Each round makes the first possible kind of
-// steps: an enable, all settings and names of a GPU, a create, a resize, a destroy. Destroys and
-// shrinks are always possible, and free what other steps wait for. Each round removes steps from
-// the work or makes a GPU's only enable, so the rounds end. If work is left after the last round,
-// make_change_plan() fails.
+// Orders the steps by trying them on a model (GpuInventory) of each GPU. Each round adds to the
+// plan the first of these that is possible: one Enable; all Set and Rename steps of a GPU; one
+// Create; one Resize; one Destroy. A Destroy, or a Resize to less VRAM, is always possible, and
+// frees what other steps wait for. Each round uses up steps or makes the only Enable of a GPU, so
+// the rounds end. If steps are left after the last round, make_change_plan() fails.
 #include "daemon/service/config/change_plan.h"
 
 #include "daemon/service/config/capacity.h"
@@ -25,6 +25,7 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// The rows of kActions are in the order of Action.
 struct ActionRow {
     Action action;
     std::string_view name;
@@ -37,6 +38,7 @@ constexpr std::array kActions{ActionRow{Action::Keep, "keep", Disruption::None},
                               ActionRow{Action::Create, "create", Disruption::None},
                               ActionRow{Action::Resize, "resize", Disruption::VfRestart},
                               ActionRow{Action::Destroy, "destroy", Disruption::VfLoss}};
+/// Names of the values of Disruption, in their order.
 constexpr std::array<std::string_view, 3> kDisruptions{"none", "vf-restart", "vf-loss"};
 
 const ActionRow& row_of(Action action) {
@@ -46,14 +48,14 @@ const ActionRow& row_of(Action action) {
 /// The steps of one GPU that are not in the plan yet.
 struct Work {
     GpuInventory model;           ///< the GPU after the steps that are in the plan
-    std::vector<Step> changes{};  ///< Set and Rename, made together
+    std::vector<Step> changes{};  ///< Set and Rename, added to the plan together
     std::vector<Step> creates{}, resizes{}, destroys{};
     /// Numbers that new VFs must have, by request or because of a name such as "gpu0-vf3".
     std::set<std::uint32_t> reserved_numbers{};
-    /// By name of a new VF: the name of the new VF before it in the document; empty for the first.
+    /// For each new VF, by name: the name of the previous new VF in the document; empty if none.
     std::map<std::string, std::string> names_before{};
-    std::string last_new{};             ///< name of the last new VF
-    std::set<std::uint32_t> matched{};  ///< numbers of VFs that stay
+    std::string last_new{};             ///< name of the last new VF so far
+    std::set<std::uint32_t> matched{};  ///< numbers of current VFs that the document describes
     std::uint32_t vf_limit = 0;         ///< greatest VF number that the plan may use
 
     /// Free VRAM of the model at this point of the plan.
@@ -66,15 +68,15 @@ struct Work {
         return std::any_of(model.vfs.begin(), model.vfs.end(),
                            [number](const InventoryVf& vf) { return vf.vf == number; });
     }
-    /// The number of the VF with this name; 0 if no VF has it yet.
+    /// The number of the model's VF with this name; 0 if none.
     [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
         const auto at = std::ranges::find_if(
             model.vfs, [&name](const InventoryVf& vf) { return vf.spec.name == name; });
         return at == model.vfs.end() ? 0 : at->vf;
     }
-    /// A free number for a new VF; 0 if none. Prefers the first free number after the number
-    /// of the previous new VF, so that VFs are in the document's order and an export keeps this
-    /// order.
+    /// A free number for the new VF `name`; 0 if none. Tries the numbers after the number of the
+    /// previous new VF first, so that the numbers, and thus an export, have the order of the
+    /// document.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < vf_limit; ++i) {
@@ -85,13 +87,14 @@ struct Work {
     }
 };
 
+/// True if admit() accepts the VFs of the model together.
 bool can_be_scheduled(const GpuInventory& gpu) {
     std::vector<VfSpec> all;
     for (const InventoryVf& vf : gpu.vfs) all.push_back(vf.spec);
     return admit(gpu, gpu.settings, all).has_value();
 }
 
-/// Differences that require a restart of the VF, as text.
+/// "VRAM, compute units": the differences, all of which require a restart of the VF.
 std::string resource_differences(const VfResources& from, const VfResources& to) {
     std::vector<std::string_view> what;
     if (from.vram_bytes != to.vram_bytes) what.emplace_back("VRAM");
@@ -116,8 +119,9 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& desir
     return find([&](const VfSpec& vf) { return vf.name == desired.was; });
 }
 
-/// Returns `now` with the settings of `desired`. A different profile name alone changes nothing,
-/// unless the VF must be exact (`desired` has a UUID).
+/// Returns `now` with the settings and the profile name of `desired`. If no setting or resource
+/// differs, returns `now` unchanged, except for a `desired` with a UUID, which a recovery restores
+/// exactly.
 VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     VfSpec after = now;
     apply(settings_of(desired), after);
@@ -127,12 +131,13 @@ VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     return is_exact || desired.resources != now.resources || same_profile != now ? after : now;
 }
 
-/// When changed settings take effect.
+/// The reason of a Set step: says when the settings take effect.
 std::string when_set(const GpuInventory& gpu) {
     return gpu.abilities.has_run_tables ? "takes effect with the next run table"
                                         : "the driver gets the new values at once";
 }
 
+/// Makes one plan: call add() for each GPU, then plan() once.
 class Planner {
 public:
     explicit Planner(const Surroundings& around) : around_(around) {}
@@ -160,18 +165,18 @@ private:
 
     const Surroundings& around_;
     std::vector<Work> works_;
-    /// The GPU on which a desired VF has the name, and whether the VF has the name already.
+    /// The use of a name by a desired VF.
     struct DesiredName {
-        std::string gpu;
-        bool is_unchanged = false;
+        std::string gpu;            ///< the GPU of the VF
+        bool is_unchanged = false;  ///< true if the current VF has the name already
     };
     std::map<std::string, DesiredName> desired_names_;
     std::multiset<std::string> names_;  ///< names of all VFs of the models
-    std::vector<Step> kept_, steps_;
+    std::vector<Step> kept_, steps_;    ///< Keep steps; other steps in the order of the plan
 };
 
-/// The VF number in a name such as "gpu0-vf3"; 0 for other names. NameTaken if the name has that
-/// form but is not the default name of a VF of `gpu`.
+/// The VF number in a name such as "gpu0-vf3"; 0 for other names. NameTaken if the name begins with
+/// the id of a GPU and "-vf", but is not the default name of a VF of `gpu`.
 Result<std::uint32_t> Planner::reserved_number(const std::string& name,
                                                const GpuInventory& gpu) const {
     for (const std::string& id : around_.gpus) {
@@ -198,8 +203,9 @@ Result<> Planner::check_name(const std::string& name) const {
     return {};
 }
 
-/// Records the name of a desired VF. BadConfiguration if another desired VF has the name, unless
-/// both VFs have the name already, which may happen after a GPU returned.
+/// Records the name of a desired VF. BadConfiguration if another desired VF has the same name,
+/// unless both current VFs have the name already, which may happen after an absent GPU has
+/// returned.
 Result<> Planner::record_name(const std::string& name, const std::string& gpu, bool is_unchanged) {
     const auto [at, is_new] = desired_names_.try_emplace(name, DesiredName{gpu, is_unchanged});
     if (is_new || (is_unchanged && at->second.is_unchanged)) return {};
@@ -208,8 +214,8 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Adds up to three steps for a VF. Each step has the current `from`, so their order does not
-/// matter.
+/// Adds a Rename, a Set and a Resize as needed, or else a Keep. `from` is the current spec in all
+/// of them, and each changes other members, so their order does not matter.
 void Planner::add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
@@ -289,6 +295,8 @@ Result<> Planner::add_desired_vf(Work& work, const DesiredVf& desired) {
     return {};
 }
 
+/// Adds a Destroy for each current VF that the document does not describe. NameTaken if a new VF
+/// must have the number of a VF that stays.
 Result<> Planner::destroy_others(Work& work) {
     for (const InventoryVf& vf : work.model.vfs) {
         const bool is_matched = work.matched.contains(vf.vf);
@@ -342,16 +350,16 @@ void Planner::add_step(Work& work, const Step& step) {
     steps_.push_back(step);
 }
 
-/// Makes the Enable step before all other steps of the GPU, because an Enable requires idle VFs and
-/// empties the VRAM of all VFs.
+/// Adds the Enable step of a GPU, if one is required. It is the first step of its GPU, because an
+/// Enable requires idle VFs and empties the VRAM of all VFs.
 bool Planner::make_enable(Work& work) {
     if (!needs_enable(work.model, work.vf_limit)) return false;
     add_step(work, enable_step(work.model, work.vf_limit));
     return true;
 }
 
-/// Makes all changes of settings and names of a GPU at once, if the schedule and the names allow
-/// them. Weights may fit only together, and names may be swapped.
+/// Adds all Set and Rename steps of a GPU together, because new weights may fit only with each
+/// other, and VFs may swap names. False if the schedule or the names would not be valid.
 bool Planner::make_changes(Work& work) {
     if (work.changes.empty()) return false;
     GpuInventory after = work.model;
@@ -374,7 +382,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
-/// Makes the first create that fits. Other creates wait for a resize or destroy.
+/// Adds the first Create that fits. The others wait for later rounds.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -395,8 +403,9 @@ bool Planner::make_create(Work& work) {
     return false;
 }
 
-/// Shrinks come first, because they make room for growth. Growth fits in the end, because the sum
-/// of the final sizes fits.
+/// Adds the first Resize that fits. Tries shrinking VFs first, because they make room for growing
+/// VFs. Each growing VF fits in the end, because check_capacity() has checked the sum of the final
+/// sizes.
 bool Planner::make_resize(Work& work) {
     std::stable_partition(work.resizes.begin(), work.resizes.end(), [](const Step& step) {
         return step.to->resources.vram_bytes <= step.from->resources.vram_bytes;
@@ -413,7 +422,7 @@ bool Planner::make_resize(Work& work) {
     return false;
 }
 
-/// Describes a step that cannot be done yet; empty if none.
+/// Describes the first step, other than a Destroy, that still waits; empty if none does.
 std::string Planner::waiting_step() const {
     for (const Work& work : works_) {
         if (!work.creates.empty()) return fmt::format("'{}'", work.creates.front().to->name);
@@ -423,8 +432,8 @@ std::string Planner::waiting_step() const {
     return "";
 }
 
-/// Makes the first destroy. advance() calls it last, so each remaining step of another kind waits
-/// for VRAM, a number, a name or the schedule.
+/// Adds the first Destroy. advance() tries this last, so each remaining step of another kind lacks
+/// VRAM, a number, a name or time in the schedule.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
@@ -435,8 +444,9 @@ bool Planner::make_destroy(Work& work) {
     return true;
 }
 
-/// Tries each kind of work on all GPUs before the next kind, so that no VF is lost while another
-/// GPU has harmless work left.
+/// One round: adds the first possible kind of step. Tries each kind on all GPUs before the next
+/// kind, so that no VF loses its VRAM while a step without loss is possible on another GPU. False
+/// if no step is possible.
 bool Planner::advance() {
     using Make = bool (Planner::*)(Work&);
     constexpr std::array<Make, 5> kInOrder{&Planner::make_enable, &Planner::make_changes,
@@ -448,7 +458,7 @@ bool Planner::advance() {
     return false;
 }
 
-/// Terminates, as the top of this file explains.
+/// The top of this file explains why the loop ends.
 Result<ChangePlan> Planner::plan() {
     while (advance()) {
     }
@@ -480,7 +490,6 @@ std::optional<Disruption> disruption_named(std::string_view name) {
     return static_cast<Disruption>(at - kDisruptions.begin());
 }
 
-/// An Enable disturbs nobody if the GPU had no VFs before.
 Disruption disruption_of(const Step& step) {
     if (step.vf_count && step.vf_count->from == 0) return Disruption::None;
     return row_of(step.action).disruption;
@@ -537,7 +546,8 @@ void perform(const Step& step, GpuInventory& gpu) {
 
 namespace {
 
-/// The settings have been admitted, so there are quanta.
+/// Empty unless the driver serves its functions in turn. The settings are admitted, so quanta_of()
+/// succeeds.
 std::vector<PlannedQuantum> planned_quanta(const GpuInventory& gpu, const DesiredGpu& desired) {
     std::vector<PlannedQuantum> planned;
     if (!gpu.abilities.pf_quantum_ms) return planned;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// ChangePlan: ordered steps from the current VFs to the VFs of a configuration. If a desired VF has
-// a UUID, the UUID determines its current VF. Else its name does, or DesiredVf::was if no VF has
-// that name. A step changes only its own VF or the GPU's settings, except for Enable, which is the
-// first step of its GPU. After each step the schedule is valid, VRAM and VF numbers suffice, and
-// names are unique. Consecutive Set and Rename steps of one GPU count as one step, because they
-// are one request. Steps without loss (set, rename, create) come first. A step that scrubs VRAM
-// (resize, destroy) comes before them only if they wait for it. Only sums of VRAM matter, because
-// the units of a VF need not be contiguous. Pure; ApplyRun carries plans out.
+// ChangePlan: ordered steps from the current VFs of GPUs to the VFs of a configuration. A desired
+// VF with a UUID stands for the current VF with this UUID. A desired VF without a UUID stands for
+// the current VF with its name or, if there is none, with its former name (DesiredVf::was).
+//
+// A Keep step stands for a VF that does not change; all Keep steps come first. An Enable concerns
+// all VFs of its GPU, and comes before all other changes of this GPU. Every other step changes one
+// VF, or the settings of a GPU. Steps without loss (Set, Rename, Create) come before steps that
+// scrub VRAM (Resize, Destroy), unless they wait for what a Resize or Destroy frees: VRAM, a
+// number, a name or engine time. ApplyRun carries out consecutive Set and Rename steps of one GPU
+// as one request.
+//
+// After each request the schedule is valid, VRAM and VF numbers suffice, and the names that the
+// plan has given are unique. Only sums of VRAM matter, because the VRAM of a VF need not be
+// contiguous. Pure.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -25,8 +31,8 @@ namespace vgpu::daemon {
 
 /// Kinds of steps, in the order in which the planner prefers them.
 enum class Action {
-    Keep,    ///< do nothing
-    Enable,  ///< give the GPU more VFs; the driver disables and enables the VFs that the GPU has
+    Keep,    ///< do nothing: the VF is as desired
+    Enable,  ///< enable more VFs; the driver first disables all VFs of the GPU
     Set,     ///< change settings and profile of a VF, or settings of the GPU
     Rename,
     Create,
@@ -34,16 +40,18 @@ enum class Action {
     Destroy,
 };
 enum class Disruption {
-    None,       ///< no effect on users
-    VfRestart,  ///< the VF's driver must be unloaded; the VF's VRAM is scrubbed
+    None,       ///< no loss; Step::needs may still require idle VFs
+    VfRestart,  ///< the guest must unload the VF's driver; the VF's VRAM is scrubbed
     VfLoss,     ///< the VF and its VRAM content are lost
 };
 
+/// "create", "vf-loss" …
 std::string_view name_of(Action action);
 std::string_view name_of(Disruption disruption);
 /// The disruption with this name; none for an unknown name.
 std::optional<Disruption> disruption_named(std::string_view name);
 
+/// One step of a plan.
 struct Step {
     Action action = Action::Keep;
     std::string gpu;
@@ -55,74 +63,81 @@ struct Step {
     std::optional<VfSpec> to{};
     std::optional<GpuSettings> gpu_from{};  ///< only for Set of the GPU: settings before the step
     std::optional<GpuSettings> gpu_to{};    ///< only for Set of the GPU: settings after the step
-    std::optional<VfCount> vf_count{};      ///< only for Enable
+    std::optional<VfCount> vf_count{};      ///< only for Enable: number of VFs before and after
     /// For Create and Set: how the driver keeps each setting of the schedule (contract_words()).
     std::map<std::string, std::string> contract{};
-    std::optional<OwnerRecord> owner{};  ///< former owner of a VF that is destroyed or recreated
-    Needs needs = Needs::Nothing;        ///< the condition for the step
-    /// Who uses the VF, or the GPU's VFs if `needs` is AllIdle, so that the step requires force;
-    /// empty: nobody.
+    /// Destroy: the owner of the VF. Create in a rollback: the owner who gets the VF back.
+    std::optional<OwnerRecord> owner{};
+    Needs needs = Needs::Nothing;  ///< the condition for the step
+    /// Users that the step would disturb, as text: users of the VF or, if `needs` is AllIdle, of
+    /// any VF of the GPU. If there are any, the step requires force. Empty: none.
     std::string in_use{};
-    /// Users because of whom the step cannot be done, even with force: VFs that are open or have a
-    /// running domain, and GpuInventory::other_users; empty: none.
+    /// Users that prevent the step even with force, as text: VFs that are open or have a running
+    /// domain, and GpuInventory::other_users. Empty: none.
     std::string blocked{};
-    std::string condition{};  ///< why the VF is not in service as defined; empty if it is
-    std::string why{};        ///< reason for the step, as text
+    /// Keep, Set, Rename, Resize: why the VF is not in service as defined; empty if it is.
+    std::string condition{};
+    std::string why{};  ///< reason for the step, for users
 
     bool operator==(const Step&) const = default;
 };
 
+/// The disruption of the step's action; None for an Enable if the GPU had no enabled VFs.
 Disruption disruption_of(const Step& step);
 
-/// Quantum and longest wait of a VF, if the driver serves the GPU's functions in turn.
+/// Quantum and longest wait of a VF on a GPU whose driver serves the functions in turn
+/// (Abilities::pf_quantum_ms).
 struct PlannedQuantum {
-    std::string name;
+    std::string name;  ///< name of the VF
     std::uint64_t quantum_us = 0;
-    std::uint64_t worst_wait_us = 0;  ///< wait if all other VFs use up quanta and timeouts
+    /// Wait for the engine if all other functions use up their quanta and preemption timeouts.
+    std::uint64_t worst_wait_us = 0;
 
     bool operator==(const PlannedQuantum&) const = default;
 };
 
-/// VRAM and limits of a GPU, and the total that the plan gives to VFs.
+/// VRAM and limits of a GPU, and what the plan gives to its VFs. For users; not used by the
+/// planner.
 struct GpuRoom {
     std::string gpu;
-    std::uint64_t vram_bytes = 0;                   ///< VRAM for all VFs, used or not
-    std::uint64_t pf_vram_bytes = 0;                ///< VRAM that the PF keeps, in addition
-    std::uint64_t planned_vram_bytes = 0;           ///< VRAM of the plan's VFs together
-    std::optional<std::uint32_t> cu_count{};        ///< compute units; absent: each VF has all
-    std::optional<std::uint32_t> doorbell_pages{};  ///< limit per VF; absent: cannot be chosen
+    std::uint64_t vram_bytes = 0;             ///< VRAM for all VFs, used or not
+    std::uint64_t pf_vram_bytes = 0;          ///< VRAM that the PF keeps, in addition
+    std::uint64_t planned_vram_bytes = 0;     ///< VRAM of the plan's VFs together
+    std::optional<std::uint32_t> cu_count{};  ///< number of compute units; absent: cannot be chosen
+    std::optional<std::uint32_t> doorbell_pages{};  ///< limit of one VF; absent: cannot be chosen
     std::vector<PlannedQuantum>
-        quanta{};  ///< after the plan; empty unless the driver serves the functions in turn
+        quanta{};  ///< after the plan; empty unless the driver serves its functions in turn
 
     bool operator==(const GpuRoom&) const = default;
 };
 
+/// The steps for all GPUs of a configuration, and the result for each GPU.
 struct ChangePlan {
-    std::string label;
+    std::string label;             ///< label of the configuration
     std::vector<Step> steps;       ///< first Keep steps, then steps in the order of execution
     std::vector<GpuRoom> rooms{};  ///< in the order of the configuration's GPUs
 
-    [[nodiscard]] bool is_empty() const;
-    [[nodiscard]] Disruption disruption() const;  ///< the worst of all steps
+    [[nodiscard]] bool is_empty() const;          ///< true if all steps are Keep
+    [[nodiscard]] Disruption disruption() const;  ///< the worst disruption of all steps
 };
 
 /// Names on this host that VFs of the plan cannot have.
 struct Surroundings {
     std::vector<std::string> gpus;             ///< ids of all GPUs
-    std::map<std::string, std::string> names;  ///< paths of the VFs on other GPUs, by VF name
+    std::map<std::string, std::string> names;  ///< paths ("gpu1/vf2") of other GPUs' VFs, by name
 };
 
 /// The VF or GPU that `step` changes: "gpu0/vf2" or "gpu0".
 std::string target_of(const Step& step);
 /// The step that rolls `step` back.
 Step inverse_of(const Step& step);
-/// Applies `step` to the model `gpu`; VFs stay sorted by number.
+/// Changes `gpu`, a model of the GPU, as `step` changes the GPU. VFs stay sorted by number.
 void perform(const Step& step, GpuInventory& gpu);
 
 /// Makes the plan for `desired`. `gpus`: the inventories of the GPUs in `desired`, in any order;
-/// the plan is valid only for these inventories. Fails as check_capacity() and check_settings(), or
-/// with NoSchedule if no order of the steps is possible, NotOffered or Observed if the GPU cannot
-/// get more VFs, NameTaken or BadConfiguration for a name, or NoSuchGpu.
+/// the plan is valid only for these inventories. Fails as check_capacity() and check_settings();
+/// with NoSchedule if no order of the steps is possible; with NotOffered or Observed if VFs must be
+/// enabled and cannot be; with NameTaken or BadConfiguration for a name; or with NoSuchGpu.
 Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 

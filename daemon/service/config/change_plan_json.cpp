@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// JSON of plans, for Manager.Plan and Job.Plan.
+// Writes plans as JSON, for the D-Bus method Manager.Plan and the property Job.Plan.
 #include "daemon/service/config/change_plan.h"
 #include "daemon/service/vf/settings.h"
 
@@ -32,7 +32,7 @@ OrderedJson ordered_resources(const VfResources& resources) {
     return json;
 }
 
-/// The properties of the VF that a step with this action changes.
+/// The properties that a step with `action` changes, with their values in `vf`.
 OrderedJson changed_properties(Action action, const VfSpec& vf) {
     OrderedJson json = OrderedJson::object();
     const bool is_all = action == Action::Create || action == Action::Destroy;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,8 @@ namespace {
 using Json = nlohmann::json;
 
 SoftgpuConfig softgpu_of(const Json& json, const std::string& path, Error& error) {
-    constexpr std::uint32_t kMaxVramMb = 1u << 20, kMaxCus = 64, kMaxThreads = 256;
+    constexpr std::uint32_t kMaxVramMb = 1u << 20, kVramUnitMb = 16;
+    constexpr std::uint32_t kMaxCus = 64, kMaxThreads = 64;
     constexpr std::array<std::string_view, 2> kDoorbellModes{"trap", "poll"};
     constexpr std::array<std::string_view, 2> kIsaTiers{"interpreter", "translator"};
     SoftgpuConfig config;
@@ -34,6 +36,9 @@ SoftgpuConfig softgpu_of(const Json& json, const std::string& path, Error& error
     section.number("cus", {1, kMaxCus}, config.cus);
     section.number("threads", {1, kMaxThreads}, config.threads);
     section.flag("true_copy", config.is_true_copy);
+    if (config.vram_mb % kVramUnitMb != 0) section.complain("vram_mb", "is not a multiple of 16");
+    if (!std::has_single_bit(config.aperture_mb))
+        section.complain("aperture_mb", "is not a power of two, such as 256");
     section.text("doorbell_mode", config.doorbell_mode);
     section.text("isa_tier", config.isa_tier);
     section.texts("args", config.args);
@@ -65,7 +70,8 @@ bool has_form(std::string_view text, std::string_view form) {
     });
 }
 
-/// Sets `flag` from the words `off` and `on`; complains about other words.
+/// Reads a member that is the word `off` (`flag` becomes false) or `on` (true). If the member is
+/// absent, `flag` stays. Complains about other words.
 void read_word(JsonSection& section, const std::string& key, std::string_view off,
                std::string_view on, bool& flag) {
     std::string word(flag ? on : off);
@@ -156,8 +162,8 @@ GpuConfig gpu_of(const Json& json, const std::string& path, Error& error) {
     return config;
 }
 
-/// GPUs for "auto". A GPU has its device's number: gpu1 stays gpu1, with its records, when
-/// /dev/vgpu-pf0 is missing.
+/// The GPUs for "auto". The number of a GPU is the number of its device, so that gpu1 keeps its id
+/// and its records while /dev/vgpu-pf0 is missing.
 std::vector<GpuConfig> gpus_present(const std::vector<std::string>& pf_devices) {
     if (pf_devices.empty()) return {{.id = "gpu0", .softgpu = SoftgpuConfig{}, .attach = {}}};
     std::vector<GpuConfig> gpus;
@@ -195,8 +201,8 @@ void read_gpus(JsonSection& root, const std::vector<std::string>& pf_devices, Co
     }
 }
 
-/// Checks that the paths of sockets fit the limit of the kernel and QEMU. `longest`: the longest
-/// socket path that follows from `key`.
+/// Checks that socket paths do not exceed the limit of the kernel and QEMU. `longest`: the longest
+/// socket path that results from the value of `key`.
 void check_socket(JsonSection& root, const std::string& key, const std::string& longest) {
     if (longest.size() <= VGPU_SOCKET_PATH_MAX) return;
     root.complain(
@@ -205,6 +211,7 @@ void check_socket(JsonSection& root, const std::string& key, const std::string& 
                          VGPU_SOCKET_PATH_MAX));
 }
 
+/// Assumes the longest names of sockets, except names of engine owners, which may be longer.
 void check_sockets(JsonSection& root, const Config& config) {
     constexpr std::string_view kLongestOfVf = "vf16.agent.sock";
     constexpr std::string_view kLongestOfVm = "00000000-0000-0000-0000-000000000000/15.agent.sock";

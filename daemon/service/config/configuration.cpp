@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint32_t kMaxCus = 64;
-/// More than the VRAM of any device. Only finds typing errors and reports them with their path;
+/// More than the VRAM of any device. This limit exists to report typing errors with their path;
 /// check_capacity() checks the limits of the GPU.
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
@@ -43,7 +43,7 @@ void read_vram(JsonSection& section, std::uint64_t& to) {
     to = *bytes;
 }
 
-/// The value is a number N, for the first N compute units, or a mask such as "0x0f".
+/// The value is a number N, which means the first N compute units, or a mask such as "0x0f".
 void read_compute_units(JsonSection& section, std::uint64_t& mask) {
     const Json* value = section.find("compute_units");
     if (value == nullptr) return;
@@ -90,7 +90,7 @@ void read_guard(const Json& json, const std::string& path, Error& error, VfSecur
     }
 }
 
-/// The keys in `own`, and the keys of the settings that a profile has in `section`.
+/// The keys of `section` in a profile: the keys in `own`, and the keys of settings.
 std::vector<std::string_view> keys_of(Section section, std::vector<std::string_view> own) {
     const auto settings = setting_keys(section);
     own.insert(own.end(), settings.begin(), settings.end());
@@ -111,7 +111,7 @@ void read_security(const Json& json, const std::string& path, Error& error, VfSp
         read_guard(*guard, section.path_of("guard"), error, security);
 }
 
-/// Only `resources` is required.
+/// Reads a profile, of which only `resources` is required.
 VfSpec profile_of(const Json& json, const std::string& path, Error& error) {
     VfSpec profile;
     JsonSection section(json, path, error);
@@ -139,10 +139,11 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replace_all(replace_all(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
-/// Limits the replacement work. A longer pattern makes no valid name for GPU "gpu0".
+/// Limits the work of replace_all(). A longer pattern cannot make a valid name for the GPU "gpu0",
+/// with which check_pattern() tries the pattern.
 constexpr std::size_t kMaxPatternBytes = 256;
 
-/// Checks the name with the largest number, which is the longest.
+/// Checks the name of the VF with the largest number, which is the longest name.
 void check_pattern(JsonSection& section, const std::string& key, const std::string& pattern,
                    std::uint32_t count) {
     if (pattern.size() > kMaxPatternBytes || !is_valid_name(name_of(pattern, "gpu0", count)))
@@ -166,7 +167,7 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     read_value(section, "description", kDescription, group.description);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
-    // Complain only once, because a document may have thousands of unknown names.
+    // Not after another mistake, because did_you_mean() would be slow for thousands of names.
     if (!profiles.contains(group.profile) && !section.has_complained()) {
         std::vector<std::string_view> known;
         for (const auto& [name, profile] : profiles) known.push_back(name);
@@ -253,7 +254,7 @@ std::vector<GpuSection> gpu_sections_of(JsonSection& root, const std::string& pa
     return sections;
 }
 
-/// Requires `profiles` to be read already.
+/// Call after read_profiles(), because `to.profiles` must be complete.
 void read_configs(JsonSection& root, Configuration& to) {
     const Json* configs = root.find("configs");
     if (configs == nullptr || !configs->is_object() || configs->empty())
@@ -267,8 +268,8 @@ void read_configs(JsonSection& root, Configuration& to) {
     }
 }
 
-/// Finds duplicate members, of which nlohmann::json silently keeps only the last. Called by the
-/// parser.
+/// Finds duplicate members, of which nlohmann::json silently keeps only the last. The parser calls
+/// visit() for each event.
 class DuplicateFinder {
 public:
     /// Always true: the parser keeps what it has read.
@@ -284,8 +285,8 @@ public:
     [[nodiscard]] const std::string& key() const { return key_; }
 
 private:
-    std::vector<std::set<std::string>> keys_;
-    std::string key_;
+    std::vector<std::set<std::string>> keys_;  ///< keys so far, for each open object
+    std::string key_;                          ///< first duplicate key
 };
 
 Result<> parse_into(Json& json, std::string_view text) {
@@ -308,7 +309,7 @@ Result<> parse_into(Json& json, std::string_view text) {
 
 // --- writing
 
-/// The number N if the mask has exactly the first N units, else the mask.
+/// The number N if the mask has exactly the first N units, N < kMaxCus; else the mask.
 Json compute_units_json(std::uint64_t mask) {
     for (std::uint32_t count = 1; count < kMaxCus; ++count)
         if (mask == (1ull << count) - 1) return count;
@@ -372,7 +373,7 @@ nlohmann::ordered_json gpu_json(const GpuSection& gpu) {
 
 // --- choosing
 
-/// Without a label, the document must have a single config.
+/// The sections of the config `label`. If `label` is empty, the document must have a single config.
 Result<const std::vector<GpuSection>*> sections_of(const Configuration& configuration,
                                                    const std::string& label) {
     const auto& configs = configuration.configs;
@@ -388,7 +389,7 @@ Result<const std::vector<GpuSection>*> sections_of(const Configuration& configur
                 fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
 }
 
-/// Refuses a section for a missing GPU, because its VFs would silently be missing.
+/// Refuses sections for GPUs that do not exist, because their VFs would silently be missing.
 Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
     const std::vector<std::string_view> known(gpus.begin(), gpus.end());
     for (const GpuSection& section : sections) {
@@ -401,7 +402,7 @@ Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std
     return {};
 }
 
-/// Expands the groups of a section. check_names() checks the names of all GPUs later.
+/// Expands the groups of a section into VFs. check_names() checks their names later.
 std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const GpuSection& section,
                                    const std::string& gpu) {
     std::vector<DesiredVf> vfs;
@@ -419,8 +420,8 @@ std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const Gpu
     return vfs;
 }
 
-/// Two passes, because a former name must not be a current name of any VF. The plan decides whether
-/// VFs of two GPUs may share a name.
+/// Two passes, because a former name must differ from the names of all other VFs.
+/// make_change_plan() decides whether VFs of two GPUs may share a name.
 Result<> check_names(const std::vector<DesiredGpu>& desired) {
     std::set<std::string> names;
     std::set<std::pair<std::string, std::string>> names_on_gpu;

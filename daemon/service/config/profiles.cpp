@@ -14,7 +14,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Leaves out the description, because VFs of one profile may have different descriptions.
+/// The profile of a VF: its spec without name, UUID, profile name and description. (VFs of one
+/// profile may have different descriptions.)
 VfSpec profile_of(VfSpec vf) {
     vf.name.clear();
     vf.uuid = {};
@@ -23,7 +24,8 @@ VfSpec profile_of(VfSpec vf) {
     return vf;
 }
 
-/// A name that shows the VRAM and a special weight: "64MiB" or "64MiB-w300".
+/// A name that shows the VRAM, and a weight other than the default: "64MiB" or "64MiB-w300"; "vf"
+/// in place of the VRAM if the profile has none.
 std::string descriptive_name(const VfSpec& profile) {
     constexpr unsigned kMiBShift = 20;
     std::string name = profile.resources.vram_bytes == 0
@@ -33,9 +35,10 @@ std::string descriptive_name(const VfSpec& profile) {
     return name;
 }
 
-/// Adds a profile with the values of `vf`, unless `profiles` has the profile. Returns the name of
-/// the profile: the VF's own profile name, or a variant if a profile with other values has that
-/// name. A VF without a profile name gets any profile with the VF's values.
+/// Adds a profile with the values of `vf`, unless `profiles` has it already. Returns its name: the
+/// VF's own profile name, or a variant ("large-2") if a profile with other values has this name. A
+/// VF without a profile name uses any profile with the same values, or else a profile with a
+/// descriptive name.
 std::string add_profile(std::map<std::string, VfSpec>& profiles, const VfSpec& vf) {
     const VfSpec profile = profile_of(vf);
     if (vf.profile.empty())
@@ -51,7 +54,8 @@ std::string add_profile(std::map<std::string, VfSpec>& profiles, const VfSpec& v
     return name;
 }
 
-/// The part before `number` at the end of a name; empty if the name does not end with this number.
+/// "web-" for "web-1": the part of the name before `number`; empty if the name does not end with
+/// exactly this number.
 std::string stem_of(const std::string& name, std::uint32_t number) {
     const std::string digits = std::to_string(number);
     if (!name.ends_with(digits)) return "";
@@ -61,7 +65,8 @@ std::string stem_of(const std::string& name, std::uint32_t number) {
     return is_number_complete ? stem : "";
 }
 
-/// Merges consecutive VFs stem1, stem2, … of one profile; "{n}" counts from 1.
+/// Merges consecutive VFs with the same profile and description, and the names stem1, stem2, …,
+/// into one group "stem{n}".
 std::vector<VfGroup> merge_groups(std::vector<VfGroup> single) {
     std::vector<VfGroup> groups;
     for (std::size_t i = 0; i < single.size();) {
@@ -85,8 +90,8 @@ std::vector<VfGroup> merge_groups(std::vector<VfGroup> single) {
 constexpr std::array kRoundings{std::pair<std::string_view, Rounding>{"auto", Rounding::PowerOfTwo},
                                 std::pair<std::string_view, Rounding>{"even", Rounding::Unit}};
 
-/// Adds the split into `vfs` VFs, if it is possible. Writes all compute units and all doorbell
-/// pages, although these are the defaults.
+/// Adds the split into `vfs` VFs, if it is possible. Writes the mask of all compute units and the
+/// number of all doorbell pages instead of 0, so that the document shows them.
 void add_split(Configuration& configuration, const GpuInventory& gpu, std::uint32_t vfs,
                std::string_view kind, Rounding rounding) {
     const std::uint64_t vram_bytes = split_vram_bytes(gpu, vfs, rounding);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations that vgpud makes. current_configuration() describes the current VFs, so that
-// reading the document back requests exactly these VFs. automatic_configuration() splits each GPU
-// equally into 1, 2, 4, 8 or 16 VFs. A split depends only on the device, not on free resources.
-// Each VF gets (VRAM of all VFs) / count, rounded down, but at most the limit of one VF. Each VF
-// also gets all compute units, all doorbell pages and the default weight. Pure.
+// Configurations that vgpud makes. current_configuration() describes the current VFs, so that its
+// document requests exactly these VFs. automatic_configuration() splits each GPU equally into 1, 2,
+// 4, 8 or 16 VFs. A split depends only on the device, not on free resources. Each VF gets (VRAM for
+// all VFs) / count, rounded down, but at most the limit of one VF. Each VF also gets all compute
+// units, all doorbell pages and the default weight. Pure.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -19,7 +19,7 @@ namespace vgpu::daemon {
 /// Numbers of VFs: powers of two up to VGPU_PF_MAX_VFS.
 inline constexpr std::array<std::uint32_t, 5> kSplits{1, 2, 4, 8, 16};
 
-/// A document with one config, under `label`: the current VFs of `gpus`.
+/// A document with one config, which has the label `label` and the current VFs of `gpus`.
 Configuration current_configuration(std::span<const GpuInventory> gpus, const std::string& label);
 
 /// How to round down a VF's VRAM.

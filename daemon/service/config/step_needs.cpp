@@ -60,6 +60,7 @@ Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint
         limit = std::max(limit, step.vf);
     }
     taken.erase(0);
+    // how many numbers up to `limit` are not taken
     const auto free = [&] {
         return limit - std::distance(taken.begin(), taken.upper_bound(limit));
     };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Fills in the condition for a step of a plan, and the users of the VFs that must be idle. Also
-// makes the Enable step, which gives a GPU more VFs. Drivers of SR-IOV GPUs change the number of
-// VFs only while all VFs are disabled. So the Enable step concerns all VFs of its GPU, and a plan
-// has at most one Enable step for each GPU. Pure; called by the planner and by jobs.
+// Conditions of plan steps: which VFs must be idle for a step, and who uses these VFs. Also makes
+// the Enable step, which enables more VFs of a GPU. Drivers of SR-IOV GPUs change the number of VFs
+// only while all VFs are disabled. So the Enable step concerns all VFs of its GPU, and a plan has
+// at most one Enable step for each GPU. Pure; change_plan.cpp and apply_intent.cpp call these
+// functions.
 #pragma once
 
 #include "daemon/service/config/change_plan.h"
@@ -16,30 +17,34 @@
 
 namespace vgpu::daemon {
 
-/// How the VF is in use: "it belongs to 'vm'"; empty if unused.
+/// How the VF is in use, as text: "it belongs to 'vm'"; empty if unused. An owner whose lease is
+/// over does not count.
 std::string use_of(const InventoryVf& vf);
 
-/// True if a change that concerns all VFs must wait for this VF, even with force.
+/// True if the VF is open or has a running domain. Such a VF prevents changes that require all VFs
+/// to be idle, even with force.
 bool is_blocking(const InventoryVf& vf);
 
-/// Sets `step.needs`. For AllIdle, also sets `step.in_use`, `step.blocked` and, unless the step is
-/// an Enable, `step.why`.
+/// Sets `step.needs` to the condition in `need`. For AllIdle, also sets `step.in_use`,
+/// `step.blocked` and, unless the step is an Enable, `step.why`.
 void set_needs(Step& step, const GpuInventory& gpu, Need need);
 
 /// The greatest VF number that the plan may use. If VFs need not be enabled, this is the number of
-/// VFs of the device. Else it is the number of enabled VFs, or more if `creates` need more (a step
-/// with VF 0 takes any number). `kept`: numbers of the VFs that stay. NotOffered or Observed if the
-/// driver or vgpud cannot enable more VFs.
+/// VFs that the device can have. Else it is the number of enabled VFs or, if `creates` require more
+/// VFs, the required number, but at least Ability::min. `creates`: a step with VF 0 takes any
+/// number. `kept`: numbers of the VFs that stay. Fails with NotOffered or Observed if more VFs are
+/// required and cannot be enabled.
 Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint32_t>& kept,
                                const std::vector<Step>& creates);
 
-/// True if VFs up to `limit` require an Enable step.
+/// True if the driver requires an Enable step before VFs up to the number `limit` can be used.
 bool needs_enable(const GpuInventory& gpu, std::uint32_t limit);
-/// The Enable step after which `gpu` has `count` VFs.
+/// The Enable step after which `gpu` has `count` enabled VFs.
 Step enable_step(const GpuInventory& gpu, std::uint32_t count);
 
-/// Adds to each Enable step the VRAM sizes of the VFs that later steps create on the GPU, up to the
-/// first Resize or Destroy.
+/// Sets VfCount::vram_bytes of each Enable step: the VRAM sizes of the VFs that later steps create
+/// on its GPU, up to the first Resize or Destroy. VFs after that may need VRAM that is not free at
+/// the Enable.
 void add_sizes(std::vector<Step>& steps);
 
 }  // namespace vgpu::daemon

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: changes of settings, and the assignment of the functions of VFs. GpuModel sets a
-// defined assignment mode before the VF has resources, and again if the platform restarts or
-// another program changes the mode. If the mode is Default, the platform decides, and vgpud only
-// shows the mode in force.
+// GpuModel: changes of settings, and which driver gets the functions of VFs (assignment modes).
+// GpuModel sets a defined assignment mode before it provisions the VF, and again if the platform
+// restarts or another program changes the mode. While the defined mode is Default, the platform
+// decides, and vgpud only shows the mode in force.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -13,7 +13,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// False for a VF without a record and for a VF that is being destroyed.
+/// True if the VF is on record and is not being destroyed.
 bool is_defined_in(const GpuRecord& record, std::uint32_t vf) {
     const auto at = record.vfs.find(vf);
     return at != record.vfs.end() && !at->second.is_releasing;
@@ -27,8 +27,8 @@ AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
 
 }  // namespace
 
-/// Makes settings durable, then sets the assignment modes. If a mode cannot be set, rolls back the
-/// record and the modes.
+/// Makes settings durable, then sets the changed assignment modes. If a mode cannot be set, rolls
+/// back the record and the modes.
 Result<> GpuModel::apply_settings(const GpuRecord& before, const GpuRecord& after,
                                   const Requester& requester) {
     TRY_VOID(admit(after));
@@ -47,7 +47,7 @@ Result<> GpuModel::check_needs(const GpuRecord& before, const GpuRecord& after,
     for (const auto& [vf, one] : after.vfs) {
         const auto known = before.vfs.find(vf);
         VfSpec from = known == before.vfs.end() ? VfSpec{} : known->second.spec;
-        from.resources = one.spec.resources;  // resize() checks these
+        from.resources = one.spec.resources;  // resize() checks changes of resources
         const Need need = need_of(*abilities_, differences(from, one.spec));
         if (need.needs == Needs::Nothing) continue;
         TRY_VOID(check_all_idle(need, describe_name(vf), requester));
@@ -93,15 +93,15 @@ Result<> GpuModel::set_assignment_mode(std::uint32_t vf, AssignmentMode assignme
     return {};
 }
 
-/// Shows Default if the assignment mode cannot be read.
+/// Sets one.assignment_mode to the mode in force, or to Default if the mode cannot be read.
 void GpuModel::read_assignment_mode(Vf& one) {
     if (ports_.assignment_mode)
         one.assignment_mode =
             ports_.assignment_mode->get(one.defined.vf).value_or(AssignmentMode::Default);
 }
 
-/// Call it when the VF is gone, so that the next VF with its number begins with the default
-/// assignment mode.
+/// Sets the mode Default. Call it when the VF of `record` is gone, so that the next VF with the
+/// same number begins with the default assignment mode.
 void GpuModel::reset_assignment_mode(const VfRecord& record) {
     if (record.spec.assignment_policy.assignment_mode == AssignmentMode::Default ||
         !ports_.assignment_mode)
@@ -110,6 +110,7 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
         emit(record.vf, EventKind::AssignmentModeFailed, back.error().cause);
 }
 
+/// Sets the defined mode of each VF again if another mode is in force. Does not set Default.
 void GpuModel::check_assignment_modes() {
     if (!ports_.assignment_mode) return;
     const GpuRecord record = record_.get();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: attaches to a PF core, adopts VFs in service, handles the loss of the PF core.
+// GpuModel: attaches to the PF core, adopts the VFs in service, and handles the loss of the PF
+// core.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ EventKind event_of(GpuState state) {
 
 }  // namespace
 
-/// The record of a VF in service, or a new record for a VF that is not on record.
+/// The VF's entry in `record`; a new record if the VF is not on record.
 VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) const {
     const auto known = record.vfs.find(active.vf);
     if (known != record.vfs.end() && is_vf(active, known->second.spec.uuid)) return known->second;
@@ -38,13 +39,13 @@ VfRecord GpuModel::record_for(const VfFacts& active, const GpuRecord& record) co
                    .spec = {.name = fmt::format("{}-vf{}", id_, active.vf),
                             .uuid = active.uuid ? *active.uuid : make_uuid(),
                             .resources = resources_of(active)}};
-    // If the driver cannot change the size, no size is defined, so that the actual size never
-    // counts as a difference.
+    // If the driver cannot change the VRAM size, the record defines none, so that the actual size
+    // never counts as a difference.
     if (!abilities_->can(Change::VramBytes)) found.spec.resources.vram_bytes = 0;
     return found;
 }
 
-/// Attaches completely or not at all. After a failure VFs are shown as before.
+/// Attaches if that is due. After a failure, closes the connection (lose()); vfs_ is as before.
 void GpuModel::try_attach(Nanoseconds now) {
     if (now < retry_at_) return;
     const VfTable shown = vfs_;
@@ -58,10 +59,10 @@ void GpuModel::try_attach(Nanoseconds now) {
     lose(attached.error(), now);
 }
 
-/// The order matters. The lease is first, so that nobody changes policy while VFs are read. The
-/// event ring is opened before the VFs are read, so that no change is missed. The run table is read
-/// last, when its members are known: a table that is fair for the members stays, and no VF notices
-/// the restart of vgpud.
+/// The order matters. The lease comes first, so that no other client sets a run table meanwhile.
+/// The event ring comes before the VFs, so that vgpud misses no change of a VF. The run table comes
+/// last, when the schedule knows its members: if the table is fair for these members, it stays in
+/// force, and no VF notices the restart of vgpud.
 Result<> GpuModel::attach(Nanoseconds now) {
     TRY_VOID(pf_.connect());
     if (!ports_.store.is_read_only(id_)) TRY_VOID(pf_.ask(&Backend::acquire_lease));
@@ -94,9 +95,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 }
 
 Result<> GpuModel::read_all_vfs() {
-    // A run that ends during this read may be counted twice: by the VF's counters and by its event.
-    // So the read is repeated until no event comes. If events come during every try, a few runs are
-    // counted twice, and the shares are slightly wrong.
+    // A run that ends during this loop may be counted twice: in the VF's counters and by its RUN
+    // event. So the loop is repeated until no event arrives during it. If events arrive in each of
+    // the tries, a few runs are counted twice, and the shares are slightly wrong.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         if (events_) events_->skip_to_end();
@@ -116,8 +117,8 @@ Result<> GpuModel::read_all_vfs() {
     return {};
 }
 
-/// Decides what becomes of each VF. Writes all changes of the record at once, and only then
-/// recreates missing VFs.
+/// Carries out the action of each VF (reconcile.h). Writes all changes of the record at once, and
+/// only then recreates missing VFs.
 Result<> GpuModel::adopt_vfs() {
     GpuRecord record = record_.get();
     if (!ports_.store.records().contains(id_)) {
@@ -144,10 +145,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     switch (action_for(desired, active)) {
         case VfAction::Forget:
             vfs_.erase(vf);
-            if (desired == nullptr) return {};
-            if (!ports_.store.is_read_only(id_)) reset_assignment_mode(*desired);
-            record.vfs.erase(known);
-            return {};
+            return desired == nullptr ? Result<>() : forget_record(vf, record);
         case VfAction::Record:
             record.vfs[vf] = shown->second.defined;
             report_found(shown->second.defined);
@@ -164,8 +162,8 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
             shown->second.defined = *desired;
             return {};
         case VfAction::Await:
-            // SCRUBBED may have come while no vgpud listened. If the scrub is unfinished, SCRUBBED
-            // comes later.
+            // The event SCRUBBED may have come while no vgpud was attached. If the scrub is not
+            // finished, the event comes later.
             record_scrub(shown->second);
             return {};
         case VfAction::Keep:
@@ -176,37 +174,78 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     return {};
 }
 
+/// Erases from `record` a VF that was being destroyed and has no resources any more, unless the
+/// backend cannot scrub the VF (scrub_absent()).
+Result<> GpuModel::forget_record(std::uint32_t vf, GpuRecord& record) {
+    VfRecord& desired = record.vfs.at(vf);
+    if (!ports_.store.is_read_only(id_)) {
+        if (const auto ended = scrub_absent(desired); !ended)
+            return keep_unreleased(desired, ended.error());
+        reset_assignment_mode(desired);
+    }
+    record.vfs.erase(vf);
+    return {};
+}
+
 void GpuModel::report_found(const VfRecord& found) {
     emit(found.vf, EventKind::Found,
          fmt::format("VF {} was in service but unknown; weight {} is assumed", found.vf,
                      found.spec.weight));
 }
 
-/// Continues a destroy that an earlier vgpud began. If the PF core refuses, the VF stays, as in
-/// destroy().
+/// Continues a destroy() that a restart of vgpud or a loss of the PF core has interrupted. If the
+/// PF core refuses the release, the VF stays.
 Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
     const auto released = pf_.ask(&Backend::release, record.vf, one.active.generation);
-    if (released || !pf_.is_connected()) return released;
-    record.is_releasing = false;
+    if (released) return {};
+    TRY_VOID(keep_unreleased(record, released.error()));
     resolve_next(record, one.active);
     one.defined = record;
-    emit(record.vf, EventKind::NotReleased,
-         fmt::format("'{}' was being destroyed when vgpud ended; now the PF driver refuses the "
-                     "release, so the VF stays: {}",
-                     record.spec.name, released.error().cause));
     return {};
 }
 
-/// Gives a VF without resources its resources, if the record requires that. Fails only if the PF
-/// core is lost.
+/// Ends the destroy of a VF that the PF driver refuses to release: the VF stays defined. Fails only
+/// if the PF core is lost.
+Result<> GpuModel::keep_unreleased(VfRecord& record, const Error& refusal) {
+    if (!pf_.is_connected()) return tl::make_unexpected(refusal);
+    record.is_releasing = false;
+    emit(record.vf, EventKind::NotReleased,
+         fmt::format("'{}' was being destroyed when vgpud ended; now the PF driver refuses the "
+                     "release, so the VF stays: {}",
+                     record.spec.name, refusal.cause));
+    return {};
+}
+
+Result<> GpuModel::scrub_absent(const VfRecord& record) {
+    const VfSize size{.vf = record.vf, .vram_bytes = record.spec.resources.vram_bytes};
+    return pf_.ask(&Backend::scrub_absent, size);
+}
+
+/// Scrubs the VF if its record requires that. Has an effect only in a backend that keeps no VFs
+/// over a restart of vgpud: there, a VF that must be scrubbed looks ABSENT
+/// (Backend::scrub_absent()).
+Result<> GpuModel::scrub_if_owed(const VfRecord& desired) {
+    return desired.next->needs_scrub ? scrub_absent(desired) : Result<>();
+}
+
+/// Provisions a VF that has no resources, if action_for() says so. Fails only if the PF core is
+/// lost.
 Result<> GpuModel::recreate(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
-    if (action == VfAction::Resize) return finish_resize(desired.vf);
+    if (action == VfAction::Resize) {
+        if (const auto scrubbed = scrub_if_owed(desired); !scrubbed) {
+            if (!pf_.is_connected()) return scrubbed;
+            show_unrestored(desired, fmt::format("'{}' waits for its scrub: {}", desired.spec.name,
+                                                 scrubbed.error().cause));
+            return {};
+        }
+        return finish_resize(desired.vf);
+    }
     return action == VfAction::Restore ? restore_vf(desired) : Result<>();
 }
 
-/// Gives resources to a VF that is on record but missing in the PF core, as after a restart of
-/// softgpu and vgpu-pf. Fails only if the PF core is lost.
+/// Provisions a VF that is on record but ABSENT in the PF core, as after a restart of softgpu and
+/// vgpu-pf. Fails only if the PF core is lost.
 Result<> GpuModel::restore_vf(const VfRecord& desired) {
     const auto made = provision(desired);
     if (made) {
@@ -220,8 +259,9 @@ Result<> GpuModel::restore_vf(const VfRecord& desired) {
     return {};
 }
 
-/// Sets the VF's assignment mode, then asks for the resources. The PF core gives all of them or
-/// none. After a refusal the mode stays, because vgpud tries to provision the VF again.
+/// Sets the VF's assignment mode, then requests the resources, of which the PF core gives all or
+/// none. After a refusal the mode stays, because vgpud will try to provision the VF again;
+/// undo_create() resets the mode.
 Result<> GpuModel::provision(const VfRecord& desired) {
     vgpu_pf_provision request = provision_of(desired.spec.resources);
     request.vf = desired.vf;
@@ -244,7 +284,7 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     events_.reset();
     events_read_to_ = 0;
     retry_at_ = now + retry_delay_;
-    // VFs continue to run by the table in force, so a longer delay costs no VF its share.
+    // The PF core continues with the table in force, so a longer delay costs no VF its share.
     retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
     const bool is_mismatch = error.id == ErrorId::VersionMismatch;
     const bool has_failed =
@@ -258,12 +298,13 @@ void GpuModel::lose(const Error& error, Nanoseconds now) {
     enter_state(next, has_failed ? managed_processes_message_ : error.cause);
 }
 
-/// Reads the GPU, and the offset from CLOCK_MONOTONIC to the clock of the device.
+/// Reads the facts of the GPU, and the offset of the device's clock from CLOCK_MONOTONIC.
 Result<> GpuModel::read_info() {
     TRY(info_, pf_.ask(&Backend::get_info));
     if (info_.abilities != *abilities_)
         abilities_ = std::make_shared<const Abilities>(info_.abilities);
     if (!info_.core) return {};
+    // INT64_MAX / 2: the subtraction below cannot overflow
     const auto device = std::min<std::uint64_t>(info_.core->device_time_ns, INT64_MAX / 2);
     device_clock_ahead_ = Nanoseconds{device} - ports_.clock.now();
     return {};

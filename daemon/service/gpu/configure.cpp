@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: the requests that carry out plans. Makes the inventory, changes many settings in one
-// durable step, and gives a VF new resources. A resize makes the new resources durable
-// (VfRecord::next), then sends RELEASE. When the scrub has ended, step() makes its end durable,
-// sends SCRUB_DURABLE and PROVISION, and records the new resources without `next`. After a crash
-// before RELEASE, the VF keeps its old resources. After a later crash, the VF gets the new
-// resources. If the PF core refuses them, the VF gets its old resources.
+// GpuModel: the requests that carry out plans: inventory() reads the GPU, configure() changes many
+// settings in one durable step, resize() gives a VF new resources.
+//
+// resize() makes the new resources durable (VfRecord::next), then sends RELEASE. When the scrub has
+// ended, step() makes its end durable, sends SCRUB_DURABLE and PROVISION, and records the new
+// resources without `next`. After a crash before RELEASE, the VF keeps its old resources. After a
+// later crash, the VF gets the new resources. If the PF core refuses the new resources, the VF gets
+// its old ones.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -16,8 +18,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// True if the VF in service has `resources`, apart from security, which the PF core does not
-/// report.
+/// True if the VF in service has `resources`. Ignores resources.security, which the PF core does
+/// not report.
 bool has_resources(const VfFacts& active, VfResources resources, const GpuInventory& gpu) {
     resources = normalised(resources, gpu);
     resources.security = {};
@@ -60,8 +62,8 @@ Result<GpuInventory> GpuModel::inventory() {
     const std::set<std::uint32_t> running = vfs_of_running_domains();
     for (const auto& [vf, one] : vfs_) {
         const VfFacts& active = one.active;
-        // The total is free plus used, because get_info() reports only what is free now. VFs being
-        // scrubbed still count.
+        // capacity() has set vram_bytes to the free VRAM. The total is free + used. A VF that is
+        // being scrubbed still uses its VRAM.
         all.vram_bytes += active.vram_bytes.value_or(0);
         all.is_scrubbing = all.is_scrubbing || active.state == VGPU_PF_VF_SCRUBBING;
         const auto known = record.vfs.find(vf);
@@ -90,7 +92,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     return {};
 }
 
-/// A VF that is already being resized only gets a new target.
+/// If a resize of the VF is under way, only replaces VfRecord::next.
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(check_defined(vf));
@@ -110,13 +112,13 @@ Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force 
     if (active.state == VGPU_PF_VF_SCRUBBING && !is_under_way)
         return fail(ErrorId::WrongState, fmt::format("{}/vf{} is being destroyed", id_, vf));
     if (!is_under_way) TRY_VOID(check_attached(vf, "resize", force));
-    // `next` is durable before the release, so that a new vgpud knows that this VF returns, and
-    // with which resources.
+    // Make `next` durable before the release, so that a new vgpud knows that this VF must be
+    // provisioned again, and with which resources.
     record.next = VfNext{.resources = resources,
                          .replaces = active.generation,
                          .needs_scrub = record.next && record.next->needs_scrub};
     TRY_VOID(commit(after));
-    // The scrub continues; finish_scrub() reads the new target.
+    // The scrub continues; finish_scrub() then uses the new `next`.
     if (is_under_way) return {};
     if (const auto released = pf_.ask(&Backend::release, vf, active.generation); !released) {
         // If the PF core is lost, it may have released the VF, so `next` stays.
@@ -149,9 +151,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
          fmt::format("'{}' did not get {}: {}", new_record.spec.name,
                      size_text(new_record.spec.resources.vram_bytes), made.error().cause));
     // Write the record before requesting the old resources. Otherwise, after a crash in between,
-    // the VF would have its old resources and a record with `next`. If the old and the new
-    // resources differ only in the guest's limits, which the PF core does not report,
-    // resolve_next() would then record the new ones.
+    // the VF would have its old resources and a record with `next`. If old and new resources differ
+    // only in the limits of the guest, which the PF core does not report, resolve_next() would then
+    // record the new limits.
     record.vfs[vf] = old_record;
     put(vf, record);
     made = restore_vf(old_record);
@@ -159,9 +161,9 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     return made;
 }
 
-/// Finds the resources of a VF after a crash during a resize. A VF that was not released keeps its
-/// old resources; if it owes a scrub, the scrub stays on record. A VF that was recreated has the
-/// old or the new resources.
+/// Corrects `record`, the record of a VF in service, if a resize did not end, such as after a
+/// crash. A VF that was not released keeps its old resources; if a scrub is required, the scrub
+/// stays in `record`. A VF that was recreated has the old or the new resources.
 void GpuModel::resolve_next(VfRecord& record, const VfFacts& active) const {
     const VfAction action = action_for(&record, active);
     if (action == VfAction::Recreate) record.next->resources = record.spec.resources;

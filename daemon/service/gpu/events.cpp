@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: events of the PF core, and the run tables that follow from them.
+// GpuModel: handles the events of the PF core, reads the GPU and its VFs, and installs run tables.
 #include "daemon/service/gpu/gpu.h"
 #include "daemon/service/vf/shares.h"
 
@@ -12,8 +12,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// The text of an event for administrators. In the text, {0} is the name of the reason or limit,
-/// {1} is event.arg, and {2} is event.arg2.
+/// An event of the PF core that administrators see. In the text, {0} is the name of the reason or
+/// of the guard limit (name_in()), {1} is event.arg, and {2} is event.arg2.
 struct EventText {
     vgpu_pf_event_type type;
     EventKind kind;
@@ -33,11 +33,13 @@ constexpr std::array kEventTexts{
               "the whole GPU is being reset (reset {1} since the PF driver started)"},
 };
 
-/// True for a GUARD event of level 0: the guest is within its limits. Such an event names no limit.
+/// True for a GUARD event with level 0: the guest is within its limits again. Such an event names
+/// no limit.
 bool is_relaxed(const vgpu_pf_event& event) {
     return event.type == VGPU_PF_EVENT_GUARD && event.arg2 == 0;
 }
 
+/// The name of the guard limit (GUARD), or of the reason (other events), in event.arg.
 std::string name_in(const vgpu_pf_event& event) {
     if (event.type != VGPU_PF_EVENT_GUARD)
         return std::string(reason_name(static_cast<std::uint32_t>(event.arg)));
@@ -45,15 +47,16 @@ std::string name_in(const vgpu_pf_event& event) {
                                           : std::to_string(event.arg);
 }
 
-/// True if a VF in this state is in the run table. A VF that is being reset stays in the table;
-/// otherwise the table would be replaced twice.
+/// True if the run table includes a VF in this state. A VF that is being reset stays in the table,
+/// because the table would otherwise be replaced twice, before and after the reset.
 bool may_compete(std::uint32_t state) {
     constexpr std::array kCompeting{VGPU_PF_VF_PROVISIONED, VGPU_PF_VF_READY, VGPU_PF_VF_RUNNING,
                                     VGPU_PF_VF_RESETTING};
     return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
 }
 
-/// True if the VF went from READY to RUNNING or back, as in every world switch.
+/// True if the STATE event is a change from READY to RUNNING or back. Our PF core pushes no such
+/// events, because a RUN event reports the run (pf-driver/core/vf/control.c).
 bool is_mere_switch(const vgpu_pf_event& event) {
     const auto is_ready_or_running = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
@@ -61,19 +64,21 @@ bool is_mere_switch(const vgpu_pf_event& event) {
     return is_ready_or_running(event.arg) && is_ready_or_running(event.arg2);
 }
 
+/// The events that may have VF number 0.
 constexpr std::array kEventsOfTheGpu{VGPU_PF_EVENT_POLICY, VGPU_PF_EVENT_TABLE,
                                      VGPU_PF_EVENT_DEVICE_LOST, VGPU_PF_EVENT_DEVICE_BACK,
                                      VGPU_PF_EVENT_DEVICE_RESET};
 constexpr std::uint64_t kUsPerMs = 1000;
-/// 19 hours: longer than any run, and so small that sums do not overflow.
+/// Limit of RUN's duration_ns, 19.5 hours: longer than any run, and short enough that the sum of
+/// 100,000 such runs does not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
-/// 417 days: limit of the service of a VF, so small that sums do not overflow.
+/// Limit of the service of a VF, 417 days, so that the sum of all VFs' service does not overflow.
 constexpr std::uint64_t kMaxServiceNs = 1ull << 55;
-/// An event time may be at most this far ahead of vgpud's clock; a later time is reduced.
+/// Event times after now + kAhead are reduced to now + kAhead.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 
-/// True if the event is plausible. Another process writes the ring, so numbers are checked before
-/// use.
+/// False for an impossible event (GpuModel::kImpossiblePause). Another program writes the ring, so
+/// vgpud checks the numbers before use.
 bool is_possible(const vgpu_pf_event& event, std::uint32_t total_vfs) {
     const bool is_run_possible =
         event.duration_ns <= kLongestRunNs && event.reserved_ns <= event.duration_ns;
@@ -92,10 +97,11 @@ Nanoseconds time_of(const vgpu_pf_event& event, Nanoseconds now) {
 }  // namespace
 
 void GpuModel::read_events(Nanoseconds now) {
-    // The batches are limited, so that a PF core that writes faster than vgpud reads cannot delay
+    // Limits the batches, so that a PF core that writes faster than vgpud reads does not delay
     // requests.
     constexpr int kMaxBatches = 16;
     for (int i = 0; i < kMaxBatches && events_; ++i) {
+        // before read(), so that an event that arrives after read() does not count as read
         const std::uint64_t end = events_->next_seq();
         const EventBatch batch = events_->read();
         for (const vgpu_pf_event& event : batch.events) on_event(event, now);
@@ -153,7 +159,7 @@ void GpuModel::on_event(const vgpu_pf_event& event, Nanoseconds now) {
 
 void GpuModel::on_run(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds length{event.duration_ns}, reserved{event.reserved_ns};
-    // The device's clock may have drifted since the last refresh.
+    // kAhead: the device's clock may have drifted since read_info() measured its offset.
     const Nanoseconds end = std::clamp(
         Nanoseconds{std::min<std::uint64_t>(event.time_ns, INT64_MAX / 2)} - device_clock_ahead_,
         Nanoseconds::zero(), now + kAhead);
@@ -176,7 +182,8 @@ void GpuModel::record_impossible(const vgpu_pf_event& event, Nanoseconds now) {
              std::exchange(impossible_, 0), event.type, event.vf, event.duration_ns));
 }
 
-/// event.arg: mask of the VFs that got work or tokens (bit n - 1 for VF n). event.vf: the first.
+/// event.arg: mask of the VFs that got work or tokens, bit n - 1 for VF n. event.vf: the first of
+/// these VFs.
 void GpuModel::on_wake(const vgpu_pf_event& event, Nanoseconds now) {
     const Nanoseconds at = std::min(time_of(event, now), now);
     record_wake(event.vf, at);
@@ -199,7 +206,8 @@ void GpuModel::record_inactive_idle(std::uint32_t vf, Nanoseconds at) {
     waits_.on_inactive_idle(vf, at);
 }
 
-/// A VF that waits for tokens does not wait for the engine.
+/// Reports the VF to waits_ as idle, because a VF that waits for tokens does not wait for the
+/// engine.
 void GpuModel::record_throttled(std::uint32_t vf, Nanoseconds at) {
     schedule_.apply(trace::Throttled{.at = at, .vf = vf});
     waits_.on_inactive_idle(vf, at);
@@ -268,14 +276,16 @@ void GpuModel::on_lost_events(std::uint64_t count) {
 }
 
 /// Adds the service in lost events: the PF core's counters minus the service that vgpud has
-/// counted.
+/// counted. Skips the unread events before it reads the VFs, not after, so that it does not skip an
+/// event that arrives meanwhile, such as SCRUBBED. A run that ends meanwhile may count twice.
 void GpuModel::count_missed_service() {
+    if (events_) events_->skip_to_end();
     for (auto& [vf, one] : vfs_) {
         auto active = ask_vf(vf);
         if (!active) return;
         one.active = *std::move(active);
-        // Reserved service is at most the total service, even if the counters contradict each
-        // other.
+        // Below, min() keeps reserved service within total service even if the counters contradict
+        // each other.
         const std::uint64_t service = one.active.service_ns.value_or(0);
         const std::uint64_t reserved = one.active.reserved_ns();
         const std::uint64_t missed = service - std::min(one.counted_service_ns, service);
@@ -289,7 +299,6 @@ void GpuModel::count_missed_service() {
         sync_counted_service(one);
         record_scrub(one);
     }
-    if (events_) events_->skip_to_end();
 }
 
 void GpuModel::finish_scrubs(Nanoseconds now) {
@@ -298,6 +307,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
          numbers_where(vfs_, [](const Vf& one) { return one.scrubbed.has_value(); })) {
         Vf& one = vfs_.at(vf);
         const std::uint32_t generation = *one.scrubbed;
+        // the event SCRUBBED did not match the VF
         if (one.active.state != VGPU_PF_VF_SCRUBBING || one.active.generation != generation) {
             one.scrubbed.reset();
             vgpu_pf_event scrubbed_event{};
@@ -308,7 +318,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
-        // lose() has reported the loss of the PF core, and the record may be written already.
+        // lose() has already reported the loss of the PF core, and the record may be on disk.
         if (!pf_.is_connected()) return;
         // If the record could not be written, a later step tries again. Until then the VRAM stays
         // out of use.
@@ -319,8 +329,8 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
 
 /// Writes the record first, because SCRUB_DURABLE lets the PF core reuse the VRAM. One write
 /// records that the scrub has ended and whether the VF will be recreated. If vgpud crashes before
-/// SCRUB_DURABLE, the VF is still SCRUBBING, and the next vgpud lets the device verify the VRAM
-/// (adopt_vf).
+/// SCRUB_DURABLE, the VF is still SCRUBBING, and the next vgpud requests a check that the VRAM is
+/// zero (record_scrub()).
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
@@ -377,7 +387,7 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
     const auto [at, is_new] = vfs_.try_emplace(vf);
     Vf& one = at->second;
     one.active = *std::move(active);
-    one.client.reset();  // The VF may have another client now.
+    one.client.reset();  // the VF may have another client now
     if (is_new) {
         one.defined = record_for(one.active, record_.get());
         sync_counted_service(one);
@@ -413,7 +423,7 @@ void GpuModel::refresh_all(Nanoseconds now) {
 void GpuModel::refresh(Freshness desired) {
     const Nanoseconds now = ports_.clock.now();
     if (!pf_.is_connected() || now - refreshed_at_ < kFreshness) return;
-    // Without events, only reading a VF shows its changes.
+    // Without events, vgpud notices the changes of a VF only by reading the VF.
     if (!events_) desired = Freshness::Counters;
     if (desired == Freshness::Gpu) static_cast<void>(check_gpu());
     if (desired != Freshness::Counters) return;
@@ -422,7 +432,7 @@ void GpuModel::refresh(Freshness desired) {
     read_events(now);
 }
 
-/// Reads the GPU last, to find out whether the device was lost before the VF was read.
+/// Reads the GPU after the VF, to notice a device that was lost before the VF was read.
 Result<> GpuModel::refresh_now(std::uint32_t vf) {
     TRY_VOID(check_in_reach());
     TRY_VOID(check_known(vf));
@@ -457,8 +467,8 @@ void GpuModel::refresh_members(Nanoseconds now) {
     shares_ = std::move(shares);
 }
 
-/// While a VF is strict, its IDLE event changes nothing, and the event is not repeated when the VF
-/// stops being strict. So such a VF is read again.
+/// The schedule ignores the IDLE event of a strict VF, and the PF core does not repeat the event
+/// when the VF stops being strict. So this function requests another read of each such VF.
 void GpuModel::mark_formerly_strict(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
@@ -472,14 +482,19 @@ bool GpuModel::may_plan() const {
     return pf_.is_connected() && !ports_.store.is_read_only(id_) && state_ == GpuState::Ok;
 }
 
-/// Reads the table's generation each time, because another program may have set a table while the
-/// lease was free. A refused table delays the next attempt (GpuSchedule::refused()).
+/// Reads the generation of the table in force each time, because another program may have set a
+/// table while no client held the lease. After a refusal the next attempt is delayed
+/// (GpuSchedule::refused()).
 void GpuModel::install_table(Nanoseconds now) {
     if (!may_plan()) return;
     if (!abilities_->has_run_tables) return set_shares();
     if (!schedule_->needs_table(now)) return;
     auto in_force = pf_.ask(&Backend::get_run_table);
-    if (!in_force) return;
+    if (!in_force) {
+        // without a delay, the GPU's thread would ask again at once
+        schedule_.apply(trace::TableRefused{.at = now});
+        return;
+    }
     auto table = schedule_.make_table(in_force->generation + 1, now);
     const auto set = table ? pf_.ask(&Backend::set_run_table, *table)
                            : Result<>(tl::make_unexpected(table.error()));

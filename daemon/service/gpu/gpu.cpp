@@ -36,25 +36,24 @@ void GpuModel::step() {
         managed_processes_message_ = ports_.managed_processes->step(now);
         managed_processes_at_ = ports_.managed_processes->next_step(now);
     }
+    // retry_record() comes before attaching, because it needs no PF core.
+    retry_record(now);
     if (pf_.is_connected() && pf_.take_changes()) make_refresh_due();
     if (!pf_.is_connected()) try_attach(now);
     if (!pf_.is_connected()) return;
     read_events(now);
     handle_policy_events();
-    // retry_record() is first, because finish_scrubs() uses the record.
-    retry_record(now);
     finish_scrubs(now);
     refresh_all(now);
     report_notices();
-    // refresh_all() may have added VFs to dirty_. Read them now, so that the run table follows
-    // from one state.
+    // refresh_all() may have added VFs to dirty_. Read these VFs now, so that the run table is made
+    // from current states.
     if (!dirty_.empty()) read_events(now);
     scrub_released(now);
     retry_scrubs(now);
     restore_missing(now);
     find_orphans(now);
-    // In step() and not in the request, so that the request's answer does not wait for the new
-    // members.
+    // change() and change_gpu() leave this to step(), so that their answers do not wait for it.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }
@@ -65,8 +64,8 @@ Nanoseconds GpuModel::wake_at() const {
     if (may_plan() && abilities_->has_run_tables) at = std::min(at, schedule_->next_check(now));
     if (ports_.managed_processes) at = std::min(at, managed_processes_at_);
     if (const auto due = fold_.next_due()) at = std::min(at, *due);
-    // Events and refreshes report clients that disconnect. This deadline is for clients that stay
-    // connected.
+    // Events and refreshes report a client that disconnects. The deadline below is for a client
+    // that stays connected.
     for (const auto& [vf, one] : vfs_)
         if (one.released_at && state_ == GpuState::Ok)
             at = std::min(at, std::max(*one.released_at + kDetachTimeout, scrub_begin_at_));
@@ -114,7 +113,7 @@ VfView GpuModel::view(std::uint32_t vf) {
     return view;
 }
 
-/// Part of each snapshot, because other threads cannot read the schedule.
+/// Part of each snapshot, because only the GPU's thread may read the schedule.
 VfTiming GpuModel::timing(std::uint32_t vf) {
     const auto wait = [&](double part) {
         return static_cast<std::uint64_t>(waits_.quantile(vf, part, ports_.clock.now()).count());
@@ -178,7 +177,7 @@ void GpuModel::put(std::uint32_t vf, const GpuRecord& after) {
     show(after);
 }
 
-/// If a VF has another UUID than the VF on record, the VF keeps the record from record_for().
+/// A VF with another UUID than the VF on record keeps the record that record_for() made.
 void GpuModel::show(const GpuRecord& record) {
     for (auto& [vf, one] : vfs_) {
         const auto known = record.vfs.find(vf);
@@ -206,8 +205,6 @@ void GpuModel::emit(std::uint32_t vf, EventKind kind, std::string text) {
 }
 
 void GpuModel::report(AdminEvent admin_event, Nanoseconds now) {
-    // Bounds memory if the main loop hangs.
-    constexpr std::size_t kMaxAdminEvents = 1024;
     schedule_.annotate(admin_event.vf, name_of(admin_event.kind), admin_event.text, now);
     if (admin_events_.size() < kMaxAdminEvents) admin_events_.push_back(std::move(admin_event));
 }

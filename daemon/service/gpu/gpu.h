@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: one GPU as vgpud runs it. Keeps three things consistent: the PF core's state (GET_INFO,
-// GET_VF, events), the operator's records (StateStore) and time slicing (GpuSchedule).
-//   attach   connect, take the policy lease, adopt VFs in service, recreate missing VFs
-//   step     read events, finish scrubs, install run tables, detect losses and recover
-//   requests create, destroy, set: checked, made durable, then done; step() does the rest.
-//            control: checked, then done
+// GpuModel: runs one GPU. Keeps three things consistent: the PF core's state (GET_INFO, GET_VF,
+// events), the operator's records (StateStore) and time slicing (GpuSchedule). In this folder, "PF
+// core" also stands for a vendor's driver; Backend is the interface to both (backend/backend.h).
+//   attach:   connect, acquire the policy lease, adopt VFs in service, recreate missing VFs
+//   step:     read events, finish scrubs, install run tables, notice the loss of the PF core
+//   requests: check the request, make changes of the record durable, then request the change from
+//             the PF core; step() does the rest
 //
 // create() makes the record durable, then sends PROVISION; step() installs the new run table.
 // destroy() makes the record durable, then sends RELEASE. When the scrub has ended, step() makes
 // its end durable, then sends SCRUB_DURABLE. After a crash at any point, the next vgpud continues.
-// Calls block until the PF core answers. Runs in the one thread of its GpuHost.
+// Calls may block until the PF core answers. Once the GPU's thread runs (host.h), this thread makes
+// all calls except interrupt().
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -42,15 +44,17 @@ namespace vgpu::daemon {
 /// A VF as an operator requests it. Manager and parse_configuration() check types and ranges;
 /// create() checks values that depend on the device.
 struct CreateRequest {
-    /// Default name: "<gpu>-vf<n>". VRAM: a multiple of the device's unit; 0: free VRAM / number of
-    /// free VFs. The UUID is set only for a VF that is recreated.
+    /// An empty name stands for "<gpu>-vf<n>". VRAM: a multiple of the device's unit; 0: an equal
+    /// part of the free VRAM (vram_for()) or, if sizes cannot be chosen, the driver's size. The
+    /// UUID is zero for a new VF, and set for a VF that is recreated.
     VfSpec spec{};
-    std::uint32_t vf = 0;  ///< 0: the first free number
-    OwnerRecord owner{};   ///< owner of a VF that is recreated
+    std::uint32_t vf = 0;  ///< 0: any free number, see free_vf()
+    OwnerRecord owner{};   ///< owner of a VF that is recreated; an empty name: none
 };
 
-/// Without force, a request that takes a VF from a client that has it open fails with WrongState,
-/// and a request that ends an owner's work fails with Claimed.
+/// With No, a request fails with WrongState if a client would lose its open VF or the engine, and
+/// with Claimed if another owner would lose its work. If the request needs all VFs of the GPU idle,
+/// the error is VfsInUse.
 enum class Force { No, Yes };
 
 /// How much to read again from the PF core.
@@ -59,57 +63,64 @@ enum class Freshness {
     Gpu,       ///< as Events, and the GPU's state and counters
     Counters,  ///< as Gpu, and the counters of all VFs
 };
+/// Number of values of Freshness.
 inline constexpr std::size_t kFreshnesses = 3;
 
 /// Who requests a change, and whether with force.
 struct Requester {
-    std::string owner{};  ///< owner on whose behalf the change is requested; empty: none
+    std::string owner{};  ///< owner on whose behalf the change is requested; empty: nobody
     Force force = Force::No;
 };
 
-/// Changes of a GPU and its VFs. GpuModel admits and records these changes together, and makes all
-/// of them or none.
+/// Changes of a GPU and of its VFs, by VF number. GpuModel admits these changes together, and
+/// writes all of them to the record at once.
 struct Settings {
     GpuChange gpu{};
     std::map<std::uint32_t, VfChange> vfs{};
     Force force = Force::No;  ///< for changes that require idle VFs, such as the assignment mode
 };
 
-/// Effect of the release of a claim.
+/// What GpuModel::release() does with the VF.
 enum class AfterRelease {
-    Keep,          ///< vgpud scrubs the VRAM only if the VF's assignment policy requires it
-    Scrub,         ///< vgpud scrubs the VRAM before the next claim
-    OwnerStopped,  ///< as Scrub, but a persistent claim stays in force
+    Keep,          ///< scrub the VRAM only if the VF's assignment policy requires it
+    Scrub,         ///< scrub the VRAM before the next claim
+    OwnerStopped,  ///< as Scrub, but the claim does not end if outlives_stops() (ownership.h)
 };
 
-/// Errors: StateReadOnly, VersionMismatch, PfLost or DeviceLost while the GPU takes no requests;
-/// NoSuchVf for a VF without resources and record; StateNotWritten if the disk refuses; PfRefused
-/// if the PF core refuses. A failed request leaves record and device unchanged, unless the PF core
-/// is lost during the request. If the disk also refuses to restore the record, an event
-/// ("record-left") reports the difference, and the write is tried again.
+/// Errors of all requests: StateReadOnly, StateNewer, VersionMismatch, PfLost or DeviceLost while
+/// the GPU takes no requests; NoSuchVf for a VF without resources and record; StateNotWritten if
+/// the disk refuses; PfRefused if the PF core refuses; DriverBusy while an earlier access to a
+/// vendor's driver hangs. A failed request leaves record and device unchanged, unless the PF core
+/// is lost during the request, a rollback fails, or the function's comment says otherwise. If the
+/// disk refuses to restore the record after a failure, the event "record-left" reports that, and
+/// step() repeats the write. If the former assignment mode cannot be restored, the event
+/// "assignment-mode-failed" reports that.
 class GpuModel {
 public:
-    /// First delay between attempts to attach. Doubles with each attempt.
+    /// Delay before the first attempt to attach again. Each failed attempt doubles the delay.
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
     /// Limit of the delay between attempts to attach.
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
-    /// Time between two reads of counters that no event reports.
+    /// Time between two reads of counters that no event reports. Also the delay before a refused
+    /// write of the record, or a refused release for a scrub, is tried again.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
     /// refresh() reads counters again only if they are at least this old.
     static constexpr Nanoseconds kFreshness = std::chrono::milliseconds(100);
-    /// Time between two attempts to give a VF its defined resources.
+    /// Time between two attempts to give a VF its defined resources (restore_missing()), or to
+    /// restart a scrub that has failed (retry_scrubs()).
     static constexpr Nanoseconds kRestoreRetry = std::chrono::seconds(5);
-    /// Minimum time between two log lines about impossible events.
+    /// Minimum time between two log lines about impossible events: events of the PF core whose
+    /// numbers cannot be true, such as a VF number above total_vfs.
     static constexpr Nanoseconds kImpossiblePause = std::chrono::minutes(1);
-    /// Time between two checks of whether owners exist. A check reads all of /proc if an owner is a
-    /// VM.
+    /// Time between two searches for orphans (find_orphans()). A search reads all of /proc if an
+    /// owner is a VM.
     static constexpr Nanoseconds kOwnerCheck = std::chrono::seconds(10);
-    /// How long vgpud waits for the client of a released VF to close the VF. Then vgpud takes the
-    /// VF from the client, and the scrub begins. Long enough for the device to notice that a client
-    /// died.
+    /// If the end of a claim requires a scrub, vgpud waits at most this long for the client to
+    /// close the VF. Then vgpud takes the VF from the client, and the scrub begins. Long enough for
+    /// the device to notice that a client died.
     static constexpr Nanoseconds kDetachTimeout = std::chrono::seconds(5);
 
-    /// References and `owners` must outlive the model.
+    /// `store`, `clock` and `owners` must outlive the model.
     struct Ports {
         std::unique_ptr<Backend> backend;
         /// Null: vgpud does not start the GPU's processes.
@@ -123,113 +134,129 @@ public:
 
     GpuModel(const GpuConfig& config, GpuPaths paths, Ports ports);
 
-    /// Does all work that is due. Blocks while the PF core answers; the backend limits the time of
-    /// each request. Order: processes, connection, events, finished scrubs, counters, owed
-    /// scrubs, missing VFs, owners. The run table is last, because it depends on all of these.
+    /// Does all work that is due. Blocks until the PF core answers; the backend limits the time of
+    /// each request. Order: processes, connection, events, finished scrubs, counters, required
+    /// scrubs, missing VFs, owners. The run table is last, because the earlier work may change
+    /// which VFs the table must have.
     void step();
-    /// When step() is due even if no descriptor becomes readable.
+    /// The time (of Clock) at which step() is due even if no descriptor becomes readable.
     [[nodiscard]] Nanoseconds wake_at() const;
-    /// Descriptors that are readable when step() has work; ignore entries of -1.
+    /// Descriptors that become readable when step() has work; ignore entries of -1.
     [[nodiscard]] std::vector<int> wait_fds() const;
 
     [[nodiscard]] const std::string& id() const { return id_; }
     [[nodiscard]] GpuState state() const { return state_; }
 
-    /// Makes a VF and returns its number. Fails as check_capacity() and admit() (capacity.h), with
-    /// NoVram or NoFreeVf if too little is free now, or with VfsInUse. The record is durable first,
-    /// so that after a crash the next vgpud makes or releases the VF.
+    /// Creates a VF and returns its number. Fails as check_capacity() and admit() (capacity.h),
+    /// with NoVram or NoFreeVf if too little is free now, with VfsInUse, or as
+    /// AssignmentPort::set(). Makes the record durable first, so that after a crash the next vgpud
+    /// creates the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
-    /// Destroys a VF. `by`: the owner that requests the destroy; may be empty. Returns when the
-    /// release has begun; step() does the rest. Succeeds if the VF is already being scrubbed.
+    /// Destroys a VF. `by`: as Requester::owner. Returns when the PF core has begun the release;
+    /// step() does the rest. Succeeds if the VF is already being destroyed. For a VF without
+    /// resources, only erases the record.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
-    /// Changes the settings and the name of a VF. `requester` matters only if the change requires
-    /// an idle VF or GPU, as the assignment mode does.
+    /// Changes the settings and the name of a VF. `requester` matters only if the driver requires
+    /// an idle VF or GPU for the change, as for the assignment mode.
     Result<> change(std::uint32_t vf, const VfChange& change, const Requester& requester = {});
     /// Pauses, resumes, stops or resets a VF, or ends its quarantine. Not recorded, because the PF
-    /// core knows the states of VFs. Without force, WrongState if `action` would take the engine
-    /// from a client that has the VF open, and Claimed if a reset would end the work of an owner
-    /// other than `by`.
+    /// core keeps the states of VFs. Fails with NotOffered or Observed, or with WrongState for a VF
+    /// without resources, and for the resume or reset of a VF in quarantine. Without force, also
+    /// fails with WrongState for the pause or stop of an open VF, and with Claimed for the reset of
+    /// a VF of an owner other than `by` whose lease is not over.
     Result<> control(std::uint32_t vf, vgpu_pf_control_action action, Force force,
                      const std::string& by = "");
-    /// Claims a VF and returns the generation of the claim in force. The claim is durable first, so
+    /// Claims a VF and returns the generation of the claim in force. The claim is then durable, so
     /// that no VF gets two owners. Fails with Claimed, StaleClaim or InvalidOwner, or with
-    /// WrongState if the VF has no resources, is not as defined, is being destroyed or is about to
-    /// be scrubbed.
+    /// WrongState if the VF has no resources, is not as defined, is being destroyed or resized, or
+    /// must be scrubbed first. With VfAssignmentPolicy::scrubs_on_release, a claim after the lease
+    /// of another owner only ends that owner's claim, and fails with WrongState.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
-    /// Ends a claim; succeeds if there is no claim. An owed scrub is part of the same record, so
-    /// that no owner can claim the VF before the scrub. StaleClaim if `generation` is
-    /// not in force; Claimed if the claim has another owner.
+    /// Ends a claim; succeeds if there is no claim. One write records the end of the claim and the
+    /// required scrub (VfNext::needs_scrub), so that no owner can claim the VF before the scrub.
+    /// StaleClaim if the claim in force has another generation; Claimed if it has another owner;
+    /// InvalidOwner as check_owner_name().
     Result<> release(std::uint32_t vf, const std::string& owner, std::uint64_t generation,
                      AfterRelease after = AfterRelease::Keep);
-    /// Changes the GPU's own settings. Fails with NoSchedule if the gaps and contracts of the
-    /// current VFs could not be kept, with VfsInUse, or as check_settings().
+    /// Changes the GPU's own settings. Fails as admit() and check_settings() (capacity.h), or with
+    /// VfsInUse.
     Result<> change_gpu(const GpuChange& change);
-    /// Reads the GPU and each VF from the PF core now. Meant for plans, not for lists.
+    /// Reads the GPU and each of vfs() from the PF core now. For plans; lists use view(), which is
+    /// faster.
     Result<GpuInventory> inventory();
-    /// Makes many changes with one durable record: after a crash all of them are made or none.
+    /// Makes many changes with one write of the record, so that after a crash all of them are made
+    /// or none.
     Result<> configure(const Settings& settings);
     /// Changes the resources of a VF, which scrubs its VRAM. Continues in step(), until the record
-    /// has no `next`; the VF's resources then show the result.
+    /// has no `next`; the record's resources then show the result. For a VF without resources,
+    /// changes the definition, and tries at once to provision the VF.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
-    /// Makes VFs up to `count.to` exist. If VFs exist already, the driver first disables all of
-    /// them. Fails with NotOffered or VfsInUse. A VF that is open or belongs to a running domain
-    /// causes VfsInUse even with force, any other VF with an owner only without force.
-    /// If `to` < `from`, rolls back an earlier call: frees the VRAM of VFs that no create has made,
-    /// but the VFs stay enabled.
+    /// Enables VFs 1 to `count.to`, unless they are enabled. If any VFs are enabled, the driver
+    /// first disables all of them. Fails with NotOffered or Observed, or with VfsInUse if a VF is
+    /// open, belongs to a running domain or is one of GpuFacts::other_users. Without force,
+    /// VfsInUse also if a VF has any other owner whose lease is not over. A failure may leave VFs
+    /// disabled; step() then tries to recreate them. If `to` < `from`, rolls back an earlier call:
+    /// frees the VRAM of the VFs in `count.vram_bytes` that were not created. These VFs stay
+    /// enabled.
     Result<> enable_vfs(const VfCount& count, Force force);
-    /// Writes the PF core's diagnostic dump to `fd`, and does not close `fd`.
+    /// Writes the PF core's diagnostic dump to `fd`; the caller closes `fd`.
     Result<> dump(int fd);
-    /// Recent scheduling decisions and their reasons, beginning at the offset `after`
-    /// (trace/recorder.h).
+    /// The recording of recent scheduling decisions from the byte offset `after` on; none: from the
+    /// oldest recorded byte (trace/recorder.h).
     [[nodiscard]] Result<trace::Piece> trace(std::optional<std::uint64_t> after) const {
         return schedule_.read(after);
     }
 
-    /// Reads again what `desired` names, unless GPU and VFs were read in full within kFreshness.
+    /// Reads again what `desired` names, or everything if the driver reports no events. Reads
+    /// nothing if the GPU and all VFs were read less than kFreshness ago.
     void refresh(Freshness desired);
-    /// Reads the VF, then the GPU, even if both were read just now. Fails with NoSuchVf, or with
-    /// PfLost, DeviceLost or VersionMismatch if there is no usable answer.
+    /// Reads the VF, then the GPU, even if both were read a moment ago. Fails with NoSuchVf, with
+    /// PfLost, DeviceLost or VersionMismatch, or with the error of the read.
     Result<> refresh_now(std::uint32_t vf);
 
-    /// VFs that have resources or a record.
+    /// Numbers of the VFs in vfs_ (vf_table.h); none before the first attach.
     [[nodiscard]] std::vector<std::uint32_t> vfs() const;
     [[nodiscard]] bool has_vf(std::uint32_t vf) const { return vfs_.contains(vf); }
     /// `vf`: one of vfs(). Does not ask the PF core.
     [[nodiscard]] VfView view(std::uint32_t vf);
+    /// Only for a GPU whose driver has run tables.
     [[nodiscard]] VfTiming timing(std::uint32_t vf);
     [[nodiscard]] GpuView view();
 
-    /// VRAM that a new VF could get now.
+    /// VRAM that a new VF could get now, in bytes.
     [[nodiscard]] std::uint64_t vram_available() const;
 
     /// The newest table known to be in the PF core; null if none was read or set yet.
     [[nodiscard]] std::shared_ptr<const vgpu_pf_run_table> table() const { return table_; }
     [[nodiscard]] bool is_connected() const { return pf_.is_connected(); }
-    /// When GPU and VFs were last read in full.
+    /// When the last refresh_all() that could read the GPU began; none: never.
     [[nodiscard]] std::optional<Nanoseconds> checked_at() const { return checked_at_; }
-    /// The event ring of the PF core; null if there is none.
+    /// The event ring of the PF core; null while not connected, or if the driver reports no events.
     [[nodiscard]] std::shared_ptr<const EventPort> events() const { return events_; }
-    /// All events with smaller sequence numbers are read. 0 while the schedule does not have all
-    /// changes of the records yet.
+    /// No event with a smaller sequence number is unread. 0 while the schedule lacks changes
+    /// of the records, so that no snapshot counts as current (GpuSnapshot::is_current()).
     [[nodiscard]] std::uint64_t events_read_to() const {
         return are_members_stale_ ? 0 : events_read_to_;
     }
 
-    /// By VF: why the VF cannot be found by its name. Shown as the VF's condition.
+    /// `clashes`: by VF number, why the name does not identify the VF. Shown as the VF's condition,
+    /// unless the VF has another condition.
     void set_name_clashes(std::map<std::uint32_t, std::string> clashes) {
         name_clashes_ = std::move(clashes);
     }
 
-    /// The VF of the last change(), which changes only the VF's record and assignment mode; none if
-    /// there was no change() since the last call.
+    /// The VF of the last successful change(); none if there was none since the last call. change()
+    /// changes no other VF, so GpuHost then makes a new view of this VF only.
     [[nodiscard]] std::optional<std::uint32_t> take_only_changed_vf() {
         return std::exchange(only_changed_vf_, std::nullopt);
     }
-    /// True if a request has changed the input of the next table.
+    /// True if a record has changed since the schedule got its members, so a new run table may
+    /// follow.
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
     [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
-    /// The events since the last call, oldest first. After 1024 events further events are dropped.
+    /// The events since the last call, oldest first; at most kMaxAdminEvents, further ones are
+    /// dropped.
     std::vector<AdminEvent> take_admin_events();
 
     /// Ends a wait for the PF core. Any thread may call it.
@@ -240,14 +267,19 @@ private:
     void try_attach(Nanoseconds now);
     /// After a failure, try_attach() restores vfs_ and calls lose().
     Result<> attach(Nanoseconds now);
-    /// Reads all VFs and their counters of service, to which later RUN events add.
+    /// Reads all VFs. Later RUN events add to the service counters that were read.
     Result<> read_all_vfs();
-    /// Reconciles records and device: unknown VFs get a record, missing VFs are recreated.
+    /// Reconciles the records with the PF core (reconcile.h): unknown VFs get a record, missing VFs
+    /// are recreated.
     Result<> adopt_vfs();
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
     void report_found(const VfRecord& found);
     Result<> continue_release(VfRecord& record, Vf& one);
-    /// Compares UUIDs, because another VF may have got the number.
+    Result<> keep_unreleased(VfRecord& record, const Error& refusal);
+    Result<> forget_record(std::uint32_t vf, GpuRecord& record);
+    Result<> scrub_absent(const VfRecord& record);
+    Result<> scrub_if_owed(const VfRecord& desired);
+    /// Uses a VF's record only if the UUID matches, because another VF may have the number now.
     [[nodiscard]] VfRecord record_for(const VfFacts& active, const GpuRecord& record) const;
     Result<> recreate(const VfRecord& desired);
     /// Fails only if the PF core is lost. If the PF core refuses, the VF stays without resources
@@ -257,13 +289,13 @@ private:
     /// Keeps vfs_ until attach() reads the VFs again, because the VFs continue to compute.
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
-    /// Sets the counted service of `one` to the PF core's counters. RUN events add to it.
+    /// Sets the counted service of `one` to the PF core's counters. RUN events add to the result.
     static void sync_counted_service(Vf& one);
     void notice_device_state();
     void enter_state(GpuState state, std::string message);
 
-    // VFs that are defined and not in service (restore.cpp)
-    /// Why the VF is not as defined; empty if it is.
+    // VFs that are not in service as defined (restore.cpp)
+    /// Why the VF is not as defined; empty if the VF is as defined, or if no reason is known yet.
     [[nodiscard]] std::string condition(std::uint32_t vf) const;
     [[nodiscard]] std::size_t count_vfs_with_problems() const;
     /// True if the VF in service under this number is not the VF on record.
@@ -274,10 +306,11 @@ private:
     void show_absent(const VfRecord& desired);
     void reset_vf(const VfRecord& desired);
     void record_absent(const VfFacts& absent);
-    /// Tries every kRestoreRetry, and at once after resources were freed.
+    /// Recreates VFs without resources, if now >= restore_at_: every kRestoreRetry and, for example
+    /// after a scrub, at once.
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
-    /// Defines other resources for a VF that has none. Success: the definition is durable.
+    /// Defines other resources for a VF that has none now. Success: the definition is durable.
     Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
@@ -288,8 +321,8 @@ private:
     // assignment of functions (assignment_mode.cpp)
     Result<> apply_settings(const GpuRecord& before, const GpuRecord& after,
                             const Requester& requester);
-    /// Checks the GPU's settings (check_settings()), and that the VFs are as idle as the changes
-    /// need. VfsInUse, WrongState or Claimed.
+    /// Checks the GPU's settings (check_settings()), and that the VFs are as idle as the driver
+    /// requires for the changes. Else VfsInUse, WrongState or Claimed.
     [[nodiscard]] Result<> check_needs(const GpuRecord& before, const GpuRecord& after,
                                        const Requester& requester) const;
     Result<> change_assignment_modes(const GpuRecord& before, const GpuRecord& after, Force force);
@@ -309,22 +342,24 @@ private:
     [[nodiscard]] Result<> begin_scrub(std::uint32_t vf);
     tl::unexpected<Error> scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                              const OwnerRecord& before);
-    /// Numbers of the VFs whose owner is a domain that runs or may be about to start.
+    /// Numbers of the VFs whose owner is a domain that runs or may be about to start. Empty unless
+    /// the driver changes the number of VFs only while all VFs are idle.
     [[nodiscard]] std::set<std::uint32_t> vfs_of_running_domains() const;
     /// Emits events and sets Vf::orphan; never ends a claim.
     void find_orphans(Nanoseconds now);
     void probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now);
 
     // events (events.cpp)
-    /// Reads events, up to a limit, then reads once each VF whose state may have changed.
+    /// Reads events, up to a limit. Then reads each VF in dirty_ once.
     void read_events(Nanoseconds now);
     void on_event(const vgpu_pf_event& event, Nanoseconds now);
     void on_run(const vgpu_pf_event& event, Nanoseconds now);
-    /// Logs the first event at once. Within kImpossiblePause further events are only counted.
+    /// Logs an impossible event (see kImpossiblePause), or only counts it if the last log line is
+    /// less than kImpossiblePause old.
     void record_impossible(const vgpu_pf_event& event, Nanoseconds now);
     void on_lost_events(std::uint64_t count);
-    /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. They are
-    /// handled like D-Bus requests: checked and made durable.
+    /// While vgpud holds the lease, writes to the PF's sysfs files arrive as events. vgpud handles
+    /// these writes like D-Bus requests: it checks them and makes them durable.
     void handle_policy_events();
     Result<> apply_policy(const vgpu_pf_event& policy, std::uint32_t vf);
     void count_missed_service();
@@ -334,16 +369,15 @@ private:
     void record_inactive_idle(std::uint32_t vf, Nanoseconds at);
     void record_throttled(std::uint32_t vf, Nanoseconds at);
     void record_event(const vgpu_pf_event& event);
-    /// Records finished scrubs. Tries again to write what the disk refused.
+    /// Records finished scrubs. If the disk refuses a record, a later step tries again.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
     Result<> read_vf(std::uint32_t vf);
-    /// Sends GET_VF, and limits counters to plausible values, because the PF core is another
-    /// process.
+    /// Calls Backend::get_vf(), and limits the counters, because another program measures them.
     Result<VfFacts> ask_vf(std::uint32_t vf);
-    /// Records a scrub that is over. Call it if the SCRUBBED event may have been missed or there
-    /// are no events.
+    /// Sets Vf::scrubbed if the VF is SCRUBBING and its VRAM is zero. Call it if the event SCRUBBED
+    /// may have been missed, or if the driver reports no events.
     void record_scrub(Vf& one);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
@@ -354,28 +388,28 @@ private:
     void install_table(Nanoseconds now);
     /// Like install_table(), for a driver without run tables.
     void set_shares();
-    /// Emits events about changes that other programs have made to the GPU.
+    /// Emits the notices of the backend as events.
     void report_notices();
     void record_table_condition(std::string condition);
     void make_refresh_due();
 
     // requests (requests.cpp)
-    /// Success if the GPU accepts requests now. If there are several reasons why not, the error is
-    /// the reason that will last longest.
+    /// Success if the GPU accepts requests now. Else the first of these errors that applies: the
+    /// store's, VersionMismatch, PfLost, DeviceLost.
     [[nodiscard]] Result<> check_usable() const;
     /// As check_usable(), for requests that change no record.
     [[nodiscard]] Result<> check_in_reach() const;
     /// NoSuchVf unless the VF is in vfs_.
     [[nodiscard]] Result<> check_known(std::uint32_t vf) const;
-    /// Reads the VF again, before a request records anything. Fails if the PF core is lost or the
-    /// VF is gone.
+    /// Reads the VF again, before a request records anything. Fails as check_usable() and
+    /// check_known().
     Result<> refresh_before_change(std::uint32_t vf);
     [[nodiscard]] Result<> check_attached(std::uint32_t vf, std::string_view verb,
                                           Force force) const;
     /// Fails if the driver cannot create the VF now.
     [[nodiscard]] Result<> check_new(const VfRecord& desired) const;
-    /// VfsInUse if the change needs all VFs idle and one is not. Force overrides owners, but not
-    /// clients, running domains or GpuFacts::other_users.
+    /// VfsInUse if the change needs all VFs idle and some VF is in use. Force overrides owners, but
+    /// not clients, running domains or GpuFacts::other_users. `whose`: for messages.
     [[nodiscard]] Result<> check_all_idle(Need need, std::string_view whose,
                                           const Requester& requester) const;
     /// Path of the VF's socket; empty if the directory of the sockets is not known.
@@ -384,24 +418,24 @@ private:
     [[nodiscard]] std::string client_of(std::uint32_t vf) const;
     [[nodiscard]] bool is_recreated(std::uint32_t vf) const;
     Result<> cancel_recreate(std::uint32_t vf);
-    /// Rolls back the record of a VF that the PF core did not make.
+    /// Rolls back the record of a VF that the PF core did not provision.
     void undo_create(const VfRecord& desired, const GpuRecord& before);
     [[nodiscard]] Result<std::uint32_t> free_vf();
     [[nodiscard]] Result<std::uint32_t> vf_for(const CreateRequest& request);
     [[nodiscard]] Result<std::uint64_t> vram_for(const CreateRequest& request) const;
     [[nodiscard]] Result<> check_room(const VfSpec& desired) const;
-    /// The limits and the free VRAM of the GPU, without VFs.
+    /// The limits of the GPU. vram_bytes is only the free VRAM, and the list of VFs is empty.
     [[nodiscard]] GpuInventory capacity() const;
     /// Fails as daemon::admit(). Paused VFs count, because a resume is not checked.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Erases the VF from vfs_, and its waits from waits_, because another VF may get the number.
+    /// Erases the VF from vfs_ and waits_, because another VF may get the number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
-    /// Requires `next` in the record, and a VF without resources. Fails only if the PF core is
-    /// lost.
+    /// Provisions a VF that has VfRecord::next and no resources. Fails only if the PF core is lost.
     Result<> finish_resize(std::uint32_t vf);
-    /// Ends the pending change of resources of a VF in service, unless the VF owes a scrub.
+    /// If `record` of a VF in service has a pending change of resources: ends the change in
+    /// `record`, or keeps only the required scrub.
     void resolve_next(VfRecord& record, const VfFacts& active) const;
 
     // the number of VFs (vf_count.cpp)
@@ -412,18 +446,19 @@ private:
     void enable_recorded_vfs();
 
     // the record (gpu.cpp)
-    /// Makes `after` durable, then shows it. A failure changes nothing.
+    /// Makes `after` durable, then calls show(). A failure changes nothing.
     Result<> commit(const GpuRecord& after);
-    /// Shows `after`, the record of a change that has happened already, and makes it durable now or
-    /// later. If the disk refuses, emits an event of `vf` (0: of the GPU).
+    /// Calls show() with `after`, the record of a change that has happened already, and makes
+    /// `after` durable now or later. If the disk refuses, emits an event of `vf` (0: of the GPU).
     void put(std::uint32_t vf, const GpuRecord& after);
+    /// Copies the VFs of `record` to Vf::defined, which views show.
     void show(const GpuRecord& record);
-    /// The VF's entry in `record`; if there is none, adds the one that vfs_ has.
+    /// The VF's entry in `record`. If `record` has none, first adds Vf::defined.
     VfRecord& record_in(GpuRecord& record, std::uint32_t vf) const;
-    /// Tries again to write what the disk has refused.
+    /// Tries again to write a record that the disk has refused.
     void retry_record(Nanoseconds now);
 
-    /// VF 0: the GPU.
+    /// Emits an event for administrators, unless fold_ holds it back. `vf` 0: the GPU.
     void emit(std::uint32_t vf, EventKind kind, std::string text);
     void report(AdminEvent admin_event, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
@@ -436,20 +471,20 @@ private:
     DurableRecord record_;
     GpuState state_ = GpuState::Starting;
     std::string message_ = "not attached yet";
-    std::string managed_processes_message_;
-    Nanoseconds retry_at_{0};
+    std::string managed_processes_message_;  ///< result of ManagedProcesses::step()
+    Nanoseconds retry_at_{0};                ///< earliest time of the next attempt to attach
     Nanoseconds retry_delay_ = kFirstRetry;
     Nanoseconds managed_processes_at_{0};  ///< when the managed processes are due for a step
-    Nanoseconds refreshed_at_{0};          ///< start of the last refresh_all()
+    Nanoseconds refreshed_at_{0};  ///< start of the last refresh_all(); set back to request another
     GpuFacts info_{};
     std::shared_ptr<const Abilities> abilities_ = std::make_shared<const Abilities>();
     std::vector<VfShare> shares_;        ///< desired shares, for a driver without run tables
     bool are_shares_due_ = false;        ///< true if the driver may not have shares_ yet
-    Nanoseconds device_clock_ahead_{0};  ///< device's clock minus CLOCK_MONOTONIC
+    Nanoseconds device_clock_ahead_{0};  ///< device's clock − CLOCK_MONOTONIC
     std::shared_ptr<EventPort> events_;
     std::optional<Nanoseconds> checked_at_;
     std::optional<std::uint32_t> only_changed_vf_;
-    bool are_members_stale_ = false;    ///< true if records changed since refresh_members()
+    bool are_members_stale_ = false;    ///< true if a record changed since refresh_members()
     std::uint64_t events_read_to_ = 0;  ///< all smaller sequence numbers are read
     std::uint64_t events_lost_ = 0;
     std::uint64_t impossible_ = 0;  ///< impossible events since the last log line
@@ -458,16 +493,16 @@ private:
     VfTable vfs_;
     Nanoseconds scrub_retry_at_{0};        ///< earliest time to write a refused record again
     Nanoseconds rescrub_at_{0};            ///< earliest time to restart failed scrubs
-    std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again, in vfs_ or not
+    std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again; may be absent in vfs_
     std::vector<vgpu_pf_event> policies_;  ///< writes to sysfs, not handled yet
     trace::Recorder schedule_;
     WaitAccount waits_;
     Nanoseconds restore_at_{0};  ///< earliest time of the next restore_missing()
-    /// By VF: why its name is not unique. Manager reports the clashes, also of VFs that are not in
+    /// By VF number: why the VF's name is not unique. Set by Manager, also for VFs that are not in
     /// vfs_ yet.
     std::map<std::uint32_t, std::string> name_clashes_;
     Nanoseconds owners_at_{0};       ///< earliest time of the next find_orphans()
-    Nanoseconds scrub_begin_at_{0};  ///< earliest time of the next scrub after a refusal
+    Nanoseconds scrub_begin_at_{0};  ///< earliest time of the next scrub_released()
     std::shared_ptr<const vgpu_pf_run_table> table_;
     EventFold fold_;
     std::vector<AdminEvent> admin_events_;

@@ -40,7 +40,7 @@ std::shared_ptr<const GpuSnapshot> GpuHost::snapshot() const {
     return snapshot_;
 }
 
-/// Wakes the runner outside the lock, because the runner's iteration takes the lock at once.
+/// Wakes the runner after unlocking, because the runner's iteration takes the lock at once.
 void GpuHost::enqueue(Job job) {
     {
         const std::scoped_lock lock(mutex_);
@@ -61,8 +61,7 @@ void GpuHost::finish() {
     for (const Answer& answer : answers) answer();
 }
 
-/// Does not wait again for a GPU that is late, so that one stopped PF core does not delay every
-/// list.
+/// Returns false for a GPU that is late, so that one hung PF core does not delay every list.
 bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     std::unique_lock lock(mutex_);
     if (desired == Freshness::Events && knows_all_events()) return false;
@@ -70,7 +69,7 @@ bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     if (max_age > Nanoseconds::zero() && refreshed_at && clock_.now() - *refreshed_at <= max_age)
         return false;
     const bool is_late = refresh_requested_ != refresh_done_;
-    // An iteration that is under way may have taken a request for a less complete read.
+    // A running iteration may have taken the earlier request, which desired less.
     if (!is_late || desired > freshness_) ++refresh_requested_;
     freshness_ = std::max(freshness_, desired);
     lock.unlock();
@@ -109,7 +108,7 @@ std::vector<AdminEvent> GpuHost::take_admin_events() {
 // --- the GPU's thread
 
 GpuHost::Answer GpuHost::do_job(const Queued& queued) {
-    // The caller has timed out on the bus: answer without doing the work.
+    // After kTimeout the caller may have timed out on the bus: answer without doing the work.
     const Nanoseconds waited = clock_.now() - queued.since;
     if (waited <= kTimeout) return queued.job(model_.get(), {});
     return queued.job(
@@ -136,7 +135,7 @@ void GpuHost::iterate() {
     for (Queued& queued : queue) {
         static_cast<void>(model_->take_only_changed_vf());  // drops the change of an earlier step
         answers.push_back(do_job(queued));
-        // Now only the answer holds the request's captures, so the main loop frees them.
+        // Now only the answer holds the captures of the request, so the main loop frees them.
         queued.job = nullptr;
         // Publish after each job, because the caller must see the result in snapshot().
         if (const auto vf = model_->take_only_changed_vf())
@@ -150,11 +149,11 @@ void GpuHost::iterate() {
     const auto refreshed_before = model_->checked_at();
     model_->step();
     if (has_request) model_->refresh(freshness);
-    // The model also reads everything without a request, every kRefresh.
+    // The model also reads everything every kRefresh, without a request.
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // World switches are events. A snapshot for each event would cost more than the iterations.
+    // Each world switch is an event. A snapshot per event would cost more than the iterations.
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;
@@ -164,7 +163,7 @@ void GpuHost::iterate() {
     iterated_.notify_all();
 }
 
-/// Returns false without a runner, because nothing would begin the next iteration.
+/// False without a runner, because then nothing begins the next iteration.
 bool GpuHost::defers_step() {
     if (!runner_ || !model_->owes_table()) return false;
     const Nanoseconds now = clock_.now();
@@ -209,7 +208,7 @@ void GpuHost::publish_record(std::uint32_t vf, std::vector<Answer> answers) {
 
 /// Wakes the main loop only for changes, because most refreshes change nothing.
 void GpuHost::publish_snapshot(GpuSnapshot current, std::vector<Answer> answers) {
-    // not const: swap() puts the previous snapshot into `made`, which frees it outside the lock
+    // not const: after swap(), `made` frees the previous snapshot outside the lock
     std::shared_ptr<const GpuSnapshot> made = std::make_shared<GpuSnapshot>(std::move(current));
     std::vector<AdminEvent> admin_events = model_->take_admin_events();
     const bool is_change =
@@ -219,8 +218,8 @@ void GpuHost::publish_snapshot(GpuSnapshot current, std::vector<Answer> answers)
         snapshot_.swap(made);
         answers_.insert(answers_.end(), std::make_move_iterator(answers.begin()),
                         std::make_move_iterator(answers.end()));
-        admin_events_.insert(admin_events_.end(), std::make_move_iterator(admin_events.begin()),
-                             std::make_move_iterator(admin_events.end()));
+        for (AdminEvent& event : admin_events)
+            if (admin_events_.size() < kMaxAdminEvents) admin_events_.push_back(std::move(event));
         if (is_change) snapshots_.fetch_add(1, std::memory_order_release);
     }
     if (is_change && on_change_) on_change_();

@@ -112,8 +112,8 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
         child.started_at = now;
         return child.failure;
     }
-    // Without supervision a process that died stays down, so that the operator can examine the
-    // cause first.
+    // Without supervision vgpud does not restart a process that died, so that the operator can
+    // examine the cause first.
     if (child.was_seen && supervision_ == Supervision::Off) {
         if (!end_text.empty()) return end_text;
         return fmt::format("{}{} is not running, and vgpud was started without --supervise",
@@ -126,7 +126,8 @@ std::string ManagedProcesses::step(Child& child, Nanoseconds now) {
     return start(child, now);
 }
 
-/// Returns how the process ended. A restart waits until the delay has passed since the last start.
+/// Call it when the process has ended; returns a text about the end. The next start waits until
+/// child.delay has passed since the process was started or adopted.
 std::string ManagedProcesses::record_end(Child& child, const std::string& how, Nanoseconds now) {
     const std::string text =
         fmt::format("{} (pid {}) ended{}{}; see {}/{}.log", child.spec.label, child.id->pid,
@@ -137,10 +138,10 @@ std::string ManagedProcesses::record_end(Child& child, const std::string& how, N
 }
 
 std::string ManagedProcesses::start(Child& child, Nanoseconds now) {
-    // No process serves this socket file. The file would make bind() fail, and would look like a
-    // ready process.
+    // find() knows no running process, so the socket file counts as stale. A stale file would make
+    // bind() fail, and vgpud would take it for the socket of a ready process.
     processes_.remove_stale(child.socket);
-    // Sockets of VFs may belong to QEMU's user, so that softgpu cannot remove them itself.
+    // The sockets of VFs may belong to QEMU's user, so softgpu may not be allowed to remove them.
     for (unsigned vf = 1; is_softgpu(child.spec) && vf <= VGPU_PF_MAX_VFS; ++vf)
         processes_.remove_stale(fmt::format("{}/vf{}.sock", child.spec.directory, vf));
     auto id = processes_.start(child.spec);
@@ -148,10 +149,8 @@ std::string ManagedProcesses::start(Child& child, Nanoseconds now) {
     child.delay = std::min(child.delay * 2, kLongestDelay);
     child.started_at = now;
     if (!id) {
-        child.failure = fmt::format(
-            "{}: {}; vgpud tries again. Install it, or name the program in 'programs' of vgpud's "
-            "configuration",
-            child.spec.label, id.error().cause);
+        child.failure =
+            fmt::format("{}: {}; vgpud tries again", child.spec.label, id.error().cause);
         return child.failure;
     }
     child.id = *id;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Managed processes: the softgpu and vgpu-pf processes that vgpud starts for one GPU. Adopts
-// running processes, which outlive vgpud. Starts missing processes in order, because vgpu-pf needs
+// ManagedProcesses: starts the softgpu and vgpu-pf processes of one software GPU. The processes
+// outlive vgpud, and the next vgpud adopts them. softgpu starts first, because vgpu-pf needs
 // softgpu's PF socket. With Supervision::On, also restarts processes that have died, after a
-// growing delay. A process that cannot run, or ends at once, counts as failed until it runs for a
-// while. step() does not wait until a process is ready. Owned by GpuModel; one thread.
+// growing delay. A process that cannot be started, or ends within kSettled, counts as failed until
+// it runs for longer than kSettled. step() does not wait until a process is ready. Owned by
+// GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,27 +18,29 @@
 
 namespace vgpu::daemon {
 
+/// Whether vgpud restarts a process that has died.
 enum class Supervision { Off, On };
 
 struct GpuPaths {
-    std::string directory;  ///< run directory of managed processes; empty if there are none
-    std::string uapi_socket;
-    std::string vf_socket_dir;  ///< empty: not known
+    std::string directory;      ///< run directory of the managed processes; empty: none
+    std::string uapi_socket;    ///< socket or device of the PF core; empty: a vendor's driver
+    std::string vf_socket_dir;  ///< directory of the VFs' sockets (vf1.sock …); empty: unknown
 };
 
 /// Paths of a GPU from the configuration. Pure: does not touch the file system.
 GpuPaths paths_of(const Config& config, const GpuConfig& gpu);
 
-/// Recognises processes by the pid files that this vgpud or an earlier vgpud wrote. A process
-/// without a pid file would be started twice: its socket file would be taken for stale and removed.
+/// Recognises processes by the pid files that this vgpud or an earlier vgpud wrote. If a pid file
+/// is missing when vgpud starts, step() takes the socket file of the running process for stale,
+/// removes it, and starts a second process.
 class ManagedProcesses {
 public:
-    /// First delay between two starts of a program that keeps dying. Doubles with each start.
+    /// Shortest delay between two starts of a process. Each start doubles the delay.
     static constexpr Nanoseconds kFirstDelay = std::chrono::milliseconds(100);
-    /// Limit of the delay between two starts. After a run that is longer than this limit, the delay
-    /// is kFirstDelay again.
+    /// Limit of the delay between two starts. After a run longer than this, the delay is
+    /// kFirstDelay again.
     static constexpr Nanoseconds kLongestDelay = std::chrono::seconds(5);
-    /// A program that ends sooner than this has failed to start.
+    /// A process that ends within this time has failed to start.
     static constexpr Nanoseconds kSettled = std::chrono::seconds(1);
     /// Time between two checks while a process is missing.
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
@@ -47,13 +50,14 @@ public:
     ManagedProcesses(const Config& config, const GpuConfig& gpu, ProcessPort& processes,
                      Supervision supervision);
 
-    /// Adopts, starts or restarts the processes as needed. Returns, as text, the first failure or
-    /// the first reason why a process does not run; empty if there is none.
+    /// Adopts, starts or restarts the processes as needed. Returns a text for operators: why the
+    /// first process with a problem failed or does not run. Empty if there is no problem; may also
+    /// be empty while a process that ran for longer than kSettled waits for its restart.
     std::string step(Nanoseconds now);
+    /// When to call step() again.
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const;
 
-    /// True if a process could not be started, or ended within kSettled of its start; step()
-    /// returns why.
+    /// True if a process counts as failed.
     [[nodiscard]] bool has_failed() const;
 
     /// 0 if softgpu does not run.
@@ -64,15 +68,15 @@ public:
 private:
     struct Child {
         ProcessSpec spec;
-        std::string socket;  ///< appears when the process is ready
-        std::string needs;   ///< a socket that must exist before the start; may be empty
-        std::optional<ProcessId> id;
+        std::string socket;           ///< appears when the process is ready
+        std::string needs;            ///< a socket that must exist before the start; empty: none
+        std::optional<ProcessId> id;  ///< none while the process does not run
         bool was_seen = false;  ///< true if the process has run; without supervision, step() then
                                 ///< does not start it again
-        Nanoseconds delay = kFirstDelay;
-        Nanoseconds next_try{0};
-        Nanoseconds started_at{0};
-        std::string failure{};  ///< why the start failed; empty if it did not
+        Nanoseconds delay = kFirstDelay;  ///< minimum time between two starts
+        Nanoseconds next_try{0};          ///< earliest time of the next start
+        Nanoseconds started_at{0};        ///< when step() last tried to start it, or adopted it
+        std::string failure{};            ///< why the process counts as failed; empty: it does not
     };
 
     static int pid_of(const Child& child) { return child.id ? child.id->pid : 0; }

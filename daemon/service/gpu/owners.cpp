@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: owners of VFs. Applies the rules of ownership.h and makes the results durable. Compares
-// owners with the host's processes and VMs.
+// GpuModel: owners of VFs. Applies the rules of ownership.h and makes the results durable. Begins
+// the scrubs that ends of claims require. Finds claims whose owner no longer exists (orphans).
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -11,13 +11,13 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Knows which owners exist. Reads /proc for VMs, which is expensive, only once and only if an
-/// owner is a VM.
+/// Finds out which owners exist. Reading /proc to find VMs is expensive, so has() does so at most
+/// once, and only for an owner that is a VM.
 class ExistingOwners {
 public:
     explicit ExistingOwners(const OwnerPort* owners) : owners_(owners) {}
 
-    /// Whether the owner exists; none if unknown, as for owners that are neither process nor VM.
+    /// Whether the owner exists; none if unknown, as for an owner that is neither process nor VM.
     std::optional<bool> has(std::string_view owner) {
         if (owners_ == nullptr) return {};
         const OwnerForm form = form_of(owner);
@@ -34,7 +34,7 @@ private:
     std::optional<std::set<std::string>> domains_;
 };
 
-/// Adds the start time to a bare process id, because a later process with that id is not the owner.
+/// Adds the start time to an owner "pid:N", because a later process with that id is not the owner.
 std::string with_start_time(const std::string& owner, const OwnerPort* owners) {
     const OwnerForm form = form_of(owner);
     const auto* process = std::get_if<ProcessId>(&form);
@@ -74,7 +74,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
     if (is_taken_over && one.spec.assignment_policy.scrubs_on_release)
         return scrub_before_claim(vf, record, before);
-    // Generations are never reused on this GPU, so that a late release names a claim that no longer
+    // No generation is used twice on this GPU, so that a late release names a claim that no longer
     // exists.
     record.claims = std::max(record.claims, one.owner.generation);
     Vf& shown = vfs_.at(vf);
@@ -86,7 +86,8 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
 }
 
 /// Ends the claim `before`, whose lease is over, and requires a scrub, because the VRAM has the
-/// data of the former owner. Refuses the new claim for now; it is possible after the scrub.
+/// data of the former owner. Returns the error for the new claim, which is possible only after the
+/// scrub.
 tl::unexpected<Error> GpuModel::scrub_before_claim(std::uint32_t vf, GpuRecord record,
                                                    const OwnerRecord& before) {
     VfRecord& one = record.vfs.at(vf);
@@ -121,9 +122,10 @@ Result<> GpuModel::release(std::uint32_t vf, const std::string& owner, std::uint
     return {};
 }
 
-/// Adds an owed scrub to `record`, as a resize to the same resources. While the scrub is on record,
-/// no vgpud gives the VF to a new owner. After a loss of the PF core, vgpud drops a recorded resize
-/// of a VF that was not released (reconcile.h), but keeps an owed scrub.
+/// Adds a required scrub to `record`, in the form of a resize to the same resources. While the
+/// scrub is on record, no vgpud gives the VF to a new owner. After a loss of the PF core, vgpud
+/// drops the recorded resize of a VF that was not released (reconcile.h), but keeps a required
+/// scrub. Does nothing for a VF that is ABSENT or already SCRUBBING.
 void GpuModel::require_scrub(VfRecord& record) const {
     const VfFacts& active = vfs_.at(record.vf).active;
     const bool has_vram = active.state != VGPU_PF_VF_ABSENT && active.state != VGPU_PF_VF_SCRUBBING;
@@ -133,9 +135,9 @@ void GpuModel::require_scrub(VfRecord& record) const {
     record.next->needs_scrub = true;
 }
 
-/// Begins owed scrubs once the device reports that the client is gone, or after kDetachTimeout.
+/// Begins required scrubs once the device reports that the client is gone, or after kDetachTimeout.
 void GpuModel::scrub_released(Nanoseconds now) {
-    if (state_ != GpuState::Ok || now < scrub_begin_at_) return;
+    if (state_ != GpuState::Ok || now < scrub_begin_at_ || ports_.store.is_read_only(id_)) return;
     const auto is_owed = [](const Vf& one) {
         return action_for(&one.defined, one.active) == VfAction::Recreate;
     };
@@ -159,8 +161,7 @@ void GpuModel::scrub_released(Nanoseconds now) {
     }
 }
 
-/// Releases the VF in the PF core, which begins the scrub. After a failure scrub_released() retries
-/// later.
+/// Sends RELEASE, which begins the scrub. After a failure, scrub_released() tries again later.
 Result<> GpuModel::begin_scrub(std::uint32_t vf) {
     Vf& one = vfs_.at(vf);
     const auto released = pf_.ask(&Backend::release, vf, one.active.generation);
@@ -173,10 +174,11 @@ Result<> GpuModel::begin_scrub(std::uint32_t vf) {
     return {};
 }
 
-/// After some failed attempts a PF core abandons a scrub: the VF stays SCRUBBING, with an error. A
-/// release restarts the scrub (docs/vf-lifecycle.md). The VF stays unused until the scrub succeeds.
+/// Restarts scrubs that the PF core has abandoned after three failures: the VF is then SCRUBBING
+/// with a last_error, and RELEASE restarts the scrub (docs/vf-lifecycle.md). The VF stays out of
+/// use until the scrub succeeds.
 void GpuModel::retry_scrubs(Nanoseconds now) {
-    if (state_ != GpuState::Ok || now < rescrub_at_) return;
+    if (state_ != GpuState::Ok || now < rescrub_at_ || ports_.store.is_read_only(id_)) return;
     const auto has_failed = [](const Vf& one) {
         return one.active.state == VGPU_PF_VF_SCRUBBING &&
                one.active.last_error != VGPU_PF_REASON_NONE;
@@ -195,8 +197,8 @@ void GpuModel::retry_scrubs(Nanoseconds now) {
     }
 }
 
-/// A request that ends an owner's work must name that owner or use force, unless the owner's lease
-/// is over.
+/// Checks a request that ends an owner's work: Claimed if the VF has an owner other than `by` whose
+/// lease is not over, unless the request uses force.
 Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force force,
                                const std::string& by) const {
     const OwnerRecord& owner = vfs_.at(vf).defined.owner;
@@ -207,7 +209,7 @@ Result<> GpuModel::check_owner(std::uint32_t vf, std::string_view verb, Force fo
                                               describe_name(vf), claim_text(owner), verb));
 }
 
-/// Empty unless a change of the number of VFs needs all VFs idle, because reading /proc is
+/// Returns an empty set for drivers for which the result does not matter, because reading /proc is
 /// expensive.
 std::set<std::uint32_t> GpuModel::vfs_of_running_domains() const {
     std::set<std::uint32_t> vfs;

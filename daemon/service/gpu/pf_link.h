@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// PfLink: GpuModel's connection to its PF core. Every operation goes through ask(), so that no
-// caller can forget to check for a lost PF core. ask() reports the loss with the error of the
-// operation that failed. Losses are reported only after attached(); before attached(), the
-// attempt to attach fails. All calls are from one thread, except interrupt().
+// PfLink: GpuModel's connection to its PF core. All requests go through ask(), so that no caller
+// can forget to check for a lost PF core. If a request fails because the PF core is lost, ask()
+// calls `on_loss` with the error. ask() does so only once after each attached(); before attached(),
+// the error makes GpuModel::attach() fail. One thread makes all calls except interrupt().
 #pragma once
 
 #include "daemon/backend/backend.h"
@@ -25,14 +25,14 @@ public:
         is_attached_ = false;
         return port_->connect();
     }
-    /// Call when the PF core's state was read completely.
+    /// Call it when the state of the PF core has been read completely.
     void attached() { is_attached_ = true; }
     void disconnect() {
         is_attached_ = false;
         port_->disconnect();
     }
 
-    /// Example: ask(&Backend::get_vf, vf).
+    /// Calls a function of the backend and returns its result, as in ask(&Backend::get_vf, vf).
     template <typename Answer, typename... Parameters, typename... Arguments>
     Answer ask(Answer (Backend::*operation)(Parameters...), Arguments&&... arguments) {
         Answer answer = (port_.get()->*operation)(std::forward<Arguments>(arguments)...);
@@ -41,12 +41,12 @@ public:
         return answer;
     }
 
-    /// True if GPU and VFs must be read again. May close the connection.
+    /// As the functions of Backend with the same names.
     [[nodiscard]] bool take_changes() { return port_->take_changes(); }
     [[nodiscard]] std::vector<BackendNotice> take_notices() { return port_->take_notices(); }
     [[nodiscard]] bool is_connected() const { return port_->is_connected(); }
     [[nodiscard]] int connection_fd() const { return port_->connection_fd(); }
-    /// Ends a wait for the PF core. Any thread may call it.
+    /// Ends a wait for the PF core. Any thread may call interrupt().
     void interrupt() { port_->interrupt(); }
 
 private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: operators' requests. GpuModel checks a request that changes definitions, makes it
-// durable, then does it. It rolls a failed request back, unless the PF core is lost. The error says
-// why the request failed, and where possible what would work.
+// GpuModel: operators' requests. GpuModel checks a request that changes definitions, makes the
+// change durable, then requests it from the PF core. GpuModel rolls back a failed request, unless
+// the PF core is lost. The error says why the request failed and, where possible, what would work.
 #include "daemon/service/config/capacity.h"
 #include "daemon/service/gpu/gpu.h"
 
@@ -14,10 +14,11 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// What a VGPU_PF_OP_CONTROL action requires.
 struct ActionRow {
     vgpu_pf_control_action action;
-    std::string_view verb;
-    Change needed;      ///< the change that the driver must offer for the action
+    std::string_view verb;  ///< for messages
+    Change needed;          ///< the change that the driver must offer for the action
     bool takes_engine;  ///< true if the action takes the engine from a client that has the VF open
     bool ends_work;     ///< true if the action ends the work of the VF's owner
 };
@@ -35,14 +36,14 @@ const ActionRow& row_of_action(vgpu_pf_control_action action) {
                          [action](const ActionRow& row) { return row.action == action; });
 }
 
-/// The action that is sent to the PF core. The core resumes only paused VFs
-/// (pf-driver/core/vf/control.c), so the resume of a stopped VF is sent as a reset.
+/// The action to send to the PF core. The PF core resumes only PAUSED VFs
+/// (pf-driver/core/vf/control.c), so vgpud sends the resume of a STOPPED VF as a reset.
 vgpu_pf_control_action effective_action(vgpu_pf_control_action desired, std::uint32_t state) {
     return desired == VGPU_PF_RESUME && state == VGPU_PF_VF_STOPPED ? VGPU_PF_RESET : desired;
 }
 
-/// WrongState for a resume or reset of a VF in quarantine. The operator must use
-/// --clear-quarantine.
+/// WrongState for a resume or reset of a VF in quarantine, which only VGPU_PF_CLEAR_QUARANTINE
+/// ends.
 Result<> check_quarantine(vgpu_pf_control_action action, std::uint32_t state,
                           const std::string& target) {
     const bool returns_to_service = action == VGPU_PF_RESUME || action == VGPU_PF_RESET;
@@ -92,8 +93,9 @@ Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
     return check_known(vf);
 }
 
-/// The first free VF number. Prefers a number whose function no client has open, because a client
-/// that has the function open would get the new VF. NoFreeVf if no number is free.
+/// The first free VF number whose function no client has open, because a client that has the
+/// function open would have access to the new VF. If clients have all free functions open, the
+/// first free number. NoFreeVf if no number is free.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = record_.get();
     std::optional<std::uint32_t> open;
@@ -109,8 +111,8 @@ Result<std::uint32_t> GpuModel::free_vf() {
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
 
-/// The number of a new VF. The request determines it, or free_vf() if the request names none.
-/// NoFreeVf if the requested number does not exist or is in vfs_.
+/// The number of a new VF: request.vf, or free_vf() if request.vf is 0. NoFreeVf if the requested
+/// number does not exist or is in use.
 Result<std::uint32_t> GpuModel::vf_for(const CreateRequest& request) {
     if (request.vf == 0) return free_vf();
     const bool exists = request.vf <= info_.total_vfs;
@@ -126,8 +128,9 @@ std::uint64_t GpuModel::vram_available() const {
     return round_down(std::min({vram.free_bytes, vram.largest_free, ability.max}), ability.unit);
 }
 
-/// The VRAM of a new VF. Default: free VRAM / number of VFs that are not in vfs_, at most
-/// vram_available(), so that creates without a size get equal parts. NoVram if no VRAM is left.
+/// The VRAM of a new VF in bytes. If the request has no size: free VRAM / number of free VF
+/// numbers, at most vram_available(), so that VFs that are created without a size get equal parts;
+/// NoVram if no VRAM is left. 0 if the request has no size and the driver decides.
 Result<std::uint64_t> GpuModel::vram_for(const CreateRequest& request) const {
     if (request.spec.resources.vram_bytes > 0 || !abilities_->can(Change::VramBytes))
         return request.spec.resources.vram_bytes;
@@ -145,7 +148,7 @@ Result<> GpuModel::check_room(const VfSpec& desired) const {
     TRY_VOID(check_capacity(capacity(), desired));
     const std::uint64_t vram = desired.resources.vram_bytes, available = vram_available();
     if (vram <= available || !abilities_->can(Change::VramBytes)) return {};
-    // check_capacity() refuses more VRAM than one VF can have, so the cause is too little free VRAM
+    // check_capacity() allows at most ability.max, so free_bytes or largest_free is too small
     return fail(ErrorId::NoVram,
                 fmt::format("VRAM: {} wanted, {} free on {}, short by {}; a VF of up to {} "
                             "would fit",
@@ -162,8 +165,8 @@ Result<> GpuModel::admit(const GpuRecord& record) const {
     return daemon::admit(capacity(), record.settings, vfs);
 }
 
-/// Checks that the VFs are as idle as the create needs. If the number of the new VF is not enabled
-/// yet, the driver must enable more VFs, which may need all VFs idle.
+/// Checks that the VFs are as idle as the driver requires for the new VF. If the number of the new
+/// VF is not enabled yet, the driver must enable more VFs, which may require all VFs to be idle.
 Result<> GpuModel::check_new(const VfRecord& desired) const {
     Need need = need_of(*abilities_, differences(VfSpec{}, desired.spec));
     if (desired.vf > info_.enabled_vfs) {
@@ -175,7 +178,7 @@ Result<> GpuModel::check_new(const VfRecord& desired) const {
 
 Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     TRY_VOID(check_usable());
-    TRY_VOID(check_gpu());  // reads the GPU again, which may be lost now
+    TRY_VOID(check_gpu());  // reads the GPU again; the device may be lost now
     TRY_VOID(check_in_reach());
     TRY(const std::uint32_t vf, vf_for(request));
     VfRecord desired{.vf = vf, .spec = request.spec, .owner = request.owner};
@@ -199,7 +202,8 @@ Result<std::uint32_t> GpuModel::create(const CreateRequest& request) {
     return vf;
 }
 
-/// A lost PF core may have made the VF. Then the record stays, and a later step releases the VF.
+/// If the PF core is lost, it may have provisioned the VF. Then the VF stays on record as
+/// releasing, and vgpud releases the VF when it attaches again.
 void GpuModel::undo_create(const VfRecord& desired, const GpuRecord& before) {
     GpuRecord after = before;
     if (pf_.is_connected()) {
@@ -271,7 +275,7 @@ Result<> GpuModel::destroy(std::uint32_t vf, Force force, const std::string& by)
     return {};
 }
 
-/// True if a VF that is being scrubbed comes back afterwards.
+/// True if vgpud recreates the VF after its scrub.
 bool GpuModel::is_recreated(std::uint32_t vf) const {
     const GpuRecord record = record_.get();
     const auto known = record.vfs.find(vf);
@@ -279,8 +283,8 @@ bool GpuModel::is_recreated(std::uint32_t vf) const {
            known->second.spec.uuid == vfs_.at(vf).defined.spec.uuid;
 }
 
-/// Keeps a VF from coming back after its scrub. The scrub continues; finish_scrub() reads the new
-/// record.
+/// Destroys a VF that is being scrubbed and would otherwise be recreated. The scrub continues;
+/// finish_scrub() then uses the new record.
 Result<> GpuModel::cancel_recreate(std::uint32_t vf) {
     GpuRecord record = record_.get();
     VfRecord& one = record.vfs.at(vf);

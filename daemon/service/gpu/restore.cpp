@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: VFs that are not in service as defined. They stay visible with the reason, and vgpud
-// tries again until it succeeds or the operator changes or destroys the definition.
+// GpuModel: VFs that are not in service as defined. vgpud shows each of them with the reason. If
+// the VF has no resources, vgpud tries to restore it until that succeeds or the operator changes or
+// destroys the definition. If another VF has the number, vgpud changes neither VF.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -39,22 +40,23 @@ void GpuModel::record_refusal(std::uint32_t vf, std::string text) {
     one.refusal = Vf::Refusal{.generation = one.resource_generation(), .text = std::move(text)};
 }
 
-/// Shows a VF without resources, and logs the reason unless the VF shows that reason already.
+/// Shows `desired` as a VF without resources. Emits an event, unless the VF shows `why` already.
 void GpuModel::show_unrestored(const VfRecord& desired, std::string why) {
     if (condition(desired.vf) != why) emit(desired.vf, EventKind::NotRestored, why);
     show_absent(desired);
     record_refusal(desired.vf, std::move(why));
 }
 
-/// Enters the VF in vfs_ as ABSENT, as the PF core would report it.
+/// Enters the VF in vfs_ with the state ABSENT.
 void GpuModel::show_absent(const VfRecord& desired) {
     Vf& one = vfs_[desired.vf];
     one.active = {.vf = desired.vf};
     one.defined = desired;
 }
 
-/// Drops counters and waits of the scrubbed VF. Keeps the VF in vfs_, even if the PF core is lost
-/// before the VF has resources again. Keeps the refusal, so that the refusal is not logged again.
+/// Drops the counters and waits of the scrubbed VF. The VF stays in vfs_ as ABSENT, in case the PF
+/// core is lost before the VF has resources again. Keeps the refusal, so that it is not logged
+/// again.
 void GpuModel::reset_vf(const VfRecord& desired) {
     auto refusal = std::move(vfs_[desired.vf].refusal);
     forget(desired.vf);
@@ -62,8 +64,8 @@ void GpuModel::reset_vf(const VfRecord& desired) {
     vfs_.at(desired.vf).refusal = std::move(refusal);
 }
 
-/// Call it if the VF has no resources. Forgets a VF that is not defined; keeps any other VF in
-/// vfs_, for restore_missing().
+/// Call it when the PF core reports the VF as ABSENT. Forgets a VF that is not defined or is being
+/// destroyed; keeps any other VF in vfs_, for restore_missing().
 void GpuModel::record_absent(const VfFacts& absent) {
     const GpuRecord record = record_.get();
     const auto desired = record.vfs.find(absent.vf);
@@ -81,8 +83,8 @@ void GpuModel::restore_missing(Nanoseconds now) {
     if (now < restore_at_ || !may_plan()) return;
     const auto absent = numbers_where(vfs_, [](const Vf& one) { return one.is_absent(); });
     if (absent.empty()) return;
-    // Missing resources rarely return by themselves. Requests that may free resources reset
-    // restore_at_.
+    // Missing resources rarely become free by themselves. finish_scrub(), redefine() and
+    // show_lost_vfs() set restore_at_ to 0, so that the next step tries at once.
     restore_at_ = now + kRestoreRetry;
     enable_recorded_vfs();
     const GpuRecord record = record_.get();
@@ -94,7 +96,7 @@ void GpuModel::restore_missing(Nanoseconds now) {
     are_members_stale_ = true;
 }
 
-/// Erases the record of a VF without resources, which needs no scrub.
+/// Destroys a VF without resources, for which no scrub is necessary.
 Result<> GpuModel::forget_definition(std::uint32_t vf) {
     GpuRecord record = record_.get();
     record.vfs.erase(vf);
@@ -106,7 +108,7 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     return {};
 }
 
-/// Defines other resources for a VF that has none, and tries at once to get them.
+/// Defines other resources for a VF that has none, and tries at once to provision the VF.
 Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     GpuRecord record = record_.get();
     VfRecord& one = record_in(record, vf);
@@ -124,7 +126,7 @@ Result<> GpuModel::check_in_service(std::uint32_t vf) const {
                                                  why.empty() ? "it is being created" : why));
 }
 
-/// Success if no VF is in service under this number, or if that VF is as defined.
+/// Success if no VF is in service under this number, or if the VF in service is as defined.
 Result<> GpuModel::check_defined(std::uint32_t vf) const {
     if (vfs_.at(vf).is_absent()) return {};
     const std::string why = condition(vf);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: changes the number of VFs, for drivers that change it only while all VFs are disabled.
-// Checks that all VFs are idle, has the backend enable VFs, and reads the facts again. The record
-// has no number of VFs, only the VFs themselves. So a vgpud that starts after a crash during
-// these steps enables the VFs of its record, all at once.
+// GpuModel: changes the number of enabled VFs, for drivers that must disable all VFs to do so.
+// Checks that all VFs are idle, enables VFs through the backend, and reads the facts again. The
+// record contains the VFs, but not their number. So after a crash during these steps, the next
+// vgpud enables the VFs of its record, all at once.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -42,20 +42,23 @@ Result<> GpuModel::enable_vfs(const VfCount& count, Force force) {
         Error{enabled.error().id, fmt::format("{}: {}", id_, enabled.error().cause)});
 }
 
-/// Shows VFs that are gone after a failure. step() recreates them under their numbers.
+/// After enable_vfs() has failed, shows the VFs that have disappeared as ABSENT, with the failure
+/// as the reason. step() tries to recreate these VFs with the same numbers.
 void GpuModel::show_lost_vfs(const Error& cause) {
     for (const std::uint32_t vf : vfs()) {
         const auto active = pf_.ask(&Backend::get_vf, vf);
         if (!active || active->state != VGPU_PF_VF_ABSENT || vfs_.at(vf).is_absent()) continue;
-        show_unrestored(vfs_.at(vf).defined,
-                        fmt::format("'{}' was disabled to change the number of VFs, and then: {}",
-                                    vfs_.at(vf).defined.spec.name, cause.cause));
+        show_unrestored(
+            vfs_.at(vf).defined,
+            fmt::format("'{}' was disabled to change the number of VFs, which then failed: {}",
+                        vfs_.at(vf).defined.spec.name, cause.cause));
     }
     restore_at_ = Nanoseconds{0};
 }
 
-/// Rolls enable_vfs() back: frees the VRAM that was planned for VFs which were not made. The VFs
-/// stay enabled, because disabling them would disable all VFs.
+/// Rolls back enable_vfs(): frees the VRAM that was planned for VFs that were not created, by
+/// taking each of these VFs over and releasing it (generation 0: any). The VFs stay enabled,
+/// because the driver could only disable all VFs.
 Result<> GpuModel::discard_new_vfs(const VfCount& count) {
     for (const auto& [vf, bytes] : count.vram_bytes) {
         if (vfs_.contains(vf) || bytes == 0) continue;
@@ -70,7 +73,7 @@ Result<> GpuModel::discard_new_vfs(const VfCount& count) {
     return {};
 }
 
-/// Ignores a refusal, because each VF that does not exist then shows the reason.
+/// Ignores a refusal, because each VF that could not be enabled then shows the reason itself.
 void GpuModel::enable_recorded_vfs() {
     if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return;
     std::uint32_t count = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfTable: what GpuModel knows of each VF, by number. A VF is in the table if it has resources, or
-// if it is defined and shows why it has none. Erasing an entry leaves none of these facts for the
-// next VF with that number.
+// VfTable: what GpuModel knows of each VF, by VF number. A VF in the table has resources, or is
+// defined and has none now. One entry has all these facts of a VF, so that the next VF with the
+// same number inherits none of them.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -18,34 +18,38 @@
 namespace vgpu::daemon {
 
 struct Vf {
-    /// Why the PF core did not make or scrub the VF. Valid for one generation only.
+    /// Why the VF is not as defined, such as a refusal to provision or scrub the VF. Valid only
+    /// while resource_generation() is `generation`.
     struct Refusal {
         std::uint32_t generation = 0;  ///< 0: the VF has no resources
         std::string text{};
     };
 
-    VfFacts active{};    ///< as last read; ABSENT: defined, but without resources
-    VfRecord defined{};  ///< the VF's record; record_for() makes one for a VF without a record
+    VfFacts active{};    ///< as last read; state ABSENT: the VF is defined, but has no resources
+    VfRecord defined{};  ///< the VF's record; made by record_for() if there is none on disk
     std::optional<Refusal> refusal{};
-    /// Generation whose scrub is complete, but not yet on record.
+    /// Generation whose scrub is complete, as the PF core says, but not yet on record; none: no
+    /// such scrub.
     std::optional<std::uint32_t> scrubbed{};
-    /// The time since which the VF owes a scrub; the scrub waits for the client to close the VF, at
-    /// most GpuModel::kDetachTimeout.
+    /// When GpuModel::scrub_released() first saw that the VF must be scrubbed
+    /// (VfNext::needs_scrub). The scrub waits until the client closes the VF, but at most
+    /// GpuModel::kDetachTimeout. None: no such scrub waits.
     std::optional<Nanoseconds> released_at{};
 
-    /// Service of the VF: the PF core's counter at the last GpuModel::sync_counted_service(), plus
-    /// later RUN events. If the PF core's counter is larger, the difference is service in lost
-    /// events.
+    /// Service of the VF as vgpud counts it: the PF core's counter at the last
+    /// GpuModel::sync_counted_service(), plus the RUN events since then. The PF core's counter
+    /// minus this count is the service in events that are lost or not read yet.
     std::uint64_t counted_service_ns = 0;
-    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns, from the reservation
-    bool may_be_idle = false;  ///< true if the VF may be idle although no IDLE event has said so
+    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns from the reservation
+    bool may_be_idle = false;  ///< true if an IDLE event of the VF may have been lost or ignored
 
     AssignmentMode assignment_mode = AssignmentMode::Default;  ///< as last read
-    std::string assignment_mode_condition{};                   ///< why the mode is not as defined
+    std::string assignment_mode_condition{};  ///< why the mode is not as defined; empty if it is
 
     std::string orphan{};  ///< why the claim of the VF looks forgotten; empty if it does not
     std::optional<Nanoseconds> unattached_since{};  ///< since when the claimed VF has no client
-    std::optional<std::string> client{};  ///< who has the VF open; none: view() asks again
+    std::optional<std::string> client{};  ///< who has the VF open; "": unknown or nobody; none:
+                                          ///< view() finds out
 
     [[nodiscard]] bool is_absent() const { return active.state == VGPU_PF_VF_ABSENT; }
     /// The generation of the VF's resources; 0 if it has none.
@@ -56,7 +60,7 @@ struct Vf {
 
 using VfTable = std::map<std::uint32_t, Vf>;
 
-/// Numbers of the VFs for which `holds(vf)` is true, for loops that may erase entries.
+/// Numbers of the VFs for which `holds(vf)` is true. A loop over these may erase entries of `vfs`.
 template <typename Predicate>
 [[nodiscard]] std::vector<std::uint32_t> numbers_where(const VfTable& vfs, const Predicate& holds) {
     std::vector<std::uint32_t> numbers;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// JsonSection: reads one JSON object of a hand-written document. Remembers the first mistake of the
-// whole document with its path. A member with a wrong value keeps its default, so callers need not
-// check each value. Used by parse_config() and parse_configuration().
+// JsonSection: reads one JSON object of a hand-written document. Remembers the document's first
+// mistake and its path. A member with a wrong value keeps its default, so callers check for a
+// mistake only at the end. Used by parse_config() and parse_configuration().
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -16,41 +16,46 @@
 
 namespace vgpu::daemon {
 
+/// Both ends included.
 struct Bounds {
     std::uint32_t min;
     std::uint32_t max;
 };
 
-/// The text of `value` for messages. Long values are clipped; of a list or an object, only the type
-/// is named.
+/// `value` as text for messages: "a list", "an object", or else its JSON, clipped if long.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// The document and the error must outlive the section.
 class JsonSection {
 public:
-    /// `error`: has the id for mistakes; its cause is empty until the document's first mistake.
+    /// `path`: the place of `json` in the document, for messages. `error`: shared by all sections
+    /// of a document; the caller sets its id, and the first mistake sets its cause. It is a mistake
+    /// if `json` is not an object.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
-    /// Complains about keys not in `known`, with the nearest known key and all known keys.
+    /// Complains about a key that is not in `known`. The error lists the known keys and suggests
+    /// a similar one, if any.
     void only(std::initializer_list<std::string_view> known);
     void only(const std::vector<std::string_view>& known);
-    /// Reads a whole number. As in all functions below, `to` stays if the key is absent or the
-    /// value is wrong.
+    /// Reads a whole number. In this and the functions below, `to` keeps its value if the key is
+    /// absent or the value is wrong.
     void number(const std::string& key, Bounds bounds, std::uint32_t& to);
-    /// Accepts numbers with and without a fraction.
+    /// Reads a number, with or without a fraction, from `min` to `max`.
     void real(const std::string& key, double min, double max, double& to);
-    /// An empty text is a mistake.
+    /// Reads a text. An empty text is a mistake.
     void text(const std::string& key, std::string& to);
     void flag(const std::string& key, bool& to);
+    /// Reads a list of texts, which may be empty.
     void texts(const std::string& key, std::vector<std::string>& to);
 
-    /// Null if absent.
+    /// The value of a member; null if the member is absent.
     [[nodiscard]] const nlohmann::json* find(const std::string& key) const;
     [[nodiscard]] std::string path_of(const std::string& key) const { return path_ + "/" + key; }
-    /// Remembers the mistake `what` of `key` ("": of the object), if it is the document's first.
+    /// Sets the cause of the error to path, key and `what`, unless an earlier mistake has set it.
+    /// `key`: the wrong member; "": the object itself is wrong.
     void complain(const std::string& key, const std::string& what);
     [[nodiscard]] Error& error() const { return error_; }
-    /// True if the document has a mistake. Later mistakes are ignored.
+    /// True if a mistake was found anywhere in the document.
     [[nodiscard]] bool has_complained() const { return !error_.cause.empty(); }
 
 private:

@@ -11,7 +11,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// The D-Bus type of a value, such as "b", for messages.
+/// A D-Bus type for messages, such as "b". For an integer, the widest type of its sign, because
+/// Value does not keep the caller's type.
 std::string type_text(const Value& value) {
     struct Namer {
         std::string operator()(bool) const { return "b"; }
@@ -59,7 +60,7 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::uint64_t>{};
     const auto* with_sign = std::get_if<std::int64_t>(value);
-    // Negative numbers are refused before the conversion, which would make them very large.
+    // Refuse negative numbers before the conversion, which would make large numbers of them.
     if (with_sign != nullptr && *with_sign < 0)
         return out_of_range(name, range, std::to_string(*with_sign));
     const auto* plain = std::get_if<std::uint64_t>(value);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Options of a request: a{sv} in D-Bus, converted to Values. The error for an unknown option names
-// the nearest known option; the error for a wrong type or value names the right type or range.
+// Options of a request: a{sv} in D-Bus, converted to Values. OptionReader checks them. The error
+// for an unknown option lists the known options and suggests a similar one, if any; the error for a
+// wrong type or value names the right type or range.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -16,7 +17,10 @@
 
 namespace vgpu::daemon {
 
+/// The value of an option. An integer of D-Bus becomes std::int64_t if its type is signed, else
+/// std::uint64_t.
 using Value = std::variant<bool, std::int64_t, std::uint64_t, double, std::string>;
+/// Values by name.
 using Options = std::map<std::string, Value>;
 
 /// A range of numbers, both ends included.
@@ -31,13 +35,13 @@ public:
     explicit OptionReader(const Options& options) : options_(options) {}
 
     [[nodiscard]] bool has(const std::string& name) const { return options_.contains(name); }
-    /// Fails with UnknownOption if there is an option that is not in `known`.
+    /// Fails with UnknownOption if an option is not in `known`.
     [[nodiscard]] Result<> only(std::span<const std::string_view> known) const;
 
     /// None if the option is absent. Fails with WrongType or OutOfRange.
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
-    /// As number(), but accepts numbers with and without a fraction.
+    /// As number(), but the number may have a fraction, and must be from `min` to `max`.
     [[nodiscard]] Result<std::optional<double>> real(const std::string& name, double min,
                                                      double max) const;
     /// None if the option is absent. Fails with WrongType.

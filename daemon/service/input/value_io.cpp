@@ -7,7 +7,8 @@
 
 namespace vgpu::daemon {
 
-/// printable() replaces all that could break a line, a table or a terminal.
+/// Checks the length, and then the characters: printable() replaces every character that could
+/// break a line, a table or a terminal.
 std::string mistake_in(std::string_view text, const Line& kind) {
     if (text.size() > kind.max_bytes)
         return fmt::format("has {} bytes; shorten it to {} or fewer", text.size(), kind.max_bytes);

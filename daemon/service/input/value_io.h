@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads values of each kind from options, documents and state files, and writes them as JSON. One
-// overload for each kind; vf/settings calls them for all settings.
+// Reads values of each kind (value_kind.h) from options, documents and state files, and converts
+// values to JSON. read_value() has one overload for each kind and source; vf/settings calls these
+// overloads for all settings of a VF.
 #pragma once
 
 #include "daemon/service/input/json_section.h"
@@ -16,7 +17,7 @@
 
 namespace vgpu::daemon {
 
-/// The words as a list in text, such as "high, normal or low".
+/// The words as text, such as "high, normal or low".
 template <typename Enum, std::size_t N> std::string list_of(const Words<Enum, N>& words) {
     std::string list{words.front().name};
     for (std::size_t i = 1; i < N; ++i)
@@ -32,15 +33,15 @@ std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view na
     return {};
 }
 
-/// The mistake in a line of text and its fix; empty if there is none.
+/// The mistake in a line of text, and the fix; empty if the line has no mistake.
 std::string mistake_in(std::string_view text, const Line& kind);
 
-/// Reads an option into `to`, which stays if the option is absent. This and the next overloads for
-/// options fail with WrongType or OutOfRange.
+/// Reads an option into `to`, which keeps its value if the option is absent. This and the next
+/// overloads for options fail with WrongType or OutOfRange.
 inline Result<> read_value(const OptionReader& options, const std::string& key, const Whole& kind,
                            std::uint32_t& to) {
     TRY(auto number, options.number(key, {kind.takes_zero ? 0 : kind.min, kind.max}));
-    // 0 was refused or is the default; any other number must be within the bounds of the kind
+    // the range above accepts 0 for a default; any other number must be within kind.min..kind.max
     if (number && *number != 0) {
         TRY(number, options.number(key, {kind.min, kind.max}));
     }
@@ -78,8 +79,8 @@ Result<> read_value(const OptionReader& options, const std::string& key,
 Result<> read_value(const OptionReader& options, const std::string& key, const Line& kind,
                     std::string& to);
 
-/// Reads a member of a document into `to`, which stays if the member is absent. This and the next
-/// overloads for documents complain about a wrong value.
+/// Reads a member of a document into `to`, which keeps its value if the member is absent or wrong.
+/// This and the next overloads for documents call complain() for a wrong value.
 inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
                        std::uint32_t& to) {
     const nlohmann::json* value = section.find(key);
@@ -110,11 +111,12 @@ void read_value(JsonSection& section, const std::string& key, const Words<Enum, 
         section.complain(key, fmt::format("must be {}", list_of(words)));
 }
 
+/// Unlike in an option, an empty text is a mistake.
 void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to);
 
-/// Reads a member of a state file into `to`. This and the next overloads for state files throw as
-/// nlohmann::json does, and also for a wrong word or text. If the member is absent, `to` stays; but
-/// a Whole must be present.
+/// Reads a member of a state file into `to`. This overload throws if the member is absent; with the
+/// next overloads for state files, `to` then keeps its value. A wrong type throws an exception of
+/// nlohmann::json; an unknown word or a wrong text throws std::runtime_error.
 inline void read_value(const nlohmann::json& json, const std::string& key, const Whole&,
                        std::uint32_t& to) {
     json.at(key).get_to(to);
@@ -141,7 +143,7 @@ void read_value(const nlohmann::json& json, const std::string& key, const Words<
 void read_value(const nlohmann::json& json, const std::string& key, const Line& kind,
                 std::string& to);
 
-/// The JSON form of a value: a word for an enum, else the value itself.
+/// The form of a value in JSON: for an enum its word, else the value itself.
 template <typename Kind, typename Plain>
 const Plain& json_form_of(const Kind&, const Plain& value) {
     return value;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Kinds of values, for the fourth column of schemas/vf_settings.def: a number within bounds, a
-// flag, one of a list of words, or a line of text. Only data; value_io.h reads and writes values
-// of each kind.
+// Kinds of values: a number within bounds, a flag, one of a list of words, or a line of text. The
+// fourth argument of each row of schemas/vf_settings.def is a kind. Only data; value_io.h reads and
+// writes values of each kind.
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@
 
 namespace vgpu::daemon {
 
-/// A whole number.
+/// A whole number from `min` to `max`.
 struct Whole {
     std::uint32_t min = 0, max = 0;
-    bool takes_zero = false;  ///< true if 0, too, is valid and stands for a default
+    bool takes_zero = false;  ///< true if 0 is valid as well and stands for a default
 };
 constexpr Whole whole(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max};
@@ -24,7 +24,7 @@ constexpr Whole whole_or_zero(std::uint32_t min, std::uint32_t max) {
     return {.min = min, .max = max, .takes_zero = true};
 }
 
-/// A number that may have a fraction.
+/// A number from `min` to `max`, which may have a fraction.
 struct Real {
     double min = 0, max = 0;
 };
@@ -44,12 +44,14 @@ constexpr Line line(std::size_t max_bytes) {
     return {.max_bytes = max_bytes};
 }
 
-/// A word for a value of an enum.
+/// The word for one value of an enum.
 template <typename Enum> struct Word {
     std::string_view name;
     Enum value;
 };
-template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;  // for clang 14
+// clang 14 does not deduce the arguments of an aggregate template without this guide
+template <typename Enum> Word(std::string_view, Enum) -> Word<Enum>;
+/// The words for the values of an enum; some values may have none.
 template <typename Enum, std::size_t N> using Words = std::array<Word<Enum>, N>;
 
 /// The word for `value`; "unknown" if there is none.

@@ -90,7 +90,7 @@ bool ApplyRecovery::prepare() {
     return !is_asking_;
 }
 
-/// Makes the direction (forward or back) durable. Writes nothing if the state files have it.
+/// Makes the direction (forward or back) durable. Writes nothing if it is durable already.
 void ApplyRecovery::record_direction() {
     is_asking_ = true;
     manager_.commit_apply(intent_, [this](const Result<>& committed) {
@@ -140,7 +140,8 @@ void ApplyRecovery::begin_inventories() {
     });
 }
 
-/// Waits again if a PF core was lost since the last check.
+/// Makes the plan. If an inventory failed, such as after the loss of a PF core, waits and tries
+/// again.
 void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
     if (!found) return wait(found.error().cause);
     if (waits_for_scrubs(*found)) return;
@@ -151,8 +152,9 @@ void ApplyRecovery::on_inventories(Result<std::vector<GpuInventory>> found) {
     phase_ = Phase::Clearing;
 }
 
-/// Waits for scrubs, which hold resources that plans need. If a scrub does not end, a recovery that
-/// goes forward rolls back, and a recovery that rolls back continues without these resources.
+/// True if the plan must wait for scrubs, because it may need their VRAM. If a scrub does not end
+/// in time, a recovery that goes forward rolls back, and a recovery that rolls back continues
+/// without that VRAM.
 bool ApplyRecovery::waits_for_scrubs(const std::vector<GpuInventory>& found) {
     const bool is_scrubbing =
         std::any_of(found.begin(), found.end(), [](const auto& gpu) { return gpu.is_scrubbing; });
@@ -186,11 +188,12 @@ void ApplyRecovery::accept(ChangePlan plan, const std::vector<GpuInventory>& fou
 Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
                                       const std::vector<GpuInventory>& found) const {
     for (const Step& step : plan.steps) {
-        if (!step.in_use.empty() && !may_take_vf(intent_, step, found))
+        if (!step.in_use.empty() && !is_step_allowed(intent_, step, found))
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}; the use would end", describe(step), step.in_use));
+        // The VF is as desired, but could not be put into service.
         const bool has_failed = step.action == Action::Keep && !step.condition.empty();
-        if (has_failed && is_changed_by(intent_, step))
+        if (has_failed && is_vf_changed(intent_, step))
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}", target_of(step), step.condition));
     }
@@ -199,14 +202,14 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
 
 void ApplyRecovery::erase_steps_in_use(ChangePlan& plan, const std::vector<GpuInventory>& found) {
     std::erase_if(plan.steps, [&](const Step& step) {
-        if (step.in_use.empty() || may_take_vf(intent_, step, found)) return false;
+        if (step.in_use.empty() || is_step_allowed(intent_, step, found)) return false;
         conditions_.push_back(fmt::format("{}: {}", describe(step), step.in_use));
         return true;
     });
 }
 
-/// Begins the next request. The GPU's thread refuses a request for a VF that came into use after
-/// check_forward().
+/// Begins the next request, or the next phase. A VF may come into use after check_forward(); then
+/// the GPU's thread refuses the request.
 bool ApplyRecovery::begin_next() {
     const bool rolls_back = is_cancelled() && intent_.goes_forward() && next_ < requests_.size();
     if (rolls_back) {

@@ -14,7 +14,7 @@ namespace {
 struct PendingReplies {
     std::map<std::string, GpuInventory> found;
     std::optional<Error> error;
-    std::size_t missing = 0;
+    std::size_t missing = 0;  ///< number of GPUs that have not answered
 };
 
 Result<std::vector<GpuInventory>> in_order(const std::vector<std::string>& gpus,
@@ -44,7 +44,7 @@ void collect_inventories(Manager& manager, const std::vector<std::string>& gpus,
             });
 }
 
-/// Takes the names on other GPUs from the records, so that the names on absent GPUs count.
+/// Takes the names of VFs on other GPUs from the records, which include absent GPUs.
 Result<ChangePlan> plan_for(Manager& manager, const std::string& label,
                             const std::vector<DesiredGpu>& desired,
                             const std::vector<GpuInventory>& gpus) {
@@ -88,8 +88,8 @@ void ApplyRun::step() {
     }
 }
 
-/// False if the run is over or must wait. A request under way comes first, because only the device
-/// ends that request.
+/// False if the run is over or must wait. Waits for a request under way even after a cancel,
+/// because the device cannot stop the request.
 bool ApplyRun::advance() {
     if (is_over() || is_asking_) return false;
     if (executor_.is_under_way()) {
@@ -104,7 +104,7 @@ bool ApplyRun::advance() {
     return !is_asking_;
 }
 
-/// Locks GPUs and names before the inventories are read, so that the inventories stay true.
+/// Locks GPUs and names before it reads the inventories, so that the inventories stay valid.
 void ApplyRun::begin_inventories() {
     std::vector<std::string> gpus, names;
     for (const DesiredGpu& gpu : order_.desired) {
@@ -126,7 +126,8 @@ void ApplyRun::begin_inventories() {
     });
 }
 
-/// Waits for running scrubs, which hold resources that the plan needs.
+/// Makes the plan. Before that, an apply that is no dry run waits for running scrubs, because the
+/// plan may need their VRAM.
 void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
     if (!gpus) return abandon(gpus.error());
     const bool is_scrubbing =
@@ -143,8 +144,8 @@ void ApplyRun::on_inventories(Result<std::vector<GpuInventory>> gpus) {
     if (const auto accepted = accept(*std::move(plan), *gpus); !accepted) abandon(accepted.error());
 }
 
-/// Checks the whole plan before the first request, so that a plan that cannot be finished disturbs
-/// no user.
+/// Checks the whole plan before the first request, so that a plan that must be refused disturbs no
+/// user.
 Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> gpus) {
     plan_text_ = encode_change_plan(plan);
     requests_ = requests_of(plan);
@@ -171,7 +172,7 @@ Result<> ApplyRun::accept(const ChangePlan& plan, std::span<const GpuInventory> 
                                     "first, or apply with option 'force'",
                                     describe(step), step.in_use));
     intent_ = intent_of(plan, order_.force == Force::Yes, gpus);
-    // names_of() includes the names of VFs to be destroyed, which a rollback needs
+    // Also locks the names of VFs that the plan destroys or renames, because a rollback needs them.
     manager_.lock_names(names_of(intent_));
     commit(intent_, [this](const Result<>& committed) {
         if (!committed) return abandon(committed.error());
@@ -205,8 +206,8 @@ bool ApplyRun::begin_next() {
     return true;
 }
 
-/// Rolls back the latest request that is not yet rolled back, or ends. If a GPU or the disk is
-/// gone, a recovery continues.
+/// Begins to roll back the latest request that is not yet rolled back. If there is none, ends the
+/// run or, if a GPU or the disk was lost, leaves the rest to a recovery.
 bool ApplyRun::begin_undo() {
     if (to_undo_.empty()) {
         if (may_be_recovered_) {
@@ -229,8 +230,9 @@ void ApplyRun::end_step(const StepEnd& end) {
     record_emptied_by_enable(request.front(), end.result);
     const bool is_resized =
         request.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // Rolls back a failed request in two cases: a late request may still complete, and after a
-    // failed resize a VF without resources may have its new definition.
+    // A failed request is rolled back, too, if it is late, because it may still complete, or if it
+    // is a resize that left its VF without resources, because the record may have the new
+    // resources.
     if (end.result || end.ended == Ended::Late ||
         (is_resized && defined_if_absent(request.front()))) {
         Request inverse;
@@ -244,7 +246,7 @@ void ApplyRun::end_step(const StepEnd& end) {
         ++next_;
         return;
     }
-    // The VF's record may already have the new definition. vgpud applies it when the GPU returns.
+    // The record may already have the new definition, which vgpud applies when the GPU returns.
     if (is_loss(end.result.error().id) && !is_setting(request)) {
         may_be_recovered_ = true;
         conditions_.push_back(fmt::format("{}: {}", describe(request), end.result.error().cause));
@@ -254,7 +256,8 @@ void ApplyRun::end_step(const StepEnd& end) {
                                             describe(request), end.result.error().cause)});
 }
 
-/// If the step was refused because VFs are in use, nothing was written and no VF has lost its VRAM.
+/// Takes every error except a loss, PfRefused and DriverBusy for a refusal before the driver
+/// disabled a VF, in which case all VFs still have the content of their VRAM.
 void ApplyRun::record_emptied_by_enable(const Step& step, const Result<>& result) {
     const bool is_refused = !result && !is_loss(result.error().id) &&
                             result.error().id != ErrorId::PfRefused &&
@@ -301,8 +304,7 @@ void ApplyRun::abandon(Error error) {
     });
 }
 
-/// Makes the end durable first. If the disk refuses, a recovery follows, which finds nothing left
-/// to do.
+/// Removes the recorded intent first. If the disk refuses that, a recovery tries again.
 void ApplyRun::finish(State state) {
     commit(std::nullopt, [this, state](const Result<>& committed) {
         if (!committed) left_over_ = intent_;

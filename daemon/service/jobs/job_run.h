@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// JobRun: the work of a job. The main loop calls step(), which never waits, until the work is over.
-// Implemented by ApplyRun, ApplyRecovery and VfRun.
+// JobRun: the work of a job. Jobs (jobs.h) calls step(), which never waits, in the main loop until
+// the work is over. Implemented by ApplyRun, ApplyRecovery and VfRun.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -17,7 +17,7 @@ namespace vgpu::daemon {
 class JobRun {
 public:
     enum class State { Running, RollingBack, Done, Failed, Cancelled };
-    /// Default delay until next_step().
+    /// Default delay until the next step().
     static constexpr Nanoseconds kPollInterval = std::chrono::milliseconds(20);
 
     JobRun() = default;
@@ -25,36 +25,39 @@ public:
     JobRun(const JobRun&) = delete;
     JobRun& operator=(const JobRun&) = delete;
 
-    /// Begins or continues the work. Returns when the work is over or has to wait.
+    /// Begins or continues the work. Returns when the work is over or must wait for something.
     virtual void step() = 0;
+    /// The work is over from Done on.
     [[nodiscard]] virtual State state() const = 0;
-    /// 0..1: finished requests / all requests.
+    /// 0..1: finished requests / all requests of the plan; 1 if Done.
     [[nodiscard]] virtual double progress() const = 0;
     /// When to call step() again if nothing else happens; max(): never.
     [[nodiscard]] virtual Nanoseconds next_step(Nanoseconds now) const {
         return now + kPollInterval;
     }
-    /// After the end: the apply that a recovery has to finish or roll back, if any.
+    /// After the end: the apply that a recovery must finish or roll back, if any.
     [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
-    /// False while the request of a VfRun may still be refused.
+    /// False while the GPU may still refuse the request of a VfRun.
     [[nodiscard]] virtual bool is_accepted() const { return true; }
 
-    /// Takes effect in the next step(), or, during a request of a plan, after that request. No
-    /// effect once the run is over.
+    /// Requests the end of the run. Takes effect in the next step() or, while a request of a plan
+    /// is under way, after that request. No effect if the run is over by then.
     void cancel() { is_cancelled_ = true; }
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
+    /// What the run does now, as text; may be empty.
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
-    /// Why the run failed, and the state that it left.
+    /// Why the run failed, was cancelled or began a rollback; at the end of an apply, also what
+    /// state it left. None otherwise.
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-    /// JSON; empty until the plan is made.
+    /// The plan as JSON (encode_change_plan()); empty until the plan is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }
-    /// The agent's report, if the job is finished and asked an agent.
+    /// The agent's report, if the job is done and asked an agent.
     [[nodiscard]] const std::optional<AgentReport>& report() const { return report_; }
 
 protected:
     [[nodiscard]] bool is_cancelled() const { return is_cancelled_; }
-    /// Clears the request to cancel, for runs that may be cancelled more than once.
+    /// Ends the effect of cancel(), for runs that may be cancelled more than once.
     void clear_cancel() { is_cancelled_ = false; }
 
     std::string step_text_;

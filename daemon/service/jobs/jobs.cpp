@@ -27,7 +27,7 @@ struct PlanRequest {
     std::vector<DesiredGpu> desired;
 };
 
-/// Checks the whole document before a job is made.
+/// Reads the document and its label. Checks the whole document before a job is made.
 Result<PlanRequest> plan_request_of(const std::string& document, const OptionReader& reader,
                                     const std::vector<std::string>& gpus) {
     TRY(const auto label, reader.text("label"));
@@ -37,6 +37,7 @@ Result<PlanRequest> plan_request_of(const std::string& document, const OptionRea
                        .desired = std::move(desired)};
 }
 
+/// The option `disruption`: the worst disruption that the caller accepts; any if absent.
 Result<Disruption> max_disruption(const OptionReader& reader) {
     TRY(const auto word, reader.text("disruption"));
     if (!word) return Disruption::VfLoss;
@@ -223,7 +224,7 @@ void Jobs::step() {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
-        // begins the recovery at once, before another job can lock the GPUs
+        // adds the recovery at once, before another job can lock the GPUs
         if (const auto left = job->run->left_over()) recover(*left);
     }
     for (const auto& job : jobs_) {
@@ -239,9 +240,11 @@ void Jobs::step() {
     forget_old();
 }
 
-/// Forgets no job before its end is reported, so that listeners learn of every end.
+/// Forgets old jobs, the oldest first. Keeps a job until its end is in changes_, so that listeners
+/// learn of every end.
 void Jobs::forget_old() {
     const Nanoseconds now = clock_.now();
+    // [0]: applies and recoveries, [1]: VfRuns
     std::array<std::size_t, 2> over{};
     for (const auto& job : jobs_)
         if (job->is_notified) ++over.at(job->vf ? 1 : 0);
@@ -257,7 +260,7 @@ void Jobs::forget_old() {
 
 std::optional<Nanoseconds> Jobs::next_step() const {
     const Nanoseconds now = clock_.now();
-    // snapshots wake the loop for scrubs; this time is for deadlines and retries
+    // This time is for polls, deadlines and retries. A new snapshot wakes the main loop anyway.
     Nanoseconds first = Nanoseconds::max();
     if (const Job* job = active()) first = job->run->next_step(now);
     for (const auto& job : jobs_) {

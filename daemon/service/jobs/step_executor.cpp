@@ -35,7 +35,7 @@ CreateRequest create_request(const Step& step) {
     return {.spec = *step.to, .vf = step.vf, .owner = step.owner.value_or(OwnerRecord{})};
 }
 
-/// True if a user of the VF would lose the VF or its function.
+/// True if the step would disturb users of the VF, so that it requires force if there are any.
 bool needs_force(const Step& step) {
     return disruption_of(step) != Disruption::None || step.needs >= Needs::VfIdle;
 }
@@ -47,13 +47,14 @@ Result<Force> force_for(GpuModel& model, const Request& request, const ApplyInte
         return Force::No;
     TRY(const GpuInventory now, model.inventory());
     const bool is_use_allowed = std::all_of(request.begin(), request.end(), [&](const Step& step) {
-        return !needs_force(step) || may_take_vf(intent, step, std::span(&now, 1));
+        return !needs_force(step) || is_step_allowed(intent, step, std::span(&now, 1));
     });
     return is_use_allowed ? Force::Yes : Force::No;
 }
 
-/// Carries out the request in the GPU's thread. Returns the generation of a VF that is destroyed:
-/// the destroy ends when the VF of this generation is gone. Other values have no meaning.
+/// Carries out the request in the GPU's thread. For a destroy, returns the generation of the VF;
+/// the destroy ends when no VF with this generation is left. For other requests, the value has no
+/// meaning.
 Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
                                 const ApplyIntent& intent) {
     const Step& step = request.front();
@@ -156,7 +157,7 @@ std::optional<StepEnd> StepExecutor::take_end() {
     return std::exchange(end_, std::nullopt);
 }
 
-/// The result of the request according to the snapshot; none if the request is not over.
+/// The result of a resize or destroy, according to the snapshot; none if it is not over.
 std::optional<Result<>> StepExecutor::outcome() const {
     const Step& step = *step_;
     const auto seen = manager_.find_gpu(step.gpu)->snapshot();
@@ -178,7 +179,8 @@ std::optional<Result<>> StepExecutor::outcome() const {
     return outcome_of_resize(*seen);
 }
 
-/// Compares the recorded resources, which show the result when no change of them is pending.
+/// Compares recorded and requested resources. The record shows the result, because no resize is
+/// pending now.
 Result<> StepExecutor::outcome_of_resize(const GpuSnapshot& seen) const {
     const Step& step = *step_;
     const std::string target = target_of(step);

@@ -69,11 +69,12 @@ void VfRun::step() {
     }
     if (!request_->answer) return;
     if (!*request_->answer || row().has_ended == nullptr) return end(*request_->answer);
+    // The agent has refused. Its report says so, and there is nothing to wait for.
     if (request_->report && !request_->report->is_ok) return end({});
     const Nanoseconds now = services_.clock.now();
     if (!deadline_) {
         deadline_ = now + row().limit;
-        // the snapshot may be older than the stop of the processes
+        // The snapshot may be older than the moment when the agent stopped the processes.
         if (job_ == VfJob::Quiesce) return request_refresh_now();
     }
     if ((this->*row().has_ended)()) return end({});
@@ -109,7 +110,7 @@ template <AgentRequest Request> void VfRun::request_from_agent(const Options& op
                          });
 }
 
-/// Compares generations, because a new VF may have the number.
+/// Compares generations, because a new VF may have the same number.
 bool VfRun::is_gone() {
     const auto seen = gpu().snapshot();
     return !seen->has_vf(target_.vf) ||
@@ -120,11 +121,12 @@ bool VfRun::is_not_resetting() {
     return gpu().snapshot()->vf_state(target_.vf) != VGPU_PF_VF_RESETTING;
 }
 
-/// If the GPU is no longer in state Ok, requests the reason from the GPU's thread. The job then
-/// fails with this reason.
+/// True if the VF has no work or no longer exists. If the GPU is no longer in state Ok, reads the
+/// VF again; this read fails and ends the job with the reason.
 bool VfRun::is_idle() {
-    // Requests counters for the next check. Counters of at most kFreshness age are not read again,
-    // so that the snapshot that brings them does not cause the next read at once.
+    // Requests counters for the next check. Does not request counters that are newer than
+    // kFreshness, because the snapshot with the counters wakes step(), which would request them
+    // again at once.
     static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
     const auto seen = gpu().snapshot();
     if (seen->gpu.state != GpuState::Ok) {
@@ -145,8 +147,8 @@ void VfRun::thaw() {
     services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// If a quiesce has stopped the processes but then fails, lets the processes continue. If the agent
-/// is gone, the quiesce fails, because the processes continue.
+/// If a quiesce fails after the agent has stopped the processes, asks the agent to resume them. If
+/// the agent is gone, the processes have resumed, so the quiesce fails.
 void VfRun::end(Result<> result) {
     if (job_ == VfJob::Quiesce && deadline_ && !is_cancelled()) {
         if (!services_.agents.view(target_).is_connected)

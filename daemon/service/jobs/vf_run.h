@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// VfRun: a job with one request for one VF. Passes the request to the GPU's thread or to the agent
-// in the guest, and waits for the answer. Then it waits for the device, unless the answer ends the
-// job. Locks no GPU and is independent of other jobs. If the job is gone, the device still finishes
-// the request.
+// VfRun: the work of a job that makes one request for one VF. Passes the request to the GPU's
+// thread, or to the agent in the guest, and waits for the answer. Then waits for the device, unless
+// the answer ends the job. Locks no GPU and is independent of other jobs. If the job is destroyed,
+// the device still finishes the request.
 #pragma once
 
 #include "daemon/service/agents/agents.h"
@@ -17,7 +17,8 @@
 
 namespace vgpu::daemon {
 
-/// The methods of org.vgpu1.Vf that begin a job, in the order of kRows (vf_run.cpp).
+/// The methods of org.vgpu1.Vf that begin a job, in the order of kRows (vf_run.cpp). From SelfTest
+/// on, these are requests to the agent.
 enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
 
 /// "self-test"; the value of Job.Kind.
@@ -38,19 +39,22 @@ public:
     void step() override;
     [[nodiscard]] State state() const override { return state_; }
     [[nodiscard]] double progress() const override { return state_ == State::Done ? 1 : 0; }
-    /// The deadline, if one is set. For a quiesce, the time to read counters again, because no
-    /// event reports counters. Answers and snapshots wake the main loop by themselves.
+    /// Without an answer: never, because the answer wakes the main loop. With an answer that step()
+    /// has not seen: now. While step() waits for the device: the deadline, because a new snapshot
+    /// wakes the main loop. But a quiesce polls, because no event reports the counters that show
+    /// whether the VF has work.
     [[nodiscard]] Nanoseconds next_step(Nanoseconds now) const override;
     /// True for requests to the agent. The device cannot stop other requests half-way.
     [[nodiscard]] bool can_be_cancelled() const override { return job_ >= VfJob::SelfTest; }
+    /// Requests to the agent count as accepted at once, so their jobs never show "waiting".
     [[nodiscard]] bool is_accepted() const override { return deadline_ || can_be_cancelled(); }
 
 private:
     friend std::string_view kind_of(VfJob job);
     struct Row;
-    /// Shared with the callback, which may come after the job is gone.
+    /// Shared with the callback of the request, which may outlive the job.
     struct Request {
-        std::optional<Result<>> answer{};
+        std::optional<Result<>> answer{};   ///< none until the callback is called
         std::uint32_t generation = 0;       ///< generation of a VF that is being destroyed
         std::optional<AgentReport> report;  ///< the agent's report, if an agent was asked
     };
@@ -64,6 +68,7 @@ private:
     [[nodiscard]] bool is_gone();
     [[nodiscard]] bool is_not_resetting();
     [[nodiscard]] bool is_idle();
+    /// Reads the VF again; step() waits for the values. If the read fails, the job fails.
     void request_refresh_now();
     void thaw();
     void end(Result<> result);

@@ -33,25 +33,26 @@ bool is_in_use(Availability availability) {
            availability == Availability::Claimed || availability == Availability::Open;
 }
 
-/// True if the VF has a socket, but the assignment mode 'none' gives the VF to no VM.
+/// True if the VF's assignment mode 'none' forbids its use, although the VF has a socket.
 bool is_withheld(const VfView& view) {
     return view.record.spec.assignment_policy.assignment_mode == AssignmentMode::None &&
            !view.socket.empty();
 }
 
-/// The availability of a VF for `owner`, and the reason. Temporary reasons come first, so that a
-/// request may wait.
+/// The availability of a VF for `owner`, and why it is not available. Checks temporary causes
+/// first, so that a request waits if that may help.
 std::pair<Availability, std::string> availability_for(const VfView& view, const std::string& owner,
                                                       bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;
     const bool is_open = view.active.is_attached;
     const bool is_own = is_same_owner(owned.name, owner);
+    if (view.record.is_releasing) return {Availability::NotInService, "is being destroyed"};
     if (view.record.next || view.active.state == VGPU_PF_VF_SCRUBBING)
         return {Availability::Scrubbing, "is being scrubbed"};
     if (view.active.state == VGPU_PF_VF_RESETTING)
         return {Availability::Scrubbing, "is being reset"};
-    // A domain is the same owner at each start, so the client may belong to an earlier run. A life
-    // of a job starts only once, so the client belongs to this life.
+    // A domain has the same owner name at each start, so the client may belong to an earlier run. A
+    // life of a job starts only once, so the client belongs to this life.
     const bool is_of_job = std::holds_alternative<EngineOwner>(form_of(owner));
     if (is_own && is_open && !is_of_job) return {Availability::OwnOpen, "is still open"};
     if (!is_own && !owned.name.empty() && (!is_expired(owned, now) || is_open))
@@ -68,7 +69,7 @@ std::pair<Availability, std::string> availability_for(const VfView& view, const 
     return {Availability::Free, ""};
 }
 
-/// A hint at claims that look forgotten; empty if there are none.
+/// Names the claims that look forgotten, for the end of an error; empty if there are none.
 std::string orphans_text(std::span<const Target> orphans) {
     std::vector<std::string> paths;
     for (const Target& target : orphans) paths.push_back(path_of(target));
@@ -81,13 +82,13 @@ Refusal refusal(ErrorId id, std::string cause, bool waiting_may_help = false) {
     return {.error = {id, std::move(cause)}, .waiting_may_help = waiting_may_help};
 }
 
-/// Chooses one VF after another and never changes a choice, because selectors of one profile are
-/// interchangeable and names are served first.
+/// Chooses one VF after another and never revises a choice. Call by_name() before by_profile().
+/// Then no other order would find more VFs, because selectors of one profile are interchangeable.
 class Chooser {
 public:
     explicit Chooser(std::span<const Candidate> candidates) : candidates_(candidates) {
         for (const Candidate& one : candidates)
-            // weights, not numbers of VFs, show how much of the engine is in use
+            // sums weights, because they show how much of the engine is in use
             load_[one.target.gpu] += is_in_use(one.availability) ? one.weight : 0;
     }
 
@@ -129,8 +130,8 @@ private:
         return one.target;
     }
 
-    /// Rank of a VF; smaller is better. The consumer's own VFs are first, the oldest first; then
-    /// VFs of the GPU with the least load.
+    /// Rank of a VF; smaller is better. The consumer's own VFs are first, the oldest claim first;
+    /// then VFs of the GPU with the least load.
     [[nodiscard]] std::tuple<bool, UnixTime, std::uint64_t, Target> rank(
         const Candidate& one) const {
         const bool is_own = one.availability == Availability::Own;
@@ -146,8 +147,8 @@ private:
                        fmt::format("there is no VF '{}'{}", shown, did_you_mean(shown, known)));
     }
 
-    /// The error if no VF of `profile` is available. Counts the reasons, so that an operator sees
-    /// whether more VFs or waiting would help.
+    /// The error if no VF of `profile` is available. Counts the VFs by reason, so that an operator
+    /// sees whether to wait or to define more VFs.
     [[nodiscard]] Refusal none_available(const std::string& profile) const {
         std::map<std::string, int> reasons;
         std::set<std::string> profiles;
@@ -200,7 +201,7 @@ private:
 
     std::span<const Candidate> candidates_;
     std::set<Target> taken_;
-    std::map<std::string, std::uint64_t> load_;  ///< weight in use by GPU
+    std::map<std::string, std::uint64_t> load_;  ///< by GPU: sum of the weights of VFs in use
 };
 
 }  // namespace
@@ -261,7 +262,7 @@ tl::expected<std::vector<Target>, Refusal> choose(std::span<const VfSelector> se
                                                   std::span<const Candidate> candidates) {
     Chooser chooser(candidates);
     std::vector<Target> chosen(selectors.size());
-    // names first: a profile must not take a named VF
+    // names first, because a profile must not take a VF that another selector names
     for (const VfSelector::By by : {VfSelector::By::Name, VfSelector::By::Profile})
         for (std::size_t i = 0; i < selectors.size(); ++i) {
             if (selectors[i].by != by) continue;

@@ -64,7 +64,8 @@ Assignments::OwnedVfs Assignments::vfs_of(const std::string& owner) const {
     return all;
 }
 
-/// A GPU that is not attached shows no VFs, but its claims last.
+/// Before vgpud has attached to a GPU, the GPU's snapshot has no VFs, but the claims on record are
+/// in force.
 Result<> Assignments::check_all_seen(const std::string& owner) const {
     for (const auto& gpu : manager_.gpus()) {
         const auto seen = gpu->snapshot();
@@ -105,7 +106,7 @@ void Assignments::assign(const std::string& owner, const std::vector<VfSelector>
     });
 }
 
-/// Chosen VFs are reserved until their claims are answered, so that no other request chooses them.
+/// Reserves the chosen VFs until the request is answered, so that no other request chooses them.
 void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     const auto candidates =
         candidates_of(manager_, request->owner, reserved_, manager_.store().leases().now());
@@ -133,7 +134,7 @@ void Assignments::claim_next(const std::shared_ptr<Request>& request) {
                    });
 }
 
-/// If another request claimed or destroyed the VF meanwhile, step() tries again.
+/// If another request has claimed or destroyed the VF meanwhile, step() chooses again (kTries).
 void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Target& target,
                              const Result<std::uint64_t>& generation) {
     if (generation) {
@@ -181,8 +182,8 @@ Result<> Assignments::link(Request& request) {
     return {};
 }
 
-/// Releases the new claims of the request. No client opened the VFs under these claims, so no scrub
-/// is needed.
+/// Releases the claims that the request has made. assign() has not yet answered, so no client uses
+/// the VFs under these claims, and the VFs need no scrub.
 void Assignments::undo_claims(Request& request) {
     for (const AssignedVf& one : request.assigned)
         if (!request.owned_before.contains(one.target))
@@ -199,11 +200,14 @@ void Assignments::abandon(const std::shared_ptr<Request>& request, const Error& 
     request->done(tl::make_unexpected(error));
 }
 
-/// Ends the consumer's claims of VFs that `request` did not choose. They are claims of an earlier
-/// run of the consumer, whose end was not reported.
+/// Ends the consumer's claims on VFs that `request` did not choose. Such claims are left from an
+/// earlier run, for which nobody called unassign(). Spares VFs that a later request of the consumer
+/// is claiming.
 void Assignments::unassign_others(const Request& request) {
     for (const auto& [target, owned] : vfs_of(request.owner))
-        if (std::find(request.chosen.begin(), request.chosen.end(), target) == request.chosen.end())
+        if (std::find(request.chosen.begin(), request.chosen.end(), target) ==
+                request.chosen.end() &&
+            !reserved_.contains(target))
             unassign_one(target, owned, [](const Result<>&) {});
 }
 
@@ -224,7 +228,8 @@ Result<> Assignments::grant(const std::string& owner, std::uint32_t uid, std::ui
 
 // --- unassign
 
-/// Revokes first, because a dying VM could open the VF between release and scrub.
+/// Revokes the sockets first, because a VM that is ending could open the VF between release and
+/// scrub.
 void Assignments::unassign_one(const Target& target, const OwnedVf& owned, Done<> done) {
     sockets_.revoke(owned.sockets);
     manager_.release_after_stop(target, owned.owner, owned.generation, done);
@@ -302,8 +307,8 @@ void Assignments::follow_claims() {
         if (gpus[i]->is_newer(followed_[i])) follow(*gpus[i]);
 }
 
-/// Follows the VFs of all owners with paths. Owners that an earlier vgpud served have paths and
-/// sockets, too.
+/// Adds the VFs of all owners to opened_, not only those that this vgpud has assigned: an earlier
+/// vgpud may have granted sockets and made paths.
 void Assignments::follow(const GpuHost& gpu) {
     auto at = opened_.lower_bound({.gpu = gpu.id(), .vf = 0});
     while (at != opened_.end() && at->first.gpu == gpu.id())
@@ -311,20 +316,23 @@ void Assignments::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
     for (const auto& [vf, view] : seen->vfs) {
         const Target target{.gpu = gpu.id(), .vf = vf};
-        if (owner_dir_of(view.record.owner.name)) record_opened(target);
+        if (!view.record.owner.name.empty()) record_opened(target);
         if (seen->gpu.state == GpuState::Ok) release_left_behind(target, view);
     }
 }
 
-/// Spares a domain that is starting: its VFs are reserved, then claimed in this boot.
+/// Never affects a domain that is starting: its VFs are reserved at first, and then claimed in this
+/// boot. Waits kPause between two attempts for a VF, because a full disk makes a release fail.
 void Assignments::release_left_behind(const Target& target, const VfView& view) {
     constexpr std::string_view kDomain = "libvirt:";
     const OwnerRecord& owner = view.record.owner;
     const bool is_left = owner.name.starts_with(kDomain) && !view.active.is_attached &&
                          owner.since <= manager_.store().leases().boot();
     if (!is_left || outlives_stops(owner) || reserved_.contains(target) || !is_off_ ||
-        !is_off_(owner.name))
+        !is_off_(owner.name) || clock_.now() < left_behind_at_[target])
         return;
+    constexpr std::chrono::seconds kPause{10};
+    left_behind_at_[target] = clock_.now() + kPause;
     unassign_one(target, owned_vf(view), [this, target, owner](const Result<>& released) {
         if (released)
             manager_.emit(target, EventKind::ClaimEnded,
@@ -366,7 +374,7 @@ std::optional<VfRecord> Assignments::record_of(const Target& target) const {
 
 void Assignments::step() {
     follow_claims();
-    // Use a copy, because an answer may call assign().
+    // Iterate over a copy, because a `done` may call assign().
     const auto requests = requests_;
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
@@ -402,8 +410,8 @@ void Assignments::set_domain_name(const std::string& owner, const std::string& n
     domain_names_[owner] = printable_domain_name(name);
 }
 
-/// Forgets the domain names of owners without a VF, which are not shown. A later claim, or libvirt,
-/// names the owner again.
+/// Forgets the domain names of owners without a VF, because nothing shows these names. A later
+/// assign(), or libvirt, sends the name again.
 void Assignments::forget_unused_domain_names() {
     std::set<std::string> owners;
     for (const auto& [id, gpu] : manager_.store().records())

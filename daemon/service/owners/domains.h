@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Domains: the state of libvirt's domains, from lines of vgpu-libvirt
-// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and reports
-// whether a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown.
-// Runs in the main loop.
+// Domains: the states of libvirt's domains, read from lines of vgpu-libvirt
+// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and reports whether
+// a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown. Runs in the
+// main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"
@@ -16,6 +16,7 @@ namespace vgpu::daemon {
 
 class Domains {
 public:
+    /// Limit of domains. Further domains are ignored, and their states are unknown.
     static constexpr std::size_t kMax = 4096;
 
     explicit Domains(Assignments& assignments) : assignments_(assignments) {
@@ -23,15 +24,16 @@ public:
             [this](const std::string& owner) { return !describe(owner).empty(); });
     }
 
-    /// Reads a line, a JSON object: "domains" (all domains), "domain" (a changed domain), "removed"
-    /// (a UUID), "lost". Ignores other lines, because a newer vgpu-libvirt may send more. Keeps at
-    /// most kMax domains.
+    /// Reads a line: a JSON object with "domains" (the list of all domains), "domain" (one that has
+    /// changed), "removed" (a UUID) or "lost" (libvirt is gone). Ignores other lines, because a
+    /// newer vgpu-libvirt may send more.
     void take(std::string_view line);
-    /// Call it when the source is gone. Names stay, and states become unknown.
+    /// Call it when vgpu-libvirt has ended. All states become unknown; Assignments keeps the names.
     void forget();
 
     /// Why the domain of `owner` is off, as text: "domain 'vm1' is shut off" or "libvirt has no
-    /// such domain". Empty if the domain runs, if its state is unknown, or if `owner` is no domain.
+    /// such domain". Empty if the domain runs, if its state is unknown, or if `owner` is not a
+    /// domain.
     [[nodiscard]] std::string describe(const std::string& owner) const;
 
 private:
@@ -44,7 +46,7 @@ private:
 
     Assignments& assignments_;
     std::map<std::string, Domain> domains_;
-    bool is_known_ = false;  ///< true if the complete list was received
+    bool is_known_ = false;  ///< true if the list of all domains was received
 };
 
 }  // namespace vgpu::daemon

@@ -12,7 +12,7 @@ namespace {
 
 using Rows = std::map<std::pair<std::string, std::string>, CapacityRow>;
 
-/// Counts a VF in the total of its profile. Returns the row of the profile.
+/// Adds a VF to the total in the row of its GPU and profile. Returns that row.
 CapacityRow& add_vf(Rows& rows, const GpuView& gpu, const std::string& profile) {
     CapacityRow& row = rows[{gpu.id, profile}];
     row.gpu = gpu.id;
@@ -27,7 +27,7 @@ CapacityRow& add_vf(Rows& rows, const GpuView& gpu, const std::string& profile) 
 bool is_free(const Candidate& candidate, const VfView& view, GpuState gpu) {
     switch (candidate.availability) {
         case Availability::Free:
-        case Availability::Own:  // no owner, because candidates_of() got the empty owner
+        case Availability::Own:  // unclaimed: capacity_of() passes the owner "" to candidates_of()
             return true;
         case Availability::Scrubbing:
             return gpu == GpuState::Ok && view.condition.empty();
@@ -60,7 +60,7 @@ std::vector<CapacityRow> capacity_of(const Manager& manager) {
         else
             ++(is_free(one, view, seen->gpu.state) ? row.free : row.unavailable);
     }
-    // a GPU that is not attached shows no VFs, but its VFs are defined and its claims last
+    // Before vgpud has attached to a GPU, the snapshot has no VFs, so the records are counted.
     for (const auto& gpu : manager.gpus()) {
         const auto seen = gpu->snapshot();
         if (seen->gpu.state == GpuState::Ok) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Capacity: how many VFs of each profile a scheduler of many hosts may hand out on this host.
-// Counts from the last snapshots and the records; makes no claim. Runs in the main loop only.
+// Capacity: how many VFs of each profile a scheduler of many hosts, such as Slurm, may hand out on
+// this host. Computed from the latest snapshots and the records. Runs in the main loop only.
 #pragma once
 
 #include "daemon/service/manager.h"
@@ -16,26 +16,27 @@ namespace vgpu::daemon {
 struct CapacityRow {
     std::string gpu;
     GpuState gpu_state = GpuState::Starting;
-    std::string profile;            ///< empty: VFs without a profile
-    std::uint32_t total = 0;        ///< defined
-    std::uint32_t free = 0;         ///< may be claimed now, or after the scrub that is under way
-    std::uint32_t claimed = 0;      ///< have an owner, and the lease lasts or a client has the VF
-                                    ///< open; of a GPU that is not attached: have an owner
-    std::uint32_t unavailable = 0;  ///< neither free nor claimed: GPU lost, VF not in service,
-                                    ///< VF without owner but open
+    std::string profile;        ///< empty: VFs without a profile
+    std::uint32_t total = 0;    ///< VFs that are defined
+    std::uint32_t free = 0;     ///< VFs that may be claimed, now or after a running scrub
+    std::uint32_t claimed = 0;  ///< VFs with an owner; not a VF in the snapshot whose lease is over
+                                ///< and that no client has open
+    std::uint32_t unavailable = 0;  ///< all others, such as VFs of a lost GPU, stopped VFs, and VFs
+                                    ///< without an owner that a client has open
 
     bool operator==(const CapacityRow&) const = default;
 };
 
-/// By GPU, then by profile. Includes VFs of GPUs that are not in service.
+/// One row for each GPU and profile, in this order. Includes VFs that are on record but not in
+/// their GPU's snapshot: one with an owner counts as claimed, any other as unavailable.
 [[nodiscard]] std::vector<CapacityRow> capacity_of(const Manager& manager);
 
 /// Counts changes of capacity_of(), so that a client can wait for the next change.
 class CapacityCounter {
 public:
-    /// Returns the current rows. Adds 1 to count() if they differ from the rows of the last call.
+    /// Returns the current rows. Adds 1 to count() if the rows differ from those of the last call.
     const std::vector<CapacityRow>& update(const Manager& manager);
-    /// 1 after the first update().
+    /// 0 before the first update(), then 1 or more.
     [[nodiscard]] std::uint64_t count() const { return count_; }
 
 private:

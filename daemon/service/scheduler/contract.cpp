@@ -18,8 +18,8 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kUsPerMs = 1e3;
 constexpr std::int64_t kNsPerUs = 1000;
 constexpr std::uint32_t kMaxWeight = 10'000;
-/// Limit of the budgets that a VF with latency_ms may take ahead of time. Without budgets ahead, a
-/// burst of work would be cut after one budget in each period.
+/// Maximum number of budgets that a VF with latency_ms may take ahead of time. Without budgets
+/// ahead, a burst of work would be cut after one budget in each period.
 constexpr std::int64_t kMaxAhead = 4;
 
 std::string party_name(const ContractParty& party) {
@@ -41,7 +41,8 @@ Result<> check_range(const ContractParty& party, std::string_view name, double v
                                                  party_name(party), name, value, min, max));
 }
 
-/// Percentages in messages are rounded towards the side that fits.
+/// Rounds a percentage for messages to two decimals, towards the side that fits. The 1e-6 outweighs
+/// errors of floating-point arithmetic.
 double rounded_down(double pct) {
     return std::floor(pct * 100 - 1e-6) / 100;
 }
@@ -49,15 +50,15 @@ double rounded_up(double pct) {
     return std::ceil(pct * 100 + 1e-6) / 100;
 }
 
-/// Longest time that a reservation leaves a VF without the engine. This gap begins after 1 + ahead
-/// budgets in a row. The next budget ends at the latest 2 + ahead periods after the first budget
-/// began, so the gap ends one budget earlier.
+/// Longest time that a reservation leaves its VF without the engine. In the worst case, 1 + ahead
+/// budgets run in a row from time 0, and the next budget runs as late as possible: it ends after
+/// 2 + ahead periods. The gap between them is (2 + ahead) · (period − budget).
 std::int64_t longest_gap_ns(const Reservation& reservation) {
     return (2 + reservation.ahead) * (reservation.period_ns - reservation.budget_ns);
 }
 
-/// The largest number of budgets ahead with which the reservation keeps gaps within `gap_ns`.
-/// kMaxAhead if no number does, because then the run table must keep the gap.
+/// The largest number of budgets ahead with which the reservation alone keeps gaps within `gap_ns`.
+/// kMaxAhead if no number does: then the run table must keep the gap, whatever the number is.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -65,8 +66,8 @@ std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) 
     return tried.ahead < 0 ? kMaxAhead : tried.ahead;
 }
 
-/// The policy of a contract. A bucket holds at least request_ns, so that a full bucket never cuts a
-/// slice: the planner makes no slice longer than request_ns.
+/// The policy of a contract. A bucket holds at least request_ns, the longest slice, so that a full
+/// bucket never cuts a slice. phase_ns is a multiple of 1 us, the unit of the uapi.
 VfPolicy policy_of(const Contract& contract) {
     VfPolicy policy{.priority_class = contract.priority_class,
                     .weight = contract.weight,
@@ -102,19 +103,21 @@ double reserved_part(const VfPolicy& policy, const Engine& engine) {
            static_cast<double>(policy.reservation.period_ns);
 }
 
-/// Longest time that a reservation waits for a switch and a shortest run, which cannot be cut.
+/// Longest time that a reservation waits for what cannot be preempted: a switch and a shortest run.
 std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
 
-/// True if `other` delays `policy`. Gang slots precede everything, even with longer periods.
+/// True if the reservation of `other`, if any, can delay that of `policy`. Slots of gangs come
+/// before all other reservations, even those with shorter periods.
 bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     if (policy.is_gang) return other.is_gang;
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
 }
 
-/// Part of the engine that `policy` and the reservations before it need. The start of a gang's slot
-/// is fixed, so one slot more than the gang's part may fall into a period.
+/// Part of the engine that the reservation of `policy` and the reservations that delay it need. The
+/// slots of a gang have fixed times, so a period of `policy` may contain one slot more than the
+/// gang's part of the engine.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
@@ -129,10 +132,10 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
-/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P,
-/// demand_up_to(P) must not exceed the reservable part. demand_up_to(P) is Σ (budget + 2 switches)
-/// / period over P and the reservations that delay P, plus blocking / period of P, plus, unless P
-/// is a gang, (slot of each gang) / period of P. The error names the P that breaks the condition,
+/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P:
+///   Σ slot(j) / period(j) + (blocking + Σ slot(g)) / period(P) ≤ reservable part
+/// j: P and the reservations that delay P; slot: budget + 2 switches; g: all gangs, or none if P is
+/// a gang. demand_up_to() computes the left side. The error names the P that breaks the condition,
 /// and the min_pct that would fit, if any.
 Result<> admit_reservations(std::span<const ContractParty> parties,
                             std::span<const VfPolicy> policies, const Engine& engine) {
@@ -152,7 +155,7 @@ Result<> admit_reservations(std::span<const ContractParty> parties,
                                         static_cast<double>(policy.reservation.period_ns)));
         const double demand = demand_up_to(policies, policy, engine);
         if (demand <= max) continue;
-        // Demand grows by exactly the budget's part, so the excess can be taken off min_pct.
+        // One percent of min_pct adds exactly 1/100 to the demand.
         const double fits = parties[i].contract.min_pct - (demand - max) * 100;
         return fail(
             ErrorId::NoSchedule,
@@ -169,10 +172,12 @@ Result<> admit_reservations(std::span<const ContractParty> parties,
     return {};
 }
 
-/// The offset between slots of two VFs repeats with the gcd of their periods (Bezout), so an
-/// interval as long as the gcd shows whether the slots ever overlap.
+/// Modulo the gcd of their periods, the offset between a slot of `a` and a slot of `b` is constant,
+/// and every offset with this remainder occurs (Bezout). So two slots overlap at some time if and
+/// only if they overlap modulo the gcd.
 bool do_slots_overlap(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
+    // time from `from` to the next `to`, modulo the gcd
     const auto after = [common](std::int64_t from, std::int64_t to) {
         return ((to - from) % common + common) % common;
     };
@@ -190,8 +195,8 @@ std::optional<std::size_t> overlapping_gang(std::span<const VfPolicy> policies, 
     return {};
 }
 
-/// A phase in ms at which the slots of the gang `index` overlap no slot of another gang; none if
-/// there is no such phase. Tries the ends of all gangs' slots.
+/// A phase in ms at which the slots of the gang `index` overlap no slot of another gang. Tries only
+/// the end of the first slot of each gang; none if no such phase fits.
 std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::size_t index,
                                       const Engine& engine) {
     VfPolicy moved = policies[index];
@@ -204,6 +209,7 @@ std::optional<double> phase_that_fits(std::span<const VfPolicy> policies, std::s
     return {};
 }
 
+/// Checks that the slots of gangs do not overlap.
 Result<> admit_slots(std::span<const ContractParty> parties, std::span<const VfPolicy> policies,
                      const Engine& engine) {
     for (std::size_t i = 0; i < parties.size(); ++i) {
@@ -223,9 +229,9 @@ Result<> admit_slots(std::span<const ContractParty> parties, std::span<const VfP
     return {};
 }
 
-/// Sums the reservations of all VFs, which take time from the run table, and finds the first
-/// priority class with VFs other than gangs. The run table bounds only the gaps of that class,
-/// because the other classes wait while that class has work.
+/// The sum of all reservations, which take time from the run table, and the first priority class
+/// that has VFs other than gangs. The run table can bound the gaps of only this class, because the
+/// other classes wait while this class has work.
 class ReservationTotals {
 public:
     ReservationTotals(std::span<const VfPolicy> policies, const Engine& engine) {
@@ -250,10 +256,11 @@ private:
     double budgets_ns_ = 0;
 };
 
-/// The shortest table gap worth planning for.
+/// The shortest table gap that admission accepts.
 constexpr std::int64_t kMinTableGapNs = 1'000'000;
 
-/// The part of max_gap_ms that is left for the table; kNoGapLimit as in TableTerms.
+/// TableTerms::table_gap_ns: kNoGapLimit, or max_gap · (1 − reserved part) less all budgets that
+/// may run in a row.
 Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& policy,
                                const ReservationTotals& totals, std::size_t parties,
                                const Engine& engine) {
@@ -279,7 +286,7 @@ Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& polic
                             party.contract.max_gap_ms, std::ceil(ms_of(fits_ns))));
 }
 
-/// min_pct, latency_ms and phase_ms together define a gang's slots.
+/// Checks that a gang has min_pct, latency_ms and a phase_ms less than latency_ms, and no cap.
 Result<> validate_gang(const ContractParty& party) {
     const Contract& contract = party.contract;
     if (contract.min_pct == 0 || contract.latency_ms == 0)
@@ -300,7 +307,7 @@ Result<> validate_gang(const ContractParty& party) {
 
 }  // namespace
 
-/// Single fields are checked first, so that a later message never names a meaningless number.
+/// Checks single fields first, so that the later messages name only numbers in their ranges.
 Result<> validate(const ContractParty& party) {
     const Contract& contract = party.contract;
     TRY_VOID(check_range(party, "weight", contract.weight, 1, kMaxWeight));

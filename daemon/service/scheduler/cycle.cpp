@@ -30,11 +30,12 @@ namespace {
 
 using Wide = __int128;
 
-/// Number of successive multiples of the hyperperiod that are tried. Among kMinQuantumUs of them,
-/// one makes the total of a VF with the shortest request (kMinQuantumUs) divisible by that request.
+/// Number of successive multiples of the hyperperiod that cuttable_multiple() tries. In
+/// kMinQuantumUs successive multiples, one makes the total of a VF with the shortest request
+/// (kMinQuantumUs) divisible by that request.
 constexpr std::uint64_t kCutTries = kMinQuantumUs;
 
-/// A VF's part of a cycle, in whole us. It is at least the shortest slice, so that no VF is left
+/// A VF's part of a cycle, rounded to whole us. At least the shortest slice, so that no VF is left
 /// out.
 std::uint64_t total_of(const Part& part, std::uint64_t cycle_us, std::uint64_t weights) {
     const std::uint64_t fair = (cycle_us * part.weight + weights / 2) / weights;
@@ -46,13 +47,14 @@ bool is_cuttable(std::uint64_t total_us, std::uint64_t request_us) {
     return ceil_div(total_us, request_us) * kMinQuantumUs <= total_us;
 }
 
-/// The fewest slices, each at most `request_us` long, into which a total can be cut; fewer still if
-/// they would be shorter than kMinQuantumUs.
+/// Number of slices for a total: as few as possible with slices of at most `request_us`, or even
+/// fewer if those slices would be shorter than kMinQuantumUs.
 std::uint64_t slices_of(std::uint64_t total_us, std::uint64_t request_us) {
     const std::uint64_t max = std::max<std::uint64_t>(1, total_us / kMinQuantumUs);
     return std::min(ceil_div(total_us, request_us), max);
 }
 
+/// True if the totals of all parts can be cut.
 bool are_cuttable(const std::vector<Part>& parts, std::uint64_t cycle_us) {
     const std::uint64_t weights = weight_sum(parts);
     return std::ranges::all_of(parts, [&](const Part& part) {
@@ -75,8 +77,9 @@ std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t ste
     return low;
 }
 
-/// The first number of hyperperiods from `count` on with totals that can be cut; `count` if none of
-/// the tried numbers has such totals.
+/// The first number of hyperperiods, from `count` on, with which all totals can be cut. `count` if
+/// the next kCutTries numbers, as far as they need at most `max_entries` entries, have no such
+/// totals.
 std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
                                 std::uint64_t count, std::uint64_t max_entries) {
     for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {
@@ -136,7 +139,7 @@ bool add_corrections(std::vector<Part>& parts) {
 }
 
 void correct_lags(std::vector<Part>& parts, std::uint64_t divisor) {
-    // part_of_lag / whole: the fraction of each lag that is corrected
+    // part_of_lag / whole: the largest fraction of lags with which no VF loses too much
     std::int64_t part_of_lag = 1, whole = 1;
     for (const Part& part : parts) {
         const std::int64_t ahead_us = -part.demand.lag_ns / kNsPerUs;

@@ -23,7 +23,6 @@ void Fluid::join(std::uint32_t vf, std::uint32_t weight, std::size_t priority_cl
     enter(at->second, 0);
 }
 
-/// exit() spreads the lag of the VF over the other awake VFs, because lags sum to zero.
 void Fluid::leave(std::uint32_t vf) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -62,9 +61,8 @@ void Fluid::sleep(std::uint32_t vf) {
     client.slept_at = priority_classes_[client.priority_class].now;
 }
 
-/// `received` is the client's virtual time, which advances by ns / weight of the client. `now` is
-/// the priority class's virtual time, which advances by ns / awake_weight. lag = (now − received) ·
-/// weight.
+/// The virtual time of the VF advances by ns / weight, and that of its priority class by ns / (sum
+/// of awake weights).
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -119,11 +117,11 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
 }
 
-/// Enters a VF with `lag`, and takes that lag from the other awake VFs, so that the lags sum to
-/// zero.
+/// Moves the virtual time of the class back by lag / awake_weight, which takes the lag from the
+/// other awake VFs, because lags sum to zero.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
     FluidClass& priority_class = priority_classes_[client.priority_class];
-    // A VF that is alone in its priority class has no lag, because lags sum to zero.
+    // The only awake VF of a class has no lag, because lags sum to zero.
     if (priority_class.awake_weight == 0) lag = 0;
     if (lag != 0) priority_class.now -= virtual_of(lag, priority_class.awake_weight);
     client.is_awake = true;
@@ -131,6 +129,8 @@ void Fluid::enter(FluidClient& client, std::int64_t lag) {
     client.received = priority_class.now - virtual_of(lag, client.weight);
 }
 
+/// Moves the virtual time of the class forward by lag / awake_weight, which spreads the lag over
+/// the other awake VFs, because lags sum to zero.
 void Fluid::exit(FluidClient& client) {
     FluidClass& priority_class = priority_classes_[client.priority_class];
     const std::int64_t lag = lag_of(client);

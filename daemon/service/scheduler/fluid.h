@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Fluid: the lag of each VF behind a perfectly fair engine (GPS, generalised processor sharing),
-// from measured service alone. All service that any VF receives counts as ideal service of all VFs
-// with work, split by weight. lag = ideal − received, and Σ lag = 0 over the VFs with work. A VF
-// that runs out of work forfeits a lag > 0. While the VF has no work, a lag < 0 shrinks to 0 at the
-// rate of the VF's share. Each priority class is computed like a separate engine. Virtual time is
-// 128-bit fixed point (2^-32 ns per unit of weight). Called by GpuSchedule; one thread.
+// from measured service alone. Each ns of service that any VF receives also counts as 1 ns of ideal
+// service, split by weight among the VFs with work (awake VFs). lag = ideal − received service, so
+// the lags of the awake VFs sum to 0. A VF that runs out of work (falls asleep) forfeits a lag > 0.
+// While the VF sleeps, a lag < 0 rises towards 0 at the rate of the VF's share. Priority classes
+// are computed like separate engines. Virtual time is 128-bit fixed point, in units of 2^-32 ns per
+// unit of weight. Called by GpuSchedule; one thread.
 #pragma once
 
 #include <array>
@@ -17,27 +18,27 @@ namespace vgpu::daemon::scheduler {
 
 inline constexpr std::size_t kFluidPriorityClasses = 3;
 
-/// One priority class. A ns of service moves `now` by 1 / awake_weight.
+/// One priority class.
 struct FluidClass {
-    __int128 now = 0;               ///< virtual time
+    __int128 now = 0;  ///< virtual time: service in the class moves it by ns / awake_weight
     std::int64_t awake_weight = 0;  ///< Σ weight of the VFs with work
 
     bool operator==(const FluidClass&) const = default;
 };
 
-/// One VF.
+/// One VF. While it is awake, lag = (FluidClass::now − received) · weight.
 struct FluidClient {
     std::int64_t weight = 0;
     std::size_t priority_class = 0;
     bool is_awake = true;
-    __int128 received = 0;     ///< virtual time up to which the VF has been served
+    __int128 received = 0;     ///< awake: virtual time up to which the VF has its ideal service
     std::int64_t debt_ns = 0;  ///< asleep: −lag at slept_at, ≥ 0
     __int128 slept_at = 0;     ///< asleep: virtual time at which the debt was debt_ns
 
     bool operator==(const FluidClient&) const = default;
 };
 
-/// The whole state of a Fluid. Objects with equal images behave alike.
+/// The whole state of a Fluid, for recordings. Objects with equal images behave alike.
 struct FluidImage {
     std::map<std::uint32_t, FluidClient> clients{};  ///< by VF
     std::array<FluidClass, kFluidPriorityClasses> priority_classes{};
@@ -59,22 +60,24 @@ public:
     }
     bool operator==(const Fluid&) const = default;
 
-    /// Adds the VF awake, with lag 0. Does nothing if the VF is present.
+    /// Adds an awake VF with lag 0. Does nothing if the VF is present. `weight`: at least 1.
     void join(std::uint32_t vf, std::uint32_t weight, std::size_t priority_class = 0);
     /// Removes the VF. An awake VF's lag is spread over the other awake VFs of its priority class.
     void leave(std::uint32_t vf);
-    /// Takes effect at once; the lag in ns stays.
+    /// Changes the VF's weight at once. The VF's lag in ns stays.
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
+    /// The VF has work from now on. The debt that is left becomes a negative lag, or is dropped if
+    /// no other VF of the class is awake.
     void wake(std::uint32_t vf);
-    /// Forfeits a lag > 0. While the VF sleeps, a lag < 0 shrinks to 0 at the rate of the VF's
-    /// share.
+    /// The VF has no work from now on. Forfeits a lag > 0. A lag < 0 rises towards 0 until the VF
+    /// wakes.
     void sleep(std::uint32_t vf);
 
-    /// Adds service. Wakes a sleeping VF, because a VF that runs has work.
+    /// Adds `ns` of service of the VF. Wakes a sleeping VF, because a VF that runs has work.
     void serve(std::uint32_t vf, std::int64_t ns);
 
-    /// Sets all lags to 0, because service could not be followed.
+    /// Sets all lags to 0. For use after service that could not be followed.
     void reset_lags();
 
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
@@ -90,8 +93,11 @@ public:
 private:
     /// ideal − received in ns. Only the final division is inexact; it rounds towards zero.
     [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
+    /// −lag of a sleeping VF, ≥ 0.
     [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
+    /// Makes the VF awake with `lag`, which the other awake VFs of the class lose.
     void enter(FluidClient& client, std::int64_t lag);
+    /// Makes an awake VF sleep. The other awake VFs of the class get its lag.
     void exit(FluidClient& client);
 
     std::map<std::uint32_t, FluidClient> clients_;

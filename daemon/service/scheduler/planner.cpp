@@ -20,22 +20,24 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-/// Desired number of entries of a table that corrects lags of many slices.
+/// Desired number of entries of a table that corrects lags of more than a slice.
 constexpr std::uint64_t kManySlicesEntries = 32;
 /// Desired number of entries of any other table with lags.
 constexpr std::uint64_t kLagEntries = 256;
-/// Tried values of LagMode::divisor. The first value that keeps the gap limit is taken.
+/// Values of LagMode::divisor that correct_many() tries. It takes the first that keeps all gap
+/// limits.
 constexpr std::array<std::uint64_t, 4> kCorrectionDivisors{2, 4, 16, 64};
-/// Divisors of the slice length that correct_many() tries. One more slice of one VF can make
-/// another VF's gap too long; shorter slices do not.
+/// Divisors of the slice length that correct_many() tries for each LagMode::divisor. A VF that gets
+/// more time gets more slices, which may make the gap of another VF too long. Shorter slices may
+/// avoid that.
 constexpr std::array<std::uint64_t, 3> kCorrectionSlices{1, 2, 4};
 /// plan() shortens all slices to kShorterPart / kShorterParts if no table of full slices, with
 /// their overheads, handles the lags and keeps the gaps.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 /// fit_gap() makes at most this many plans for one limit of the slice length.
 constexpr int kShrinkRounds = 24;
-/// For messages: slices are not evenly spaced, so a gap is assumed to exceed the mean by
-/// 1/kUnevenness.
+/// For messages: because slices are not spaced evenly, the longest gap is taken to be the mean gap
+/// plus 1/kUnevenness of it.
 constexpr std::uint64_t kUnevenness = 4;
 /// find_best() tries lag bounds from kTightestBound / kBoundParts of the longest slice to the whole
 /// slice, in steps of 1 / kBoundParts.
@@ -46,12 +48,13 @@ std::int64_t magnitude(std::int64_t value) {
     return value < 0 ? -value : value;
 }
 
-/// Orders the parts' slices. Without a bound the order is EEVDF (Stoica and Abdel-Wahab, TR-95-22):
-/// a part with lag ≥ 0 is eligible, and the eligible part with the earliest virtual deadline is
-/// next. With a bound B, a part is eligible if its slice leaves lag ≥ −B, and the eligible part
-/// that would reach lag B first is next. B = 1/2 slice centres every slice on its ideal time. Not
-/// all weights allow that, so lags may exceed B, and find_best() checks the result. `Number` must
-/// hold lag · Σ weight, and this product times a weight, exactly.
+/// Orders the slices of all parts. Without a bound, the order is EEVDF (Stoica and Abdel-Wahab,
+/// TR-95-22): among the parts with lag ≥ 0, the part with the earliest virtual deadline is next.
+/// With a bound B, a part is eligible if its lag is ≥ −B after its next slice, and the eligible
+/// part whose lag would be the first to reach B is next. B = half a slice centres every slice on
+/// its ideal time. Not all weights allow that, so lags may exceed B, and find_best() checks the
+/// result. `Number` must hold lag · Σ weight, and the product of that with a weight, without
+/// overflow.
 template <typename Number> class SliceSorter {
 public:
     explicit SliceSorter(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -60,6 +63,7 @@ public:
         if (bound_ns) bound_ = static_cast<Number>(*bound_ns) * weights_;
     }
 
+    /// Orders all slices. Call it once.
     Plan run() {
         while (Part* part = pick()) {
             const std::uint64_t slice_us = part->slice_us(part->next_slice++);
@@ -88,6 +92,7 @@ private:
         }
     }
 
+    /// Updates all lags for `ns` of service of `served`.
     void serve(const Part& served, std::int64_t ns) {
         scaled_lag(served) -= static_cast<Number>(ns) * weights_;
         for (std::size_t i = 0; i < parts_.size(); ++i)
@@ -110,21 +115,22 @@ private:
                       : scaled_lag(part) >= 0;
     }
 
-    /// How much the part's lag may still grow, in the unit of lags_: time until the deadline ·
-    /// weight.
+    /// How much the part's lag may still grow, in the unit of lags_. Equal to (time until the
+    /// deadline) · weight.
     [[nodiscard]] Number room(const Part& part) const {
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
-    /// True if a's deadline is before b's. Equal deadlines: the lower number is first.
+    /// True if a's deadline, room / weight, is before b's. If they are equal, the lower VF number
+    /// is first.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
         const Number left = room(a) * static_cast<Number>(b.weight);
         const Number right = room(b) * static_cast<Number>(a.weight);
         return left != right ? left < right : a.demand.vf < b.demand.vf;
     }
 
-    /// The eligible part with the earliest deadline. If no part is eligible, the part that is least
-    /// ahead. Null if no part has slices left.
+    /// The eligible part with the earliest deadline or, if no part is eligible, the part with the
+    /// largest lag. Null if no part has slices left.
     Part* pick() {
         Part* best = nullptr;
         Part* least_ahead = nullptr;
@@ -149,7 +155,7 @@ private:
 /// True if SliceSorter's products fit in 63 bits, given |lag| ≤ Σ |start lags| + service of the
 /// table.
 bool is_narrow(const std::vector<Part>& parts, std::int64_t bound_ns) {
-    constexpr double kMax = 4e18;
+    constexpr double kMax = 4e18;  // well below 2^63 = 9.2e18
     double weights = 0, heaviest = 0, ns = static_cast<double>(bound_ns);
     for (const Part& part : parts) {
         weights += static_cast<double>(part.weight);
@@ -168,12 +174,12 @@ Plan sort_slices(std::vector<Part> parts, std::optional<std::int64_t> bound_ns) 
 
 /// A slice of a sleeping VF.
 struct Placed {
-    std::uint64_t after_us = 0;  ///< position: service of the awake VFs before the slice
+    std::uint64_t after_us = 0;  ///< position: sum of the awake VFs' slices before this slice
     Entry entry;
 };
 
-/// Places each slice in the middle of one of equal parts of the cycle, so that a VF's slices are
-/// evenly spaced when it wakes.
+/// Divides the cycle into as many equal parts as a VF has slices, and places a slice in the middle
+/// of each part, so that the VF's slices are evenly spaced when it wakes.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
     for (const Part& part : sleepers)
@@ -186,8 +192,8 @@ std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycl
     return placed;
 }
 
-/// Puts the sleepers' slices between the slices of `plan`. While the sleepers sleep, the order of
-/// the awake VFs is exact, because the PF core skips sleeping VFs.
+/// Puts the sleepers' slices between the slices of `plan`. This does not change the order of the
+/// awake VFs, and the PF core skips the slices of sleeping VFs.
 void merge(Plan& plan, const std::vector<Part>& sleepers) {
     const std::vector<Placed> placed = spread(sleepers, plan.cycle_us);
     std::vector<Entry> merged;
@@ -206,7 +212,8 @@ void merge(Plan& plan, const std::vector<Part>& sleepers) {
     plan.entries = std::move(merged);
 }
 
-/// Orders the slices of the awake VFs by lag, then spreads the slices of the sleepers.
+/// Orders the slices of the awake VFs by lag, then spreads the slices of the sleepers. If all VFs
+/// sleep, orders all slices by lag.
 Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns) {
     std::vector<Part> awake, asleep;
     for (const Part& part : parts) (part.demand.is_asleep ? asleep : awake).push_back(part);
@@ -219,12 +226,13 @@ Plan order(const std::vector<Part>& parts, std::optional<std::int64_t> bound_ns)
 /// A VF's longest time off the engine while the table repeats.
 struct Gap {
     std::uint32_t vf = 0;
-    std::uint64_t first_start_us = 0, last_end_us = 0;
+    std::uint64_t first_start_us = 0, last_end_us = 0;  ///< of the VF's entries so far
     std::uint64_t longest_us = 0;
 };
 
-/// Gaps in the order of the VFs' first entries. Unit: the table's own time, plus `overhead_us` for
-/// each entry, the VF's own included. Reservations are not included (Limits::extra_us).
+/// The gap of each VF, in the order of the VFs' first entries. Counts the table's own time plus
+/// `overhead_us` for each entry, including the entries of the VF itself. Reserved service is not
+/// included (Limits::extra_us).
 std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t overhead_us) {
     std::vector<Gap> gaps;
     std::uint64_t at = 0;
@@ -247,8 +255,8 @@ std::uint64_t gap_limit_of(const Demand& demand, const Limits& limits) {
     return demand.max_gap_us > 0 ? demand.max_gap_us : limits.max_gap_us;
 }
 
-/// Largest ratio of a gap to its limit. If the ratio is above 1, a gap is too long. HUGE_VAL if
-/// there are too many entries, which may happen if a table corrects lags.
+/// Largest ratio of a gap to its limit; above 1, a gap is too long. HUGE_VAL if there are too many
+/// entries, which may happen if a table corrects lags.
 double gap_ratio_of(const Plan& plan, const std::vector<Part>& parts, const Limits& limits) {
     if (plan.entries.size() > limits.max_entries) return HUGE_VAL;
     const auto gaps = gaps_of(plan, limits.overhead_us);
@@ -276,11 +284,11 @@ bool has_lag(const std::vector<Part>& parts) {
                        [](const Part& part) { return part.demand.lag_ns != 0; });
 }
 
-/// How much of the lags a cycle corrects.
+/// How much of each lag one cycle corrects.
 enum class Correction : std::uint8_t {
     None,        ///< the cycle ends with the lags with which it starts
     OneSlice,    ///< up to one slice of each lag
-    ManySlices,  ///< many slices, in the order of a cycle without lags
+    ManySlices,  ///< a fraction of each lag, which may be more than a slice (correct_lags())
 };
 
 struct LagMode {
@@ -289,7 +297,7 @@ struct LagMode {
 };
 
 /// Makes a plan of one cycle: the length, each part's slices, and their order. If there are lags,
-/// the cycle spans several hyperperiods, so that the lags are small during most of the table.
+/// prolongs the cycle to about the desired number of entries. `bound_ns`: bound of SliceSorter.
 Plan plan_cycle(std::vector<Part> parts, const Limits& limits, LagMode mode,
                 std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
@@ -311,9 +319,10 @@ Plan plan_cycle(std::vector<Part> parts, const Limits& limits, LagMode mode,
     return plan;
 }
 
-/// Finds the order with the smallest lags among the orders that keep the gap limit, or exceed it by
-/// no more than EEVDF does. If no other order is better, returns EEVDF, whose lags are bounded by
-/// one slice for any weights. Tries bounds from the tightest on.
+/// Finds the order with the smallest lags. Starts with EEVDF, whose lags are at most one slice for
+/// any weights, and then tries orders with a bound, the tightest bound first. Takes such an order
+/// if its lags are smaller, and if its gaps keep their limits, or exceed them by no more than in
+/// the order chosen before.
 Plan find_best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
     Plan chosen = plan_cycle(parts, limits, mode);
     double ratio = gap_ratio_of(chosen, parts, limits);
@@ -358,8 +367,8 @@ bool has_lag_over_slice(const std::vector<Part>& parts) {
     });
 }
 
-/// Shortens the requests of VFs that wait too long, in proportion and by at least 1/64. False if no
-/// request can be shortened.
+/// Shortens the request of each VF whose gap is too long, by the factor limit / gap, and at least
+/// by 1/64, but not below kMinQuantumUs. False if no request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool has_shrunk = false;
     for (const Gap& gap : gaps_of(plan, limits.overhead_us)) {
@@ -376,9 +385,9 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     return has_shrunk;
 }
 
-/// Finds slice lengths that keep the gap limits, assuming lags of 0. First shortens only the slices
-/// of VFs that wait too long, so that a VF with a short gap limit does not cost other VFs. If that
-/// is not enough, halves the limit of all slices and tries again.
+/// Finds slice lengths that keep the gap limits if all lags are 0. First shortens only the slices
+/// of VFs that wait too long, so that a VF with a short gap limit does not shorten the slices of
+/// other VFs. If that is not enough, halves the longest allowed slice of all VFs and tries again.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t limit_us = 0;
@@ -407,8 +416,8 @@ Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits)
             real_us(min_us, limits) / 1000.0));
 }
 
-/// Refuses a weight that is so small that even the shortest slices come too rarely. Names a weight
-/// that fits.
+/// Refuses a weight that is so small that the VF waits too long even if all slices are as short as
+/// possible. Names a weight that fits.
 Result<> admit(const std::vector<Part>& parts, const Limits& limits) {
     std::uint64_t sum = 0;
     for (const Part& part : parts) sum += part.demand.weight;
@@ -459,10 +468,10 @@ bool keeps_gap(const Plan& plan, const std::vector<Part>& parts, const Limits& l
     return gap_ratio_of(plan, parts, limits) <= 1;
 }
 
-/// A plan that keeps all gaps; none if there is none. The first choice is the order with the
-/// smallest lags, if they are at most a little larger than the lags of `lag_free`, the plan for
-/// lags of 0. The second choice is an order that corrects up to one slice of each lag. The third
-/// choice is the first order with larger lags.
+/// A plan that keeps all gap limits; none if none of the three choices does. First: the order with
+/// the smallest lags, if these are at most a little larger than those of `lag_free`, the plan for
+/// lags of 0. Second: an order that corrects up to one slice of each lag. Third: the first order,
+/// with its larger lags.
 std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& lag_free,
                                     const Limits& limits) {
     Plan fair = find_best(parts, limits, {Correction::None});
@@ -475,8 +484,8 @@ std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& 
     return {};
 }
 
-/// Corrects lags of many slices, for example after the host has stalled during a slice. None if no
-/// such plan keeps all gaps.
+/// A plan that corrects lags of more than a slice, for example after the host has stalled during a
+/// slice. None if no such plan keeps all gap limits.
 std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kCorrectionDivisors) {
         for (const std::uint64_t slices : kCorrectionSlices) {
@@ -491,10 +500,11 @@ std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& l
 
 }  // namespace
 
-/// If no table can keep or correct the lags within the gaps, the plan ignores the lags, which then
-/// stay. fit_gap() plans without lags, so a stalled host never causes a refusal. The overhead
-/// shortens the slices of all tables, but does not forbid a table that handles lags: if a slice is
-/// a little late, the PF core still keeps the gap, and shorter slices for all VFs would cost more.
+/// If no table can keep or correct the lags within the gap limits, the plan ignores the lags, which
+/// then stay. Only fitting_parts() can refuse, and it plans without lags, so a stalled host never
+/// causes a refusal. Where that helps, the overhead shortens the slices. But a table that keeps or
+/// corrects the lags may exceed a gap limit by the overhead: if a slice is a little late, the PF
+/// core still keeps the gap, and shorter slices for all VFs would cost more.
 Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     if (demands.empty()) return Plan{};
     if (demands.size() == 1) return single_entry_plan(demands.front());
@@ -524,7 +534,7 @@ Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
 
 namespace {
 
-/// The longest slice of the demand's VF less the VF's debt; 0 if the debt is larger.
+/// Longest early run of the demand's VF: its longest slice less its debt; 0 if the debt is larger.
 std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     std::int64_t longest_us = 0;
     for (const Entry& entry : plan.entries)
@@ -533,9 +543,9 @@ std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     return std::max<std::int64_t>(0, longest_us - demand.debt_ns / kNsPerUs);
 }
 
-/// Fraction of `others_us`, in 1/1024, at which the lag of `demand` grows by at most half a slice.
-/// If the other VFs used all their advances, `others_us`, at once, that lag would grow by others_us
-/// · weight / Σ weights.
+/// If the other VFs use all their early runs, `others_us`, at once, the lag of `demand` grows by
+/// others_us · weight / Σ weights. Returns the largest fraction of `others_us`, in 1/1024, that
+/// makes this lag grow by at most half of the longest slice.
 std::int64_t tolerable_1024ths(const Plan& plan, const Demand& demand, std::int64_t others_us,
                                std::int64_t weights) {
     const std::int64_t behind = others_us * demand.weight;  // in units of 1 / Σ weights

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfPolicy: the engine time that one VF may have, in the units of a run table. contract.cpp makes a
-// VfPolicy from a contract, and the PF core keeps it (pf-driver/core/run/contract.c). Times in ns.
+// VfPolicy: a VF's contract in the units of a run table. contract.cpp makes a VfPolicy from a
+// Contract, and the PF core enforces it (pf-driver/core/run/contract.c). Times are in ns.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 namespace vgpu::daemon::scheduler {
 
+/// In the order in which the PF core serves the classes.
 enum class PriorityClass : std::uint8_t { High, Normal, Low };
 inline constexpr std::size_t kPriorityClasses = 3;
 
@@ -17,16 +18,16 @@ inline constexpr std::size_t kPriorityClasses = 3;
 struct Reservation {
     std::int64_t budget_ns = 0;  ///< 0: no reservation
     std::int64_t period_ns = 0;
-    std::int64_t ahead = 0;  ///< number of budgets that may be taken ahead of time
+    std::int64_t ahead = 0;  ///< maximum number of budgets that may be taken ahead of time
 
     bool operator==(const Reservation&) const = default;
 };
 
-/// A token bucket. contract.cpp makes burst_ns at least one slice, so that a full bucket never cuts
-/// a slice.
+/// A limit of engine time: a token bucket. contract.cpp makes burst_ns at least one slice, so that
+/// a full bucket never cuts a slice.
 struct Cap {
     std::uint32_t rate_ppm = kAll;  ///< part of the engine's time; kAll: no cap
-    std::int64_t burst_ns = 0;
+    std::int64_t burst_ns = 0;      ///< capacity of the bucket
 
     [[nodiscard]] bool is_on() const { return rate_ppm < kAll; }
     bool operator==(const Cap&) const = default;
@@ -37,14 +38,14 @@ struct Cap {
 /// The cap applies first, then the reservation, then priority class and weight.
 struct VfPolicy {
     PriorityClass priority_class =
-        PriorityClass::Normal;  ///< served only while all priority classes before it have no work
-    std::uint32_t weight = 100;
+        PriorityClass::Normal;            ///< entries wait while a VF of a higher class has work
+    std::uint32_t weight = 100;           ///< 1..10000
     std::int64_t request_ns = 6'000'000;  ///< longest slice
     Reservation reservation{};
     Cap cap{};
     bool is_strict = false;  ///< true: a VF without work keeps its slots, which stay unused
     bool is_gang = false;    ///< true: the VF gets only its reservation, at phase_ns of each period
-    std::int64_t phase_ns = 0;
+    std::int64_t phase_ns = 0;  ///< only if is_gang
 
     bool operator==(const VfPolicy&) const = default;
 };

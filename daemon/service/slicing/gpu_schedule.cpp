@@ -29,16 +29,16 @@ scheduler::Demand demand_of(const GpuSchedule::Member& member) {
     return {.vf = member.vf, .weight = member.weight, .quantum_us = member.quantum_us};
 }
 
-/// `gap_ns` in us. A limit that does not fit in 32 bits becomes kAnyGap − 1, because kAnyGap means
-/// that there is no limit.
+/// `gap_ns` in us. A gap limit that does not fit in 32 bits becomes kAnyGap − 1, because kAnyGap
+/// means "no limit".
 std::uint32_t gap_us_of(std::int64_t gap_ns) {
     if (gap_ns == scheduler::kNoGapLimit) return scheduler::kAnyGap;
     return static_cast<std::uint32_t>(
         std::min<std::int64_t>(gap_ns / kNsPerUs, scheduler::kAnyGap - 1));
 }
 
-/// Admits with the default Engine. GpuSchedule measures and charges real switch costs, but they are
-/// not part of admission.
+/// Admits with the switch cost of the default Engine. The measured cost is not part of admission;
+/// the planner only shortens slices because of it (make_table()).
 Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& members,
                                     std::uint32_t max_gap_ms,
                                     std::span<const std::string> names = {}) {
@@ -51,8 +51,8 @@ Result<TableAdmission> admission_of(const std::vector<GpuSchedule::Member>& memb
     return scheduler::admit_for_table(parties, scheduler::Engine{});
 }
 
-/// Number of priority classes with members, at least 1. Each class may have the same number of
-/// table entries.
+/// Number of priority classes with members, at least 1. limits_of() divides the table's entries
+/// equally among these classes.
 std::uint32_t priority_classes_in(const std::vector<GpuSchedule::Member>& members) {
     std::set<PriorityClass> priority_classes;
     for (const GpuSchedule::Member& member : members)
@@ -120,7 +120,7 @@ GpuSchedule::GpuSchedule(Image image) : state_(std::move(image)) {
     fit_members();
 }
 
-/// Removes VFs first, so that their lags are spread over the old members and not over new ones.
+/// Removes VFs first, so that Fluid spreads their lags over the old members and not over new ones.
 void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                               Nanoseconds now) {
     if (has_members(members, max_gap_ms)) return;
@@ -175,8 +175,8 @@ void GpuSchedule::fit_members() {
     }
 }
 
-/// Runs are reported when they end, wakes when they happen. state_.woken keeps the wakes until the
-/// run is reported; on_run() then places each wake within the run.
+/// A run is reported when it ends, a wake when it happens. state_.woken keeps the wakes until the
+/// next run is reported; on_run() then places each wake within that run.
 void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
                          std::int64_t reserved_ns) {
     if (ns < 0) return;
@@ -188,8 +188,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     }
     if (reserved_ns == 0) record_overhead(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    // The IDLE event comes before the RUN event of the run that it ends. Therefore this run counts
-    // as work, and the VF sleeps after the run.
+    // The IDLE event of a VF comes before the RUN event of the run that just ended. So the VF
+    // counts as awake during this run, and sleeps after the run.
     const bool is_idle_after = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
@@ -197,8 +197,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     state_.woken.clear();
     // a throttled VF may still run from its reservation
     if (!state_.throttled.contains(vf)) state_.fluid.wake(vf);
-    Nanoseconds from = end - Nanoseconds{table_ns};
-    // The run is cut at each wake, because fewer VFs shared the ideal service before the wake.
+    Nanoseconds from = end - Nanoseconds{table_ns};  // assumes that the reserved part came first
+    // Cut the run at each wake, because before the wake fewer VFs shared the ideal service.
     // Otherwise a VF that woke late would be owed a share of the whole run.
     for (const auto& [at, woken] : wakes) {
         const Nanoseconds until = std::clamp(at, from, end);
@@ -227,13 +227,13 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds overrun{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // the run was not a slice of a table: no other VF had work, or the VF hung
+    // such a long run was not a slice of the table: no other VF had work, or the VF hung
     if (overrun > kMaxOverhead) return;
     state_.overhead += (std::min(between + overrun, kMaxOverhead) - state_.overhead) / kPart;
 }
 
-/// True if the overhead of slices differs from planned_overhead by more than half of the smaller
-/// value, and by more than kMin, so that measurement noise does not replace tables.
+/// True if |overhead − planned_overhead| > max(kMin, half of the smaller value). The threshold
+/// keeps measurement noise from replacing tables.
 bool GpuSchedule::overhead_left_plan() const {
     constexpr Nanoseconds kMin = std::chrono::microseconds(100);
     const auto [less, more] = std::minmax(state_.overhead, state_.planned_overhead);
@@ -262,7 +262,7 @@ void GpuSchedule::on_idle(std::uint32_t vf, Nanoseconds at) {
     state_.asleep_since.try_emplace(vf, at);
 }
 
-/// The VF counts as asleep, because a VF is not owed service that its cap forbids. state_.throttled
+/// Counts the VF as asleep, because a VF is not owed service that its cap forbids. state_.throttled
 /// records that the VF has work.
 void GpuSchedule::on_throttled(std::uint32_t vf) {
     if (!state_.fluid.has(vf) || is_gang(vf)) return;
@@ -331,7 +331,7 @@ bool GpuSchedule::needs_table(Nanoseconds now) const {
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    // If a table would be due at `earliest`, only the interval delays the table.
+    // If needs_table(earliest) is true, the table waits only for the end of the interval.
     const Nanoseconds earliest = state_.installed_at + state_.interval;
     return needs_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -354,7 +354,7 @@ std::vector<scheduler::Demand> GpuSchedule::demands(std::size_t priority_class) 
         demand.lag_ns =
             demand.is_asleep || state_.throttled.contains(member.vf) ? 0 : fluid.lag_ns(member.vf);
         demand.may_wake = state_.asleep_since.contains(member.vf) && !is_gang(member);
-        // A debt shortens the VF's advance in the reserve, so that waking often gains nothing.
+        // reserve_of() deducts the debt, so that a VF gains nothing by waking often.
         demand.debt_ns = std::max<std::int64_t>(0, -fluid.lag_ns(member.vf));
         demand.max_gap_us = gap_us_of(terms_[i].table_gap_ns);
         result.push_back(demand);
@@ -376,14 +376,14 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     contract.ahead = static_cast<std::uint32_t>(policy.reservation.ahead);
     if (policy.cap.is_on()) {
         contract.rate_ppm = policy.cap.rate_ppm;
-        // room for a slice next to the reservation's budget
+        // the bucket must hold the reservation's budget and one slice
         contract.burst_ns =
             std::max(static_cast<std::uint64_t>(policy.cap.burst_ns),
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kMinQuantumNs));
     }
-    // If there is only one priority class, its number has no meaning and must not make contracts
-    // differ.
+    // If there is only one priority class, its number has no effect. The number stays 0, so that it
+    // does not make contracts differ.
     if (has_priority_classes())
         contract.priority_class = static_cast<std::uint32_t>(policy.priority_class);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
@@ -394,7 +394,7 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     return contract;
 }
 
-/// A gang does not compete, so it has no weight and no gap.
+/// A gang VF does not compete for entries, so it gets no weight and no gap limit.
 void GpuSchedule::set_terms(vgpu_pf_run_table& table) const {
     for (std::size_t i = 0; i < state_.members.size(); ++i) {
         const std::uint32_t at = state_.members[i].vf - 1;
@@ -419,7 +419,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // a quarter above the mean, so that slices with more overhead keep the gap as well
+    // the mean and a quarter, so that slices with more overhead than the mean keep the gap as well
     limits.overhead_us =
         static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
     made_overhead_ = state_.overhead;
@@ -557,7 +557,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
     double share = 0;
     for (std::vector<Competitor>& priority_class : priority_classes) {
         // Water filling: if a VF reaches its cap, the other VFs share the rest by weight. The loop
-        // ends, because each round but the last fills one VF.
+        // ends, because each round but the last finds one more VF at its cap.
         for (bool is_settled = false; !is_settled;) {
             is_settled = true;
             double weights = 0;
@@ -576,7 +576,7 @@ double GpuSchedule::ideal_share(std::uint32_t vf) const {
                 if (one.vf == vf)
                     share = one.is_at_cap ? std::max(one.max, one.reserved)
                                           : one.reserved + left * one.weight / weights;
-            // VFs without a cap share all that is left, and lower priority classes get nothing.
+            // VFs below their caps take all that is left, so lower priority classes get nothing.
             if (weights > 0) left = 0;
         }
     }

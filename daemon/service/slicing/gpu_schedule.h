@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuSchedule: the time slicing of one GPU. Knows which VFs compete, how much engine time each
-// received, and when the PF core needs a new run table: when members or contracts change, the PF
-// core restarts, a VF is idle for kAsleepAfter or wakes after that, a lag or the overhead of slices
-// leaves its bound, or a table that corrects lags has run once. Requests at most one table per
-// kMinInterval.
+// GpuSchedule: the time slicing of one GPU. Knows which VFs compete and how much engine time each
+// VF received, and makes run tables for the PF core. A new table is due, at most once per
+// kMinInterval, when
+//   - members, their contracts or the GPU's gap limit change, or the device or PF core restarts
+//   - the PF core refused the last table
+//   - a VF has been idle for kAsleepAfter, or such a VF wakes
+//   - a lag, or the overhead of slices, leaves its bound
+//   - a table that corrects lags has run for one cycle
 //
-// The entries of each priority class share, by weight, the time that reservations leave. A table
-// also has contracts, which the PF core keeps. Lags concern entries only: reserved service does not
-// count, and a throttled or gang VF does not compete. The PF core also tracks lags, by the
-// table's weights, and deviates from the entries if a lag exceeds the longest entry. The caller
-// passes the time. Owned by GpuModel; one thread.
+// The entries of a priority class share, by weight, the time that reservations and higher classes
+// leave. A table also has the VFs' contracts, which the PF core keeps. Lags count all service
+// except reserved service, and a throttled or gang VF does not compete. The PF core tracks lags,
+// too, by the weights in the table, and deviates from the entries where a lag would exceed the
+// longest entry. The caller passes the time. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -31,32 +34,34 @@ namespace vgpu::daemon {
 
 class GpuSchedule {
 public:
-    /// Minimum time between two accepted tables; doubles up to kMaxInterval while tables are
-    /// refused.
+    /// Minimum time between two tables.
     static constexpr Nanoseconds kMinInterval = std::chrono::milliseconds(10);
+    /// Each refused table doubles the time until the next table, up to this limit.
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
-    /// Minimum time between two checks of the lags, which drift slowly.
+    /// needs_table() checks the lags and the overhead only when the table is at least this old,
+    /// because they drift slowly. Also the time to next_check() if no new table is due.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
-    /// A VF that is idle for less than this is planned as a busy VF, so that a short idle period
-    /// causes no new table.
+    /// A VF that has been idle for less than this time is planned like a busy VF, so that a short
+    /// idle period causes no new table.
     static constexpr Nanoseconds kAsleepAfter = std::chrono::milliseconds(100);
 
-    /// A new table is required when a lag exceeds the lags of the table in force by this many
-    /// quanta. A smaller value would replace tables because of measurement noise.
+    /// A new table is due when a |lag| exceeds Plan::worst_lag_ns of the table in force by this
+    /// many quanta. A smaller value would replace tables because of measurement noise.
     static constexpr double kLagSlack = 0.25;
-    /// Bound of the lags of an adopted table, in quanta. The position in the cycle of such a table
-    /// is not known, so the lags may be off by a quantum.
+    /// With an adopted table, a new table is due when a |lag| exceeds this many quanta. vgpud does
+    /// not know which entry of an adopted table is next, so a lag may be off by a quantum.
     static constexpr double kAdoptedLagBound = 2.0;
 
-    /// Assumed overhead of a slice (switch and overrun) until it is measured.
+    /// Overhead of a slice (switch and overrun) that is assumed before it is measured.
     static constexpr Nanoseconds kInitialOverhead = std::chrono::microseconds(100);
-    /// Limit of measured overheads, because a host may stall.
+    /// Longer measured values are ignored or reduced to this limit, because a host may stall.
     static constexpr Nanoseconds kMaxOverhead = std::chrono::milliseconds(2);
 
+    /// A VF that the run table schedules.
     struct Member {
         std::uint32_t vf = 0;
         std::uint32_t weight = scheduler::kDefaultWeight;
-        /// The VF's own value, or the GPU's value if the VF has none; never 0.
+        /// Longest slice: the VF's quantum, or the GPU's if the VF has none; never 0.
         std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
         VfQos qos{};
 
@@ -70,24 +75,24 @@ public:
                 .qos = spec.qos};
     }
 
-    /// The state that decisions depend on, except a table that was made and is not yet confirmed.
-    /// Schedules with equal images and equal inputs decide alike.
+    /// The state on which decisions depend, except a table that is made but not yet installed or
+    /// refused. Schedules with equal images and equal inputs make equal tables.
     struct Image {
         std::vector<Member> members{};
         std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
         scheduler::Fluid fluid{};
         scheduler::Plan plan{};                               ///< plan of the table in force
         std::map<std::uint32_t, Nanoseconds> woken{};         ///< wakes since the last reported run
-        std::map<std::uint32_t, Nanoseconds> asleep_since{};  ///< since when a VF has no work
-        std::set<std::uint32_t> throttled{};                  ///< throttled VFs that have work
+        std::map<std::uint32_t, Nanoseconds> asleep_since{};  ///< VFs without work, and gang VFs
+        std::set<std::uint32_t> throttled{};                  ///< throttled VFs
         /// By VF: whether the last make_table() counted the VF as asleep.
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};                   ///< time of the last make_table() or installed()
-        Nanoseconds installed_at{0};          ///< when the PF core last accepted or refused a table
+        Nanoseconds installed_at{0};          ///< time of the last installed() or refused()
         Nanoseconds interval = kMinInterval;  ///< minimum until the next table; grows with refusals
-        double lag_bound_quanta = kLagSlack;  ///< a larger |lag| requires a new table
+        double lag_bound_quanta = kLagSlack;  ///< a new table is due if a |lag| is larger
         Nanoseconds overhead = kInitialOverhead;  ///< mean of switch and overrun of a slice
-        Nanoseconds planned_overhead{0};  ///< the overhead for which the table in force was made
+        Nanoseconds planned_overhead{0};  ///< value of `overhead` when the table in force was made
         Nanoseconds last_end{0};          ///< end of the last reported run
         bool is_stale = true;  ///< true if a table is due (new members, restart, refusal)
 
@@ -95,52 +100,56 @@ public:
     };
 
     GpuSchedule() = default;
-    /// For replays (trace/event.h). Terms and limits are computed from the members.
+    /// Restores the state of a recording, for a replay (trace/event.h).
     explicit GpuSchedule(Image image);
     [[nodiscard]] const Image& image() const { return state_; }
 
-    /// Fails with OutOfRange if a contract is invalid, or with NoSchedule and any number that would
-    /// fit if the contracts cannot all be kept. `max_gap_ms`: for members that set no limit.
-    /// `names`: for messages.
+    /// Checks whether the members can be scheduled together. Fails with OutOfRange if a contract is
+    /// invalid, or with NoSchedule if not all contracts can be kept; the cause then names numbers
+    /// that would fit, if any. `max_gap_ms`: gap limit of members that set none. `names`: names of
+    /// the members, in their order, for messages; may be empty.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 
-    /// A new member begins without work and lag. A VF that changes its priority class loses its
-    /// lag. If the members do not fit together, there is no new table (make_table() says why), and
-    /// the table in force stays.
+    /// Replaces the members. A new member begins with no work and lag 0. A VF that changes its
+    /// priority class loses its lag. If the members do not fit together, make_table() fails with
+    /// the reason, and the table in force stays.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
 
-    /// `vf` ran for `ns` until `end` (of Clock), `reserved_ns` of it reserved. Runs are reported
-    /// when they are over; VFs that woke during the run compete from their wake on.
+    /// `vf` ran for `ns` until `end`, `reserved_ns` of it from its reservation. Call it when a run
+    /// is over. VFs that woke during the run compete from their wake on.
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
-    /// `vf` competes from `at` on. The wake is accounted with the next reported run, which may have
-    /// begun before `at`.
+    /// `vf` has work from `at` on. The next on_run() accounts for the wake, even if the run began
+    /// before `at`.
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has no more work; its run is reported later.
+    /// `vf`, which is in the engine, has no more work. Call on_run() for its run afterwards.
     void on_idle(std::uint32_t vf, Nanoseconds at);
     /// `vf`, which is not in the engine, has no more work.
     void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
     /// `vf`, which is not in the engine, has work but no tokens. on_wake() ends this state.
     void on_throttled(std::uint32_t vf);
-    /// Events were lost. In them, `vf` received `ns`, `reserved_ns` of it reserved.
+    /// RUN events of `vf` were lost: `ns` of service in all, `reserved_ns` of it from its
+    /// reservation.
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
-    /// The device or the PF core restarted, so service cannot be followed. Sets all lags to 0.
+    /// The device or the PF core restarted, so the service since the last event is unknown. Sets
+    /// all lags to 0.
     void restart();
 
-    /// True if a new table is due.
+    /// True if a new table is due. Then call make_table().
     [[nodiscard]] bool needs_table(Nanoseconds now) const;
-    /// When to call needs_table() again if no event comes.
+    /// The time of the next call of needs_table() if no event comes.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
-    /// The table to install as `generation`. OutOfRange or NoSchedule if the members do not fit
-    /// together. Call installed() or refused() before the next call of make_table().
+    /// The table to install, with `generation` in it. Fails with OutOfRange or NoSchedule if the
+    /// members do not fit together. Call installed() or refused() before the next make_table().
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     /// The PF core accepted the table.
     void installed(Nanoseconds now);
-    /// The PF core refused the table. The next table is due after a delay that grows.
+    /// The PF core refused the table or did not answer, or make_table() failed. The next table is
+    /// due after a delay, which doubles with each call.
     void refused(Nanoseconds now);
-    /// Keeps `table`, which is in force in the PF core, if it is fair for the current members. Else
-    /// does nothing.
+    /// `table` is in force in the PF core, but not from this vgpud. Treats it as installed if it is
+    /// fair for the current members and has their contracts, and otherwise does nothing.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     [[nodiscard]] bool has_members(const std::vector<Member>& members,
@@ -156,11 +165,12 @@ public:
     [[nodiscard]] bool is_throttled(std::uint32_t vf) const {
         return state_.throttled.contains(vf);
     }
-    /// True if the VF keeps its slots without work. An IDLE event of such a VF changes nothing.
+    /// True if the VF keeps its slots even without work (mode strict). on_idle() then does nothing.
     [[nodiscard]] bool is_strict(std::uint32_t vf) const;
-    /// Largest |lag_quanta()| of `vf` since it joined.
+    /// Largest |lag_quanta()| of `vf` since it became a member, while it had work.
     [[nodiscard]] double worst_lag_quanta(std::uint32_t vf) const;
-    /// lag / largest slice of the table in force. The fairness bound has the same unit.
+    /// lag / longest slice of the table in force, the unit in which docs/scheduling.md bounds lags.
+    /// Before the first table: lag / kDefaultQuantumUs.
     [[nodiscard]] double lag_quanta(std::uint32_t vf) const;
 
 private:
@@ -169,17 +179,18 @@ private:
     [[nodiscard]] bool is_asleep(std::uint32_t vf, Nanoseconds now) const;
     [[nodiscard]] bool sleeping_vfs_changed(Nanoseconds now) const;
     [[nodiscard]] bool lag_left_bound() const;
-    /// `between`: time from the end of the previous run to the beginning of this run.
+    /// Updates Image::overhead. `between`: time from the end of the previous run of any VF to the
+    /// beginning of this run.
     void record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between);
     [[nodiscard]] bool overhead_left_plan() const;
-    /// True if the VF has work, with tokens or without; always true for a gang.
+    /// True if the VF has work, even if it is throttled; always true for a gang VF.
     [[nodiscard]] bool needs_engine(std::uint32_t vf) const;
-    /// The planner's input for one priority class, including wakes not accounted yet.
+    /// The planner's input for one priority class. Counts VFs in Image::woken as awake.
     [[nodiscard]] std::vector<scheduler::Demand> demands(std::size_t priority_class) const;
     [[nodiscard]] vgpu_pf_contract contract(std::size_t member) const;
     void set_terms(vgpu_pf_run_table& table) const;
-    /// The gap limit in us of real time that a table gives the PF core for a member; 0 if the
-    /// planner has no limit for the member (kNoGapLimit).
+    /// The member's gap limit in a run table, in us of real time; 0: no limit, because the planner
+    /// has none for the member (kNoGapLimit).
     [[nodiscard]] std::uint32_t gap_in_table(std::size_t member) const;
     [[nodiscard]] bool has_priority_classes() const;
     [[nodiscard]] static bool is_gang(const Member& member) {
@@ -194,11 +205,11 @@ private:
 
     Image state_;
     std::vector<scheduler::TableTerms> terms_;  ///< by member; empty if misfit_ is set
-    std::optional<Error> misfit_;               ///< why the members do not fit together
+    std::optional<Error> misfit_;               ///< why the members do not fit together; or none
     scheduler::Limits limits_;
     ServiceAccount account_;
-    std::optional<scheduler::Plan> made_;           ///< made by make_table(), not confirmed yet
-    Nanoseconds made_overhead_{0};                  ///< the overhead for which made_ was made
+    std::optional<scheduler::Plan> made_;  ///< by make_table(); not installed or refused yet
+    Nanoseconds made_overhead_{0};         ///< value of Image::overhead for made_
     std::map<std::uint32_t, double> worst_quanta_;  ///< worst_lag_quanta(), by VF
 };
 

@@ -27,13 +27,12 @@ void WaitAccount::on_inactive_idle(std::uint32_t number, Nanoseconds at) {
 
 void WaitAccount::on_run(std::uint32_t number, Nanoseconds ns, Nanoseconds end) {
     Vf& vf = vfs_[number];
-    // a wake during the run counts as a wait of 0
+    // if the VF woke during the run, end_wait() counts a wait of 0
     end_wait(vf, end - ns);
     if (vf.has_work) vf.since = end;
 }
 
-/// Drops all current waits. If the event that ended a wait is lost, the wait would count up to the
-/// next run.
+/// The lost event may be the end of a wait, which would otherwise count until the next run.
 void WaitAccount::on_lost() {
     for (auto& [number, vf] : vfs_) vf.since.reset();
 }

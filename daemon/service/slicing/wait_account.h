@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// WaitAccount: how long each VF had work but not the engine. A VF waits from its wake to its next
-// run, and from the end of a run to its next run, unless the VF was idle at that end. The caller
-// reports runs when they end. After lost events, the current waits do not count. Owned by GpuModel;
-// one thread.
+// WaitAccount: how long each VF had work but not the engine. A wait begins when the VF wakes, or at
+// the end of a run after which the VF still has work. It ends when the VF runs, has no more work or
+// is throttled. Waits during which events were lost do not count. Owned by GpuModel; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -15,30 +14,32 @@
 
 namespace vgpu::daemon {
 
-/// The caller reports a throttled VF as idle, because such a VF waits for tokens and not for the
-/// engine.
+/// The caller reports a throttled VF with on_inactive_idle(), because such a VF waits for tokens
+/// and not for the engine.
 class WaitAccount {
 public:
+    /// `vf` has work from `at` on.
     void on_wake(std::uint32_t vf, Nanoseconds at);
-    /// The VF in the engine has no more work; its run is reported later.
+    /// `vf`, which is in the engine, has no more work. Call on_run() for its run afterwards.
     void on_idle(std::uint32_t vf) { vfs_[vf].has_work = false; }
     /// `vf`, which is not in the engine, has no more work.
     void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
+    /// `vf` ran for `ns` until `end`. Call it when a run is over.
     void on_run(std::uint32_t vf, Nanoseconds ns, Nanoseconds end);
-    /// Events were lost, so it is not known which VFs wait.
+    /// Events were lost, so it is unknown which VFs wait. Drops the current waits.
     void on_lost();
     void forget(std::uint32_t vf) { vfs_.erase(vf); }
 
     /// Sum of the VF's finished waits.
     [[nodiscard]] Nanoseconds waited(std::uint32_t vf) const;
     /// A time that at least the fraction `part` (0..1) of the recent waits did not exceed; 0 if
-    /// there were no waits.
+    /// there were none. WaitHistogram defines which waits are recent.
     [[nodiscard]] Nanoseconds quantile(std::uint32_t vf, double part, Nanoseconds now) const;
 
 private:
     struct Vf {
-        Nanoseconds waited{0};
-        std::optional<Nanoseconds> since;  ///< start of the current wait
+        Nanoseconds waited{0};             ///< sum of the finished waits
+        std::optional<Nanoseconds> since;  ///< start of the current wait; none: does not wait
         bool has_work = false;
         WaitHistogram waits{};
     };

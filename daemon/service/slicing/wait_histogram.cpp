@@ -7,7 +7,7 @@
 
 namespace vgpu::daemon {
 
-/// The bucket is given by the octave and the two bits after the highest bit.
+/// The octave is floor(log2(ns)). The two bits after the highest bit of `ns` select its quarter.
 unsigned WaitHistogram::bucket_of(std::uint64_t ns) {
     if (ns < 4) return static_cast<unsigned>(ns);
     const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;
@@ -24,7 +24,7 @@ std::uint64_t WaitHistogram::end_of(unsigned bucket) {
 
 void WaitHistogram::rotate(Nanoseconds at) {
     if (at - begin_ < kWindow) return;
-    // Two alternating halves cover the last 30 to 60 s in constant memory.
+    // If nothing was added for a whole period, current_ is too old even for previous_.
     previous_ = at - begin_ < 2 * kWindow ? current_ : Counts{};
     current_ = {};
     begin_ = at;

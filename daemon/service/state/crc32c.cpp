@@ -7,6 +7,7 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// The polynomial 0x1edc6f41, with its bits in reverse order.
 constexpr std::uint32_t kReflectedPolynomial = 0x82f63b78;
 
 constexpr std::array<std::uint32_t, 256> make_table() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // CRC32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4). Detects every burst of up to 32 changed
-// bits, but not malicious changes. Pure; used by the state files and by trace/.
+// bits, but does not protect against deliberate changes. Pure; used for the state files and by
+// trace/.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 namespace vgpu::daemon {
 
+/// The CRC32C of `bytes`; 0 for no bytes.
 [[nodiscard]] std::uint32_t crc32c(std::string_view bytes);
 
 }  // namespace vgpu::daemon

@@ -7,6 +7,7 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// CLOCK_BOOTTIME in seconds.
 UnixTime since_boot(const Clock& clock) {
     return std::chrono::duration_cast<UnixTime>(clock.boot_time());
 }

@@ -16,14 +16,14 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kGpuSchema = "vgpud-gpu", kApplySchema = "vgpud-apply";
 
-/// The JSON as text. Replaces bytes that are not UTF-8, because dump() throws for them. The cause
-/// of a rollback may quote such bytes.
+/// The JSON as text. Replaces bytes that are not UTF-8, because dump() would throw. Such bytes may
+/// occur in ApplyIntent::rollback_reason.
 std::string text_of(const Json& json, int indent = -1) {
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Checksum of the content as dump() writes it, not of the bytes in the file. So changes of white
-/// space and of the order of members do not matter.
+/// Checksum of the content as dump() writes it: without white space and with sorted members. So the
+/// white space and the order of members in the file do not matter.
 std::string checksum_of(const Json& content) {
     return fmt::format("crc32c:{:08x}", crc32c(text_of(content)));
 }
@@ -80,8 +80,8 @@ Json vf_json(const VfRecord& record) {
     return json;
 }
 
-/// Reads a VF number. Throws unless the number is in range, because other code uses VF numbers as
-/// array indices, and a file may be edited.
+/// Reads a VF number. Throws if the number is out of range: other code uses VF numbers as array
+/// indices, and somebody may have edited the file.
 std::uint32_t vf_number_of(const Json& json) {
     const auto number = json.get<std::uint64_t>();
     if (number < 1 || number > kMaxVfsPerGpu)
@@ -146,8 +146,8 @@ GpuRecord gpu_of(const Json& json) {
     return record;
 }
 
-/// A VF that the apply will make has no UUID yet. DesiredVf::was is not recorded, because it only
-/// helps a plan to find VFs, and this plan is made already.
+/// A VF that the apply will create has no UUID yet. DesiredVf::was is not recorded: only the plan
+/// of the apply needs it, and that plan is already made.
 Json desired_json(const DesiredVf& desired) {
     Json json = spec_json(desired.spec, desired.owner);
     if (desired.spec.uuid != Uuid{}) json["uuid"] = uuid_text(desired.spec.uuid);
@@ -217,6 +217,7 @@ LeaseTime time_of(const Json& json) {
             .reading = UnixTime{json.at("reading_s").get<UnixTime::rep>()}};
 }
 
+/// Adds schema, version and checksum, and returns the text of the file.
 std::string seal(Json json, std::string_view schema) {
     json["schema"] = schema;
     json["version"] = kStateVersion;
@@ -225,8 +226,8 @@ std::string seal(Json json, std::string_view schema) {
 }
 
 /// The content of a file without its checksum. Fails with StateCorrupt or StateNewer; throws if
-/// `text` is not JSON or lacks a member. First verifies the checksum, which every version has, so
-/// that a damaged file is not mistaken for a newer one.
+/// `text` is not JSON or lacks a member. Verifies the checksum, which all versions have, before the
+/// version, so that a damaged file is not taken for a newer one.
 Result<Json> unseal(std::string_view text, std::string_view schema) {
     Json json = Json::parse(text);
     const auto checksum = json.at("checksum").get<std::string>();
@@ -242,8 +243,8 @@ Result<Json> unseal(std::string_view text, std::string_view schema) {
     return json;
 }
 
-/// Unseals a file and converts its content by `content_of`. Fails with StateCorrupt or StateNewer
-/// and the reason.
+/// Unseals a file and converts its content by `content_of`. Fails with StateCorrupt or StateNewer;
+/// the error has the reason.
 template <typename Content>
 Result<Content> decode(std::string_view text, std::string_view schema,
                        Content (*content_of)(const Json&)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The state files as JSON (schemas/vgpud-state.schema.json): one file for each GPU, and one for the
-// apply that is under way. Each file has a CRC32C of its other content, so that a file that was
-// damaged or edited is refused. Pure; used by StateStore. These functions do not throw.
+// Converts records to the text of state files and back. The text is JSON
+// (schemas/vgpud-state.schema.json): one file for each GPU, and one for the apply that is under
+// way. Each file has a CRC32C of its other content, so that vgpud refuses a file with damaged or
+// edited content. Pure; used by StateStore. These functions do not throw.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -15,10 +16,11 @@
 
 namespace vgpu::daemon {
 
+/// The version in the texts that encode_*() returns and decode_*() accepts.
 inline constexpr std::uint32_t kStateVersion = 1;
 
 [[nodiscard]] std::string encode_gpu(const GpuFile& file);
-/// Fails with StateCorrupt or StateNewer and the reason.
+/// Fails with StateCorrupt, or with StateNewer for another version; the error has the reason.
 [[nodiscard]] Result<GpuFile> decode_gpu(std::string_view text);
 [[nodiscard]] std::string encode_apply(const ApplyIntent& apply);
 /// Errors as in decode_gpu().

@@ -21,12 +21,12 @@ constexpr std::string_view kMayBeFound =
     "; the written file could not be rolled back, so a vgpud that starts before the next change "
     "may find this change made";
 
-/// Name of the state file of a GPU. An id is a valid name, so it has no slash.
+/// Name of the state file of a GPU. A GPU's id is a valid name, so it has no slash.
 std::string name_of(const std::string& id) {
     return fmt::format("{}{}{}", kGpus, id, kJson);
 }
 
-/// Ids of all GPUs with a file or a copy of one. Ignores temporary and damaged files.
+/// Ids of all GPUs that have a state file or its copy. Ignores temporary files and *.damaged.
 std::set<std::string> ids_of(const std::vector<std::string>& names) {
     std::set<std::string> ids;
     for (std::string_view name : names) {
@@ -80,8 +80,8 @@ Result<GpuFile> StateStore::read_gpu(const std::string& name, const std::string&
     return file;
 }
 
-/// Loads the file of a GPU. If the file is damaged, loads an intact copy of it: the GPU is then
-/// read-only, but its VFs are shown and keep their names.
+/// Loads the file of a GPU. If the file is damaged, loads its copy, if intact. The GPU is then
+/// read-only, but vgpud shows its VFs in service under their names.
 void StateStore::load_gpu(const std::string& id) {
     const std::string name = name_of(id);
     auto file = read_gpu(name, id);
@@ -133,8 +133,8 @@ Result<std::vector<std::string>> StateStore::recover() {
     return done;
 }
 
-/// Removes the file before its copy. A copy without a file is a problem as well, so an interrupted
-/// recovery is found again.
+/// Removes the file before its copy. A copy without a file is a problem as well, so load() finds an
+/// interrupted recovery again.
 Result<> StateStore::recover_gpu(const std::string& id) {
     const std::string name = name_of(id), copy = name + kCopy;
     if (files_.contains(id)) return port_.replace(name, encode_gpu(files_.at(id)), name + kDamaged);
@@ -217,7 +217,9 @@ Result<> StateStore::writable(const std::string& id) const {
     if (problems_.empty()) return {};
     for (const std::string& key : {std::string(kAllGpus), id})
         if (const auto at = problems_.find(key); at != problems_.end())
-            return fail(ErrorId::StateReadOnly, at->second.cause);
+            return fail(
+                at->second.id == ErrorId::StateNewer ? ErrorId::StateNewer : ErrorId::StateReadOnly,
+                at->second.cause);
     return {};
 }
 
@@ -279,9 +281,9 @@ Result<> StateStore::commit_apply(const std::optional<ApplyIntent>& apply) {
     return {};
 }
 
-/// Rolls back a failed write. The refused file may be in place nevertheless, because a sync can
-/// fail after the rename, and a later start must not find this file. A file with any other content
-/// is the old file or another program's, and stays.
+/// Rolls back a failed write. The refused content may be in the file nevertheless, because a sync
+/// can fail after the rename; a later start must not find this content. Any other content is the
+/// old one or another program's, and stays.
 void StateStore::roll_back_write(const std::string& name, const std::optional<std::string>& refused,
                                  const std::optional<std::string>& old, Error& error) {
     const auto found = port_.read(name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Writer and Reader: a Writer stores the members of a value in a JSON array (CBOR in the file), and
-// a Reader reads them. One list of members, a function template `walk`, serves both, so that
-// writing and reading cannot differ. A Reader throws BadTrace if an item is missing, has another
-// type or is out of range.
+// a Reader reads them back. For each type, one function template `walk` (event.cpp) passes the
+// members to either of them in the same order, so that writing and reading cannot differ. A Reader
+// throws BadTrace if an item is missing, has another type or is out of range.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -22,24 +22,27 @@ namespace vgpu::daemon::trace {
 
 using Json = nlohmann::json;
 
-/// The only exception of trace/. Code that reads files must catch it, because files are untrusted.
+/// Thrown for JSON that is not a valid recording. Code that reads files must catch it, because
+/// files are untrusted.
 class BadTrace : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 /// A number of 128 bits. Stored as two items: signed upper half, lower half.
 using Wide = __int128;
-/// Limit of names and annotations, in bytes. Recorder cuts longer annotations.
+/// Limit of a text (name or annotation), in bytes. Recorder cuts longer annotations.
 inline constexpr std::size_t kLongestText = 4096;
-/// Limit of the magnitude of a Wide.
+/// Limit of |Wide|. Small enough that products with a weight fit in a Wide.
 inline constexpr Wide kWideLimit = Wide{1} << 100;
-/// Limit of a time, in ns before and after 0.
+/// Limit of |time|, in ns (36 years). Small enough that the sum of two times does not overflow.
 inline constexpr std::int64_t kTimeLimit = std::int64_t{1} << 60;
 
-/// Each call writes the next value. Ignores the bounds in `walk`, which only the Reader checks.
+/// Each call writes the next value. Ignores the bounds that `walk` passes; only a Reader checks
+/// them.
 class Writer {
 public:
-    /// Writes each time as the difference to `last`, then sets `last` to that time.
+    /// Appends to the array `out`. Writes each time as the difference to `last`, then sets `last`
+    /// to that time.
     Writer(Json& out, Nanoseconds& last) : out_(out), last_(last) {}
 
     template <typename T> void number(const T& value, std::int64_t, std::int64_t) {
@@ -59,7 +62,7 @@ public:
     template <typename T, typename Each>
     void list(const std::vector<T>& items, std::size_t, Each each) {
         out_.push_back(items.size());
-        for (T item : items) each(*this, item);
+        for (T item : items) each(*this, item);  // copies, because `walk` takes T&
     }
 
 private:
@@ -67,11 +70,11 @@ private:
     Nanoseconds& last_;
 };
 
-/// Each call reads the next value or throws BadTrace. After an exception the value must not be
-/// used.
+/// Each call reads the next value or throws BadTrace. After an exception, do not use the value.
 class Reader {
 public:
-    /// Reads the array `in` from item `from` on; `in` must outlive the Reader.
+    /// Reads the array `in` from item `from` on; `in` must outlive the Reader. A time in the array
+    /// is the difference to `last`, the time that was read before it.
     Reader(const Json& in, Nanoseconds& last, std::size_t from = 0)
         : in_(in), last_(last), at_(from) {}
 
@@ -124,7 +127,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
-    /// Throws if items remain, because a value with more items is of another version.
+    /// Throws BadTrace if items remain, because a value with more items has another version.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there are too many values");
     }
@@ -140,13 +143,14 @@ private:
     std::size_t at_;
 };
 
-/// Stores a map as a list. `each` walks a key and a value.
+/// Writes a map as a list of its entries. `each` walks the key and the value of one entry.
 template <typename K, typename V, typename Each>
 void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t max, Each each) {
     const std::vector<std::pair<K, V>> entries(map.begin(), map.end());
     archive.list(entries, max, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
 }
 
+/// Reads such a list, of at most `max` entries, into a map.
 template <typename K, typename V, typename Each>
 void walk_map(Reader& archive, std::map<K, V>& map, std::size_t max, Each each) {
     std::vector<std::pair<K, V>> entries;

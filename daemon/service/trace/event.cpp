@@ -16,9 +16,9 @@ using scheduler::FluidClass;
 using scheduler::FluidClient;
 using scheduler::FluidImage;
 
-/// Limit of service in ns, larger than any run. The limits in this file bound the replay of a
-/// hostile recording: sums and products fit in 128 bits, and lists have at most the size that a GPU
-/// allows.
+/// Limit of service in ns, larger than any run. Because of the limits in this file and in
+/// archive.h, a replay of a hostile recording is safe: sums and products fit in 128 bits, and lists
+/// are not longer than a GPU allows.
 constexpr std::int64_t kServiceLimit = std::int64_t{1} << 56;
 /// Limit of |lag| in ns.
 constexpr std::int64_t kLagLimit = std::int64_t{1} << 50;
@@ -33,18 +33,21 @@ template <typename A, typename T> void walk_service(A& archive, T& ns) {
     archive.number(ns, 0, kServiceLimit);
 }
 
-/// Stores an enumerator as a number: enumerators may be renamed but not reordered.
+/// Stores an enumerator as its number, so enumerators may be renamed but not reordered. `max`: the
+/// last enumerator.
 template <typename A, typename Enum> void walk_enum(A& archive, Enum& value, Enum max) {
     auto number = static_cast<std::uint32_t>(value);
     archive.number(number, 0, static_cast<std::int64_t>(max));
     value = static_cast<Enum>(number);
 }
 
-/// Each walk() both writes and reads its type. The order of the lines in walk() is the file format.
+/// Each walk() writes its type with a Writer and reads it with a Reader. The order of the calls in
+/// walk() is the file format.
 template <typename A> void walk(A& archive, GpuSchedule::Member& member) {
     walk_vf(archive, member.vf);
     archive.number(member.weight, scheduler::kMinWeight, scheduler::kMaxWeight);
     archive.number(member.quantum_us, scheduler::kMinQuantumUs, scheduler::kMaxQuantumUs);
+    // the members of VfQos that are real numbers, in the order of vf_settings.def
 #define VF_SETTING(...)
 #define VF_REAL(key, path, section, kind, property, help) \
     archive.real(member.qos.key, kind.min, kind.max);
@@ -130,7 +133,7 @@ template <typename A> void walk(A& archive, FluidClient& client) {
     archive.wide(client.slept_at);
 }
 
-/// complete_fluid() computes the weights of priority classes, so a file cannot contradict itself.
+/// Does not store awake_weight: complete_fluid() computes it, so a file cannot contradict itself.
 template <typename A> void walk(A& archive, FluidImage& fluid) {
     for (FluidClass& priority_class : fluid.priority_classes) archive.wide(priority_class.now);
     walk_map(archive, fluid.clients, VGPU_PF_MAX_VFS, [](A& a, auto& vf, auto& client) {
@@ -204,8 +207,9 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// Computes the weight of each priority class from its clients. Throws BadTrace if a lag is out of
-/// range.
+/// Computes the awake_weight of each priority class from its clients. Throws BadTrace if `ns` is
+/// out of range: the lag of an awake client, or the ideal service that a sleeping client has
+/// missed. Virtual time counts in 2^-32 ns (fluid.h).
 scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
         FluidClass& priority_class = image.priority_classes.at(client.priority_class);
@@ -224,7 +228,7 @@ void check(Event& event) {
     if (auto* members = std::get_if<MembersSet>(&event)) check_members(members->members);
 }
 
-/// An empty value of the variant's alternative `kind`. Throws for an unknown kind.
+/// A default value of the variant's alternative `kind`. Throws BadTrace for an unknown kind.
 template <std::size_t I = 0> Event empty_event(std::size_t kind) {
     if constexpr (I == std::variant_size_v<Event>) {
         throw BadTrace(fmt::format("an event of unknown kind {}", kind));
@@ -268,7 +272,7 @@ struct EventApplier {
         schedule.restart();
         return true;
     }
-    /// Also checks that a table was due at that moment.
+    /// Checks first that a table is due, because vgpud makes a table only then.
     bool operator()(const TableMade& event) const {
         const bool was_due = schedule.needs_table(event.at);
         const auto table = schedule.make_table(event.generation, event.at);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Event: the inputs and queries of a GpuSchedule, as plain values. Recorder writes them; a replay
-// passes them to a GpuSchedule again. The order of kinds in Event and of members in event.cpp is
-// the file format (docs/scheduling.md). Add new kinds and members at the end and increase
-// kTraceVersion.
+// Event: one call of a GpuSchedule with its arguments, or an annotation, as a plain value. Recorder
+// writes events, and a replay makes the same calls again. The order of the kinds in Event and of
+// the members in event.cpp is the file format (docs/scheduling.md). Add new kinds and members at
+// the end, and increase kTraceVersion.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -16,10 +16,11 @@
 
 namespace vgpu::daemon::trace {
 
+/// Version of the file format. A replay refuses recordings of other versions.
 inline constexpr std::uint32_t kTraceVersion = 4;
 
-/// A call of GpuSchedule::set_members(). In all events, times are of vgpud's monotonic clock, and
-/// service is in ns.
+/// A call of GpuSchedule::set_members(). In all events, times are those of vgpud's monotonic clock,
+/// and `ns` and `reserved_ns` are service.
 struct MembersSet {
     Nanoseconds at{0};
     std::vector<GpuSchedule::Member> members;
@@ -68,49 +69,50 @@ struct Restarted {};
 struct TableMade {
     Nanoseconds at{0};
     std::uint64_t generation = 0;
-    bool is_made = false;      ///< false: make_table() found no table for these members
-    std::uint32_t digest = 0;  ///< digest_of() the table that was made
+    bool is_made = false;      ///< false: make_table() failed
+    std::uint32_t digest = 0;  ///< digest_of() the table; 0 if make_table() failed
 };
 
-/// The PF core accepted the table of the last TableMade.
+/// A call of GpuSchedule::installed(): the PF core accepted the table of the last TableMade.
 struct TableInstalled {
     Nanoseconds at{0};
 };
 
-/// The PF core refused the table, or make_table() found none.
+/// A call of GpuSchedule::refused(): the PF core refused the table or did not answer, or
+/// make_table() failed.
 struct TableRefused {
     Nanoseconds at{0};
 };
 
-/// An annotation, for display only. Decisions do not depend on it.
+/// An annotation: an event for administrators. For display only; apply() ignores it.
 struct Annotated {
     Nanoseconds at{0};
-    std::uint32_t vf = 0;
-    std::string kind;
+    std::uint32_t vf = 0;  ///< 0: the GPU
+    std::string kind;      ///< name of an EventKind
     std::string text;
 };
 
-/// The index of an alternative is the number of its kind in the file.
+/// The index of an alternative in the variant is the number of its kind in the file.
 using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, Restarted, TableMade,
                            TableInstalled, TableRefused, Annotated>;
 
-/// CRC32C of all bytes of a table, so that a replay finds any difference.
+/// CRC32C of all bytes of a table, by which a replay finds differences.
 [[nodiscard]] std::uint32_t digest_of(const vgpu_pf_run_table& table);
 
-/// Applies the event to `schedule`. Returns false only for a TableMade: no table was due, or the
-/// result differs from the recorded result.
+/// Makes the recorded call on `schedule`. Returns false only for a TableMade: no table was due, or
+/// the result differs from the recorded result.
 bool apply(const Event& event, GpuSchedule& schedule);
 
-/// The event as the array [kind, members…]. Each time is the difference from the preceding time,
-/// which is in `last`.
+/// The event as the array [kind, members…]. Each time in it is the difference from the preceding
+/// time. `last`: the preceding time before the call, the event's last time afterwards.
 [[nodiscard]] Json json_of(const Event& event, Nanoseconds& last);
-/// Reads an event. Throws BadTrace if the JSON is no valid event.
+/// Reads an event. `last`: as in json_of(). Throws BadTrace if the JSON is not a valid event.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
-/// The state from which a replay starts. It does not contain a table that is not yet confirmed, so
-/// no chunk begins between a TableMade and the PF core's answer.
+/// The state from which a replay starts. An image lacks a table that is made but not yet installed
+/// or refused, so no chunk (recorder.h) may begin between a TableMade and the PF core's answer.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
-/// Reads an image. Throws BadTrace if the JSON is no valid image.
+/// Reads an image. Throws BadTrace if the JSON is not a valid image.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);
 
 }  // namespace vgpu::daemon::trace

@@ -49,7 +49,7 @@ void Recorder::begin_chunk(bool continues) {
     for (const auto& [vf, name] : source_.names()) names[std::to_string(vf)] = name;
     const Nanoseconds at = last_;
     Json schedule = json_of(schedule_.image(), last_);
-    last_ = at;  // json_of() has changed last_, but the first event counts from "at", too
+    last_ = at;  // json_of() has changed last_, but the first event also counts from "at"
     ring_.begin({{"vgpu_trace", kTraceVersion},
                  {"chunk", chunks_++},
                  {"continues", continues},
@@ -61,7 +61,8 @@ void Recorder::begin_chunk(bool continues) {
                  {"schedule", std::move(schedule)}});
 }
 
-/// Call before an event changes the schedule: the image of a chunk must not include the event.
+/// Call it before an event changes the schedule, because the image in a chunk's head must not
+/// include the events of the chunk.
 void Recorder::begin_due_chunk() {
     if (ring_.needs_chunk() && !is_table_open_) begin_chunk(chunks_ > 0);
 }
@@ -100,7 +101,7 @@ void Recorder::on_wake(std::uint32_t vf, Nanoseconds at) {
 Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanoseconds now) {
     begin_due_chunk();
     auto table = schedule_.make_table(generation, now);
-    // The event is written after the schedule's answer, which is part of the event.
+    // The event includes the result of make_table(), so it is written after the call.
     write(TableMade{.at = now,
                     .generation = generation,
                     .is_made = table.has_value(),
@@ -109,7 +110,8 @@ Result<vgpu_pf_run_table> Recorder::make_table(std::uint64_t generation, Nanosec
     return table;
 }
 
-/// An adopted table has no event, so a new chunk begins. The image of the chunk includes the table.
+/// There is no event for an adopted table. Instead a new chunk begins, whose image includes the
+/// table.
 void Recorder::adopt(const vgpu_pf_run_table& table, Nanoseconds now) {
     schedule_.adopt(table, now);
     last_ = now;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuInventory: resources and VFs of one GPU, as plans need them. GpuModel::inventory() makes it.
-// The resources are normalised: 0 stands for the mask of all compute units, and for the number of
-// all doorbell pages.
+// GpuInventory: the resources and VFs of one GPU, made by GpuModel::inventory(). Plans start from
+// it. The resources of the VFs are normalised: a cu_mask of 0 stands for all compute units, and
+// doorbell_pages of 0 for all doorbell pages.
 #pragma once
 
 #include "daemon/backend/abilities.h"
@@ -17,27 +17,30 @@
 
 namespace vgpu::daemon {
 
+/// A defined VF, and the facts that decide whether a plan may change it.
 struct InventoryVf {
     std::uint32_t vf = 0;
     VfSpec spec{};
-    bool is_attached = false;
-    OwnerRecord owner{};
+    bool is_attached = false;    ///< true if a client or a driver has the VF open
+    OwnerRecord owner{};         ///< the claim in force; an empty name: none
     bool is_lease_over = false;  ///< true if the lease of `owner` is over
-    /// True if `owner` is a domain that runs, or may be about to start.
+    /// True if `owner` is a domain that runs, or may be about to start. Always false unless the
+    /// driver changes the number of VFs only while all VFs are idle (Change::Vfs).
     bool has_running_domain = false;
     std::string condition{};  ///< why the VF is not in service as defined; empty if it is
 
     bool operator==(const InventoryVf&) const = default;
 };
 
+/// The scheduling parameters of a GPU, for VFs that do not set their own.
 struct GpuSettings {
-    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;
-    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;
+    std::uint32_t quantum_us = scheduler::kDefaultQuantumUs;  ///< longest slice
+    std::uint32_t max_gap_ms = scheduler::kDefaultMaxGapMs;   ///< longest wait for the engine
 
     bool operator==(const GpuSettings&) const = default;
 };
 
-/// A change of GpuSettings. Values that are not given stay.
+/// A change of GpuSettings. An absent value stays as it is.
 struct GpuChange {
     std::optional<std::uint32_t> quantum_us{};
     std::optional<std::uint32_t> max_gap_ms{};
@@ -49,34 +52,33 @@ inline void apply(const GpuChange& change, GpuSettings& settings) {
     settings.max_gap_ms = change.max_gap_ms.value_or(settings.max_gap_ms);
 }
 
-/// A change that gives every value.
+/// A change that sets all values.
 inline GpuChange change_to(const GpuSettings& settings) {
     return {.quantum_us = settings.quantum_us, .max_gap_ms = settings.max_gap_ms};
 }
 
-/// The number of enabled VFs before and after a step.
+/// A step of a plan that changes the number of enabled VFs (GpuModel::enable_vfs()).
 struct VfCount {
-    std::uint32_t from = 0, to = 0;
-    /// VRAM of the VFs that the plan makes next, by VF number. Some drivers must know these sizes
+    std::uint32_t from = 0, to = 0;  ///< number of enabled VFs before and after the step
+    /// By VF number: VRAM of the VFs that the plan creates next. Some drivers must know these sizes
     /// when they enable the VFs.
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};
 
     bool operator==(const VfCount&) const = default;
 };
 
-/// The planner works on a copy, which each step changes (perform() in change_plan.h).
+/// make_change_plan() applies each step of a plan to a copy (perform() in change_plan.h).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< VRAM for all VFs, used or not
     std::uint64_t pf_vram_bytes = 0;  ///< VRAM that the PF keeps, in addition
-    Abilities abilities{};            ///< limits of one VF, and what each change needs
+    Abilities abilities{};            ///< limits of one VF, and the condition of each change
     std::uint32_t total_vfs = 0;      ///< VFs the device can have
     std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
-    /// The VFs in use that vgpud did not create, for messages: "vf3 (0000:03:00.3) is open through
-    /// vfio-pci".
+    /// As GpuFacts::other_users: the VFs in use that do not belong to vgpud, for messages.
     std::vector<std::string> other_users{};
     GpuSettings settings{};
-    std::vector<InventoryVf> vfs{};  ///< by number, without VFs being released
+    std::vector<InventoryVf> vfs{};  ///< by number, without VFs that are being destroyed
     bool is_scrubbing = false;       ///< true while the PF core scrubs any VF of the GPU
 
     bool operator==(const GpuInventory&) const = default;

@@ -19,7 +19,7 @@ bool is_owner_letter(char letter) {
     return letter > ' ' && letter <= '~' && kRefused.find(letter) == std::string_view::npos;
 }
 
-/// "N" or "N:START"
+/// Parses "N" or "N:START"; none if `text` has another form.
 std::optional<ProcessId> parse_process(std::string_view text) {
     const std::size_t colon = text.find(':');
     const auto pid = text::number_in<int>(text.substr(0, colon));
@@ -115,6 +115,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
                         is_free ? "there is no claim" : claim_text(before) + " is in force"));
     if (is_own) {
         OwnerRecord owner = renew(before, request, facts.now);
+        // So `since` <= boot means that the claim was neither made nor renewed in this boot.
         if (owner.since <= facts.boot) owner.since = facts.now;
         return owner;
     }
@@ -174,7 +175,7 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     if (owner.name.empty()) return "";
     if (is_expired(owner, facts.now))
         return fmt::format("the lease of {} is over", claim_text(owner));
-    // VFs are claimed for a VM before its process exists.
+    // A VM's VFs are claimed before the process of the VM exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
     if (facts.exists && !*facts.exists && !is_new && !outlives_stops(owner))
         return fmt::format("{} no longer exists", claim_text(owner));
@@ -182,7 +183,7 @@ std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
                                    std::holds_alternative<EngineOwner>(form_of(owner.name));
     if (!facts.is_attached && !may_stay_unopened && owner.lease_s == 0 &&
         facts.unattached_for >= kLongUnattached)
-        return fmt::format("{} has not had the VF open for more than {} h", claim_text(owner),
+        return fmt::format("{} has not opened the VF in the last {} h", claim_text(owner),
                            kLongUnattached.count());
     return "";
 }

@@ -48,7 +48,7 @@ vgpu_pf_provision provision_of(const VfResources& resources) {
     return request;
 }
 
-/// Omits the limits of the guest if all have their default.
+/// Omits `security` if all its members have their defaults.
 nlohmann::json resources_json(const VfResources& resources) {
     Json json = {{"vram_bytes", resources.vram_bytes},
                  {"cu_mask", resources.cu_mask},

@@ -11,19 +11,21 @@ namespace vgpu::daemon {
 
 namespace {
 
+/// A row of schemas/vf_settings.def.
 struct Row {
     std::string_view key;
-    std::string_view member;  ///< path in VfSpec
+    std::string_view member;  ///< path in VfSpec: "weight", "qos.min_pct"
     Section section;
     Change change;
 
-    /// "qos" for "qos.min_pct"; empty for a member of VfSpec itself.
+    /// The object of the state file: "qos" for "qos.min_pct"; empty for a member of VfSpec itself.
     [[nodiscard]] std::string group() const {
         return std::string(member == key ? "" : member.substr(0, member.find('.')));
     }
 };
 
-/// Calls visit(row, kind, members...) for each setting, with the members of `specs`.
+/// Calls visit(row, kind, members...) for each row. `members`: the setting's member in each of
+/// `specs`.
 template <typename Visit, typename... Specs>
 void for_each_setting(const Visit& visit, Specs&... specs) {
 #define VF_SETTING(key, member, section, kind, property, help) \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VfSpec: everything that defines a VF. Records, profiles, plans and requests contain this struct,
-// so that a VF is copied and compared as a whole. The number, the owner and operations under way
-// are not part of it; VfRecord, InventoryVf and DesiredVf add them.
+// VfSpec: the definition of a VF. Records, profiles, plans and requests contain this struct, so
+// that a definition is copied and compared as a whole. VfRecord, InventoryVf and DesiredVf add the
+// VF's number, its owner and the operation under way.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -16,10 +16,11 @@
 
 namespace vgpu::daemon {
 
-/// The form of VfSpec::description: one line of at most 256 bytes.
+/// The valid values of VfSpec::description: one line of at most 256 bytes.
 inline constexpr Line kDescription = line(256);
 
-/// In a profile, `name`, `uuid` and `profile` are empty. 0 and empty values stand for a default.
+/// In a profile, `name`, `uuid` and `profile` are empty. In a CreateRequest, an empty `name` or
+/// `uuid` stands for a value that GpuModel::create() chooses.
 struct VfSpec {
     std::string name{};
     Uuid uuid{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// EventKind: what an event for administrators is about. EventKindRow is the kind's row of
-// schemas/events.def, with the name on D-Bus, the severity (level and colour of a line) and the
-// cause. The service uses kinds; the D-Bus layer and the log print the names of kinds.
+// EventKind: what an event for administrators is about. Each kind has a row in schemas/events.def
+// with its name, its severity (level and colour of a line) and its cause. The service uses kinds;
+// the D-Bus layer and the log print the names of kinds.
 #pragma once
 
 #include <array>
@@ -19,10 +19,11 @@ enum class EventKind : std::uint8_t {
 };
 
 enum class EventSeverity : std::uint8_t { Info, Warning, Error };
+/// Guest: a guest can repeat the event, so EventFold limits it. Host: all other events.
 enum class EventCause : std::uint8_t { Host, Guest };
 
 struct EventKindRow {
-    std::string_view name;  ///< as on D-Bus
+    std::string_view name;  ///< on D-Bus and in the log: "pf-lost"
     EventSeverity severity;
     EventCause cause;
 };

@@ -20,6 +20,7 @@ void EventLog::add(const AdminEvent& admin_event, std::uint64_t time_us) {
     if (events_.size() > kCapacity) drop_one();
 }
 
+/// Drops the oldest event of the largest group.
 void EventLog::drop_one() {
     using Key = std::tuple<std::string_view, std::uint32_t, EventKind>;
     const auto key_of = [](const LoggedEvent& event) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: up to kCapacity recent events with number and time, for `vgpuctl events` and the bug
-// report. Events with the same VF and kind form a group. When the log is full, it drops the oldest
-// event of the largest group. Numbers begin at 1 at each start of vgpud and count every event, so a
-// gap shows a reader how many events were dropped. Runs in the main loop.
+// EventLog: up to kCapacity recent events with number and time, for `vgpuctl events` and bug
+// reports. Events with the same GPU, VF and kind form a group. If the log is full, a new event
+// replaces the oldest event of the largest group, so that a frequent event does not push out rare
+// ones. Numbers begin at 1 at each start of vgpud and count every event, so a gap in the numbers
+// shows a reader how many events were dropped. Runs in the main loop.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -15,10 +16,10 @@
 
 namespace vgpu::daemon {
 
-/// `text` is cut to EventLog::kMaxText bytes.
+/// `text` has at most EventLog::kMaxText bytes; add() cuts longer texts.
 struct LoggedEvent {
-    std::uint64_t seq = 0;
-    std::uint64_t time_us = 0;  ///< since 1970, CLOCK_REALTIME
+    std::uint64_t seq = 0;      ///< number of the event, from 1
+    std::uint64_t time_us = 0;  ///< microseconds since 1970, CLOCK_REALTIME
     std::string gpu;
     std::uint32_t vf = 0;  ///< 0: the GPU itself, or vgpud itself if `gpu` is "vgpud"
     EventKind kind{};
@@ -32,15 +33,17 @@ public:
     static constexpr std::size_t kCapacity = 512;
     static constexpr std::size_t kMaxText = 1024;
 
+    /// `time_us`: as LoggedEvent::time_us.
     void add(const AdminEvent& admin_event, std::uint64_t time_us);
-    /// Events with numbers above `after`, oldest first; at most the newest `max`.
+    /// Events with numbers above `after`, oldest first. If there are more than `max`, only the
+    /// newest `max` of them.
     [[nodiscard]] std::vector<LoggedEvent> since(std::uint64_t after, std::size_t max) const;
 
 private:
     void drop_one();
 
     std::deque<LoggedEvent> events_;
-    std::uint64_t count_ = 0;  ///< number of events added, dropped ones included
+    std::uint64_t count_ = 0;  ///< number of all events that were added
 };
 
 }  // namespace vgpu::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// VfViews: immutable views of VFs, by number. Copies share the views, so a snapshot in which one VF
-// changed costs one view.
+// VfViews: immutable views of VFs, by VF number. Copies share the views, so a snapshot in which
+// only one VF changed needs memory for only one new view.
 #pragma once
 
 #include "daemon/service/views/views.h"
@@ -17,6 +17,7 @@ class VfViews {
     using Shared = std::map<std::uint32_t, std::shared_ptr<const VfView>>;
 
 public:
+    /// VF number and view, in the form of a map's entry.
     struct Entry {
         std::uint32_t first;
         const VfView& second;
@@ -41,7 +42,7 @@ public:
     void set(std::uint32_t vf, VfView view) {
         views_[vf] = std::make_shared<const VfView>(std::move(view));
     }
-    /// Shares the view of the VF in `before` if that view equals `view`.
+    /// As above, but shares the VF's view in `before` if that view equals `view`.
     void set(std::uint32_t vf, VfView view, const VfViews& before) {
         const auto known = before.views_.find(vf);
         if (known != before.views_.end() && *known->second == view)

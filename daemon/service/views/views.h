@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Views: the state of GPUs and VFs that callers may see, as plain values. GpuModel makes them, and
-// D-Bus shows them. Names of states and reasons are defined here.
+// Views: the state of GPUs and VFs that callers may see, as plain values. GpuModel and Agents make
+// the views, and the D-Bus layer shows them. Also the names of states and reasons.
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -19,28 +19,35 @@
 
 namespace vgpu::daemon {
 
-/// State of a GPU. Run tables are planned only in Ok; views and records exist in all states.
-/// Failed: softgpu or vgpu-pf cannot be started.
-enum class GpuState { Starting, Ok, PfLost, DeviceLost, VersionMismatch, Failed };
+/// State of a GPU. vgpud plans run tables only in Ok; views and records exist in all states.
+enum class GpuState {
+    Starting,         ///< vgpud starts the GPU's processes, or has not tried to attach yet
+    Ok,               ///< in service
+    PfLost,           ///< the PF core does not answer vgpud
+    DeviceLost,       ///< the device does not answer the PF core
+    VersionMismatch,  ///< the PF core has another version of the uapi
+    Failed            ///< softgpu or vgpu-pf cannot be started, or ends at once
+};
 
+/// "starting", "ok" …
 std::string_view name_of(GpuState state);
-/// "ready", "paused" …; "unknown" for other numbers.
+/// The name of an enum vgpu_pf_vf_state: "ready", "paused" …; "unknown" for other numbers.
 std::string_view vf_state_name(std::uint32_t state);
-/// "none", "idle-timeout" …; "unknown" for other numbers.
+/// The name of an enum vgpu_pf_reason: "none", "idle-timeout" …; "unknown" for other numbers.
 std::string_view reason_name(std::uint32_t reason);
-/// All names, in the order of their numbers.
+/// All names, in the order of the enum's values.
 std::span<const std::string_view> gpu_state_names();
 std::span<const std::string_view> vf_state_names();
-/// The name of the sysfs file of an enum vgpu_pf_policy; "unknown" for other numbers.
+/// The name of the sysfs file of an enum vgpu_pf_policy; "none" for 0, "unknown" for other numbers.
 std::string_view policy_name(std::uint32_t policy);
 
-/// The plan of the run table in force. Tables that other programs made and vgpud replaced at once
-/// are not shown.
+/// The plan of the run table in force (scheduler::Plan). A table of another program that vgpud
+/// replaces at once is not shown.
 struct TableView {
-    std::size_t entries = 0;
-    std::uint64_t cycle_us = 0;
-    std::uint64_t worst_gap_us = 0;
-    bool is_exact = true;
+    std::size_t entries = 0;         ///< number of entries
+    std::uint64_t cycle_us = 0;      ///< sum of all quanta
+    std::uint64_t worst_gap_us = 0;  ///< longest time between successive entries of a VF
+    bool is_exact = true;            ///< true if one cycle gives each VF exactly its part by weight
 
     bool operator==(const TableView&) const = default;
 };
@@ -51,56 +58,58 @@ struct GpuView {
     GpuState state = GpuState::Starting;
     /// Why the GPU is in this state, as text; may be empty.
     std::string message;
-    std::string uapi_socket;
-    std::string vf_socket_dir;
+    std::string uapi_socket;    ///< socket or device of the PF core; empty: a vendor's driver
+    std::string vf_socket_dir;  ///< directory of the VFs' sockets; empty: unknown
     int softgpu_pid = 0;
     int pf_pid = 0;
-    std::uint32_t quantum_us = 0;
-    std::uint32_t max_gap_ms = 0;
-    GpuFacts info{};                   ///< as last read, without device_time_ns
+    std::uint32_t quantum_us = 0;      ///< as in GpuSettings
+    std::uint32_t max_gap_ms = 0;      ///< as in GpuSettings
+    GpuFacts info{};                   ///< as last read, but device_time_ns is 0
     std::optional<TableView> table{};  ///< absent if the driver has no run tables
-    /// Number of events that were overwritten before vgpud read them, since this vgpud first
-    /// attached; absent if the driver reports no events.
+    /// Number of events that were overwritten before vgpud read them, since the start of this
+    /// vgpud; absent if the driver has no run tables.
     std::optional<std::uint64_t> events_lost{};
 
     bool operator==(const GpuView&) const = default;
 };
 
-/// Statements of the agent in the VF's guest: unreliable.
+/// The agent in the VF's guest, and its reports. Do not rely on the reports: the guest may lie.
 struct AgentView {
-    std::string socket;  ///< socket for QEMU; empty if there is none
-    bool is_connected = false;
+    std::string socket;            ///< socket to which QEMU connects the agent; empty: none
+    bool is_connected = false;     ///< true from the AgentHello until the agent is gone or silent
     std::uint64_t misbehaved = 0;  ///< number of disconnects for misbehaviour
-    // these stay after a disconnect
+    // From the last AgentHello (agents/message.h); these stay after a disconnect. Empty if there
+    // was none.
     std::string version, kernel, driver, rocr, pci_address, unique_id;
-    std::uint64_t last_seen_ms = 0;
-    // these are set only while the agent is connected
+    std::uint64_t last_seen_ms = 0;  ///< time since the agent's last message; 0 before AgentHello
+    // From the last AgentStatus; empty or 0 while the agent is not connected. `health`: "ok",
+    // "no-driver" or "no-render-node". `resets` and `errors`: as the guest counts them.
     std::string health, last_error;
     std::uint64_t resets = 0, errors = 0;
     std::uint64_t vram_total_bytes = 0, vram_used_bytes = 0;
-    std::uint32_t processes = 0;
+    std::uint32_t processes = 0;            ///< may exceed the length of process_list
     std::vector<std::string> process_list;  ///< "PID VRAM-BYTES QUEUES COMM"
     bool is_quiesced = false;
 
     bool operator==(const AgentView&) const = default;
 };
 
-/// The agent's result of a request. Unreliable: `is_ok` proves nothing.
+/// The agent's answer to a request. `is_ok` proves nothing, because the guest may lie.
 struct AgentReport {
     bool is_ok = false;
     std::string text;
-    std::uint64_t duration_ms = 0;
+    std::uint64_t duration_ms = 0;  ///< time for the request, as the agent measured it
 };
 
-/// Measurements of a VF that a run table schedules. Shares are 0..1.
+/// Measurements of a VF that a run table schedules. Shares are fractions, 0 to 1.
 struct VfTiming {
-    double share_window = 0;  ///< share of the service of all VFs, in ServiceAccount's window
-    double share_total = 0;   ///< share of the service of all VFs, since vgpud first attached
-    double share_ideal = 0;   ///< part of the engine by contract and weight
-    std::int64_t lag_ns = 0;
-    double lag_quanta = 0;          ///< lag in quanta of the table in force
-    double worst_lag_quanta = 0;    ///< largest |lag| in quanta, since the VF joined
-    std::uint64_t wait_ns = 0;      ///< time with work and tokens, but not in the engine
+    double share_window = 0;  ///< service / service of all VFs, in the window of ServiceAccount
+    double share_total = 0;   ///< the same since the VFs joined the run table (slicing/account.h)
+    double share_ideal = 0;   ///< share of the engine that contract and weight entitle the VF to
+    std::int64_t lag_ns = 0;  ///< ideal service − received service
+    double lag_quanta = 0;    ///< lag / largest slice of the table in force
+    double worst_lag_quanta = 0;    ///< largest |lag_quanta| since the VF joined the run table
+    std::uint64_t wait_ns = 0;      ///< sum of finished waits for the engine (WaitAccount)
     std::uint64_t wait_p50_ns = 0;  ///< median of recent waits
     std::uint64_t wait_p99_ns = 0;  ///< 99th percentile of recent waits
     bool is_throttled = false;      ///< true if the VF has work, but no tokens
@@ -113,27 +122,31 @@ struct VfView {
     std::string gpu;
     VfRecord record;
     VfFacts active{};    ///< as last read
-    std::string socket;  ///< socket for vfio-user clients; empty if unknown
-    /// The abilities of the GPU; null: all settings are shown.
+    std::string socket;  ///< path of the socket for vfio-user clients; empty: unknown
+    /// The abilities of the GPU; null: show all settings.
     std::shared_ptr<const Abilities> abilities{};
-    /// Time in the engine: active.service_ns. With run tables, plus the time of newer RUN events.
+    /// Time in the engine: active.service_ns or, with run tables, Vf::counted_service_ns
+    /// (gpu/vf_table.h), which includes newer RUN events. Absent if the driver does not report it.
     std::optional<std::uint64_t> service_ns{};
     std::optional<VfTiming> timing{};  ///< absent if the driver has no run tables
     AssignmentMode assignment_mode =
         AssignmentMode::Default;      ///< which driver has the VF's function; Default: unknown
-    std::string condition{};          ///< why the VF is not as defined; or empty
-    UnixTime lease_expires{0};        ///< wall clock; 0: never
-    std::string orphan{};             ///< why the VF's claim looks forgotten; or empty
-    std::string client{};             ///< process that has `socket` open; empty: unknown
+    std::string condition{};          ///< why the VF is not as defined; empty if it is
+    UnixTime lease_expires{0};        ///< by the wall clock; 0: never
+    std::string orphan{};             ///< why the VF's claim looks forgotten; empty if it does not
+    std::string client{};             ///< process that has `socket` open; empty: none or unknown
     AgentView agent{};                ///< filled in by the main loop
-    std::string owner_domain_name{};  ///< readable name; filled in by the main loop
+    std::string owner_domain_name{};  ///< libvirt's name of the owner; filled in by the main loop
 
     bool operator==(const VfView&) const = default;
 };
 
+/// Limit of the events that a GPU keeps for the main loop. Bounds memory if the main loop hangs.
+inline constexpr std::size_t kMaxAdminEvents = 1024;
+
 /// An event for administrators, sent as the signal Manager.Event.
 struct AdminEvent {
-    std::string gpu;       ///< "vgpud": the event is about vgpud itself
+    std::string gpu;       ///< id of the GPU; "vgpud": the event is about vgpud itself
     std::uint32_t vf = 0;  ///< 0: the GPU itself, or vgpud itself
     EventKind kind{};
     std::string text;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Access to the device by name: registers of the PF and of the VFs' banks, the GPU-IOV capability
- * (a vendor-specific capability, VSEC) and its scheduler block. The probe reads the properties of
- * the device.
+ * Access to the device: registers of the PF, among them a bank for each VF; the GPU-IOV capability
+ * (a vendor-specific capability, VSEC) in config space; and the scheduler block of this capability.
+ * reg is a dword number. offset is in bytes: from the start of the capability or the block, and in
+ * read_config() from the start of config space. A read fails, for example, if the device is gone.
+ * vgpu_pf_device_probe() reads the properties of the device.
  */
 #include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
@@ -13,7 +15,7 @@
 #define PCI_COMMAND	   0x04u
 #define PCI_COMMAND_MASTER 0x0004u
 
-/* Read a register (dword number) of the PF. Return: the value; all ones if the device is gone. */
+/* Read a register of the PF. Return: the value; all ones if the read fails. */
 uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
 {
 	uint32_t value = UINT32_MAX;
@@ -23,19 +25,22 @@ uint32_t vgpu_pf_device_read(struct vgpu_pf *pf, uint32_t reg)
 	return value;
 }
 
-/* Write a register (dword number) of the PF. Return: 0 or negative errno. */
+/* Write a register of the PF. Return: 0 or negative errno. */
 int vgpu_pf_device_write(struct vgpu_pf *pf, uint32_t reg, uint32_t value)
 {
 	return pf->os->ops->mmio_write(pf->os, reg, value);
 }
 
-/* Read REG_VGPU_VF0_* of a VF's bank. Return: the value; all ones if the device is gone. */
+/*
+ * Read a register of a VF's bank. reg: REG_VGPU_VF0_*, the register in bank 0. Return: the value;
+ * all ones if the read fails.
+ */
 uint32_t vgpu_pf_device_read_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg)
 {
 	return vgpu_pf_device_read(pf, reg + vf->number * HW_VGPU_BANK_STRIDE);
 }
 
-/* Write REG_VGPU_VF0_* of a VF's bank. Return: 0 or negative errno. */
+/* Write a register of a VF's bank; reg: REG_VGPU_VF0_*. Return: 0 or negative errno. */
 int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg,
 			      uint32_t value)
 {
@@ -43,8 +48,8 @@ int vgpu_pf_device_write_bank(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint
 }
 
 /*
- * Read a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: the value; all ones if the device is
- * gone.
+ * Read two adjacent registers of a VF's bank as one value; reg_lo: REG_VGPU_VF0_*_LO. Return: the
+ * value; a half whose read fails is all ones.
  */
 uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo)
 {
@@ -53,7 +58,10 @@ uint64_t vgpu_pf_device_read_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf
 	return low | (uint64_t)vgpu_pf_device_read_bank(pf, vf, reg_lo + 1) << 32;
 }
 
-/* Write a pair REG_VGPU_VF0_*_LO, _HI of a VF's bank. Return: 0 or negative errno. */
+/*
+ * Write one value to two adjacent registers of a VF's bank, the low half first; reg_lo:
+ * REG_VGPU_VF0_*_LO. Return: 0 or negative errno.
+ */
 int vgpu_pf_device_write_bank64(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t reg_lo,
 				uint64_t value)
 {
@@ -72,7 +80,7 @@ static uint32_t read_config(struct vgpu_pf *pf, uint32_t offset)
 	return value;
 }
 
-/* Read a dword of the GPU-IOV capability. Return: the value; all ones if the device is gone. */
+/* Read a dword of the GPU-IOV capability. Return: the value; all ones if the read fails. */
 uint32_t vgpu_pf_device_vsec_read(struct vgpu_pf *pf, uint32_t offset)
 {
 	return read_config(pf, pf->device.vsec + offset);
@@ -84,7 +92,7 @@ int vgpu_pf_device_vsec_write(struct vgpu_pf *pf, uint32_t offset, uint32_t valu
 	return pf->os->ops->config_write(pf->os, pf->device.vsec + offset, 4, value);
 }
 
-/* Read a dword of the GFX scheduler block. Return: the value; all ones if the device is gone. */
+/* Read a dword of the GFX scheduler block. Return: the value; all ones if the read fails. */
 uint32_t vgpu_pf_device_scheduler_read(struct vgpu_pf *pf, uint32_t offset)
 {
 	return read_config(pf, pf->device.scheduler + offset);
@@ -96,7 +104,7 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/* End the PF's access to host memory, until the platform attaches the device again. */
+/* End the PF's access to host memory (bus mastering), until the platform turns it on again. */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;
@@ -113,7 +121,7 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 {
 	uint32_t offset = VGPU_PCI_ECAP_FIRST;
 
-	/* the number of steps is limited, because the list of capabilities may have a loop */
+	/* at most one step for each 8 bytes, because the list of capabilities may have a loop */
 	for (uint32_t step = 0; step < VGPU_PCI_CONFIG_BYTES / 8; step++) {
 		uint32_t header = read_config(pf, offset);
 
@@ -140,13 +148,14 @@ static uint32_t find_scheduler(struct vgpu_pf *pf, uint32_t vsec)
 	return vsec + (value & 0xffu) * 16u; /* the offset has units of 16 bytes */
 }
 
-/* refuses a device that reports unsupported sizes, before anything is written to it */
-static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
+/* refuses a device with an unsupported number of VFs or CUs, or an unsupported size of VRAM */
+static int check_properties(struct vgpu_pf *pf, const struct vgpu_pf_device *device)
 {
 	if (device->total_vfs == 0 || device->total_vfs > VGPU_PF_MAX_VFS)
 		return vgpu_pf_text_fail(pf, -ENODEV,
 					 "device reports %u VFs; 1 to %u are supported",
 					 device->total_vfs, VGPU_PF_MAX_VFS);
+	/* at least one unit for the PF and one for a VF */
 	if (device->vram_bytes < 2 * VGPU_VRAM_UNIT_BYTES ||
 	    device->vram_bytes > VGPU_RANGE_UNITS * VGPU_VRAM_UNIT_BYTES)
 		return vgpu_pf_text_fail(
@@ -160,7 +169,7 @@ static int check_resources(struct vgpu_pf *pf, const struct vgpu_pf_device *devi
 	return 0;
 }
 
-/* no property of a device is all ones; if one reads all ones, the device is gone */
+/* fails if a property reads all ones, which no device reports: the device is gone */
 static int read_properties(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 {
 	uint32_t vram_mb = vgpu_pf_device_read(pf, REG_VGPU_VRAM_SIZE_MB);
@@ -197,12 +206,12 @@ int vgpu_pf_device_probe(struct vgpu_pf *pf, struct vgpu_pf_device *device)
 	if (device->scheduler == device->vsec || device->scheduler == 0)
 		return vgpu_pf_text_fail(pf, -ENODEV, "GPU-IOV capability has no GFX scheduler");
 	error = read_properties(pf, device);
-	return error ? error : check_resources(pf, device);
+	return error ? error : check_properties(pf, device);
 }
 
 /*
- * Read the device's clock, which stamps the run log and RUN events. Return: ns; all ones if the
- * device is gone.
+ * Read the device's clock, which stamps the run log (run/account.c) and RUN events. The read of the
+ * low half latches the high half. Return: ns; a half whose read fails is all ones.
  */
 uint64_t vgpu_pf_device_time_ns(struct vgpu_pf *pf)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The event ring is memory that the core writes and that clients map read-only. The core writes the
- * sequence number (seq) of an entry last: a reader that sees the seq sees the whole entry. While
- * the core overwrites an entry, its seq is 0.
+ * The event ring: the core writes events into memory that clients map read-only. Before the core
+ * overwrites an entry, it sets the sequence number (seq) of the entry to 0; it writes the new seq
+ * last. So a reader has a whole entry if it reads the expected seq both before and after the copy.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -16,7 +16,7 @@ static struct vgpu_pf_event *ring_entries(struct vgpu_pf *pf)
 	return (void *)((uint8_t *)pf->params.event_ring + VGPU_PF_RING_EVENTS_OFFSET);
 }
 
-/* returns the number of entries, a power of two */
+/* returns the number of entries of a ring of this size: the largest power of two that fits */
 static uint32_t entries_that_fit(uint32_t bytes)
 {
 	uint64_t entries = (bytes - VGPU_PF_RING_EVENTS_OFFSET) / sizeof(struct vgpu_pf_event);
@@ -24,7 +24,7 @@ static uint32_t entries_that_fit(uint32_t bytes)
 	return 1u << (63 - __builtin_clzll(entries));
 }
 
-/* Lay out the ring in the platform's memory. */
+/* Fill in the head of the ring, in the platform's memory. */
 void vgpu_pf_event_init(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
@@ -36,11 +36,14 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 	pf->events.seq = 1;
 }
 
-/* Append an event with the next seq and the table_generation in force; time_ns 0: now. */
+/* Append a copy of an event; fill in seq, table_generation and, if it is 0, time_ns. */
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
-	/* not head->entries: the core does not rely on memory that it shares with clients */
+	/*
+	 * not head->entries: the index must not depend on memory outside the core, although clients
+	 * map it read-only
+	 */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
 	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];
 	struct vgpu_pf_event copy = *event;

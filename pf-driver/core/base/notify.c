@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Rate limit on what a guest can cause: the events HANG, RESET_DONE and GUEST_ERROR, and log lines
- * about failed world switches and missed time limits. For each VF, the core writes the first 24
- * events and lines of a minute. The event UNREPORTED has the number of events and lines that were
- * left out. For a VF in quarantine, the core neither writes nor counts any.
+ * Limits the rate of some reports that a guest can cause: the events HANG and GUEST_ERROR, the
+ * event RESET_DONE of a reset that a guest can cause, and log lines about failed world switches and
+ * missed time limits. For each VF, the core writes the first 24 of these reports in a minute. At
+ * the end of the minute, the event UNREPORTED has the number of further reports, if any. The minute
+ * begins with its first report. For a VF in quarantine, the core neither writes nor counts these
+ * reports.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -11,9 +13,8 @@
 #define NOTIFY_MAX 24u
 
 /*
- * Check whether an event or a log line that a guest caused may be written. Return: false if the VF
- * is in quarantine, or if the limit of this minute is used up. If the limit is used up, the event
- * UNREPORTED will count the event or line.
+ * Check whether the core may write a report that a guest caused, and count the report. Return:
+ * false if the VF is in quarantine, or if this minute of the VF has had NOTIFY_MAX reports.
  */
 bool vgpu_pf_notify_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -29,7 +30,7 @@ bool vgpu_pf_notify_allows(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return true;
 }
 
-/* End a minute: report how many events and log lines were left out. */
+/* End a minute: append the event UNREPORTED if the core has left out reports. */
 void vgpu_pf_notify_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->guard.unreported)

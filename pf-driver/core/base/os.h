@@ -2,15 +2,21 @@
 /**
  * DOC: Services of the platform
  *
- * struct vgpu_os_ops has the fifteen services of the platform that the PF core uses. The core uses
- * nothing else of the platform, so the same core runs in the kernel module, in the process vgpu-pf,
- * and in tests. Each platform fills struct vgpu_os_ops and embeds struct vgpu_os.
+ * struct vgpu_os_ops has the fifteen services that the platform provides to the PF core. Apart from
+ * the C functions in types.h, the core calls nothing else of the platform, so the same core runs in
+ * the kernel module, in the process vgpu-pf, and in tests. Each platform fills struct vgpu_os_ops
+ * and embeds struct vgpu_os.
  *
  * The platform calls one function of the core at a time (pf.h names the exceptions, which only
- * read), so the core needs no locks. The core never sleeps: to wait, it arms the one timer and
- * returns. It allocates only DMA memory, through dma_alloc(). A service that accesses the device
- * returns -ENODEV if the device is gone; the platform then calls vgpu_pf_surprise_remove().
- * Services never call back into the core.
+ * read), so the core needs no locks. The core itself never sleeps (a service may): to wait, the
+ * core arms its only timer or expects an interrupt, and returns. The core allocates only DMA
+ * memory, through dma_alloc(). A service may call functions of the core that only read, such as
+ * vgpu_pf_view_next_event(), but no other function of the core.
+ *
+ * If the platform knows that the device is gone, a service that reads from the device returns
+ * -ENODEV. Until then the read may give all ones. A service that writes to a device that is gone
+ * may return 0, because writes may be posted. The platform calls vgpu_pf_surprise_remove() for a
+ * device that is gone, but not before the present call into the core has returned.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -21,7 +27,7 @@ struct vgpu_os;
 
 /**
  * enum vgpu_os_log_level - severity of a log line
- * @VGPU_OS_LOG_ERROR: an operator must act
+ * @VGPU_OS_LOG_ERROR: a failure; an operator may have to act
  * @VGPU_OS_LOG_WARNING: unexpected, but handled
  * @VGPU_OS_LOG_INFO: a state that an operator cares about
  * @VGPU_OS_LOG_DEBUG: details
@@ -34,7 +40,7 @@ enum vgpu_os_log_level {
 };
 
 /**
- * struct vgpu_os_dma - memory that the core and the device share; page aligned, zeroed
+ * struct vgpu_os_dma - memory that the core and the device share; page aligned, zeroed at first
  * @cpu: address for the core; NULL: no memory
  * @bus: address for the device
  * @bytes: length
@@ -52,20 +58,24 @@ struct vgpu_os_dma {
  * @config_write: write 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @mmio_read: read a register of the PF (BAR5); reg: dword number
  * @mmio_write: write a register of the PF (BAR5); reg: dword number
- * @vram_read: read device VRAM (BAR0 of the PF); offset: in device VRAM
- * @vram_write: write device VRAM (BAR0 of the PF); offset: in device VRAM
+ * @vram_read: read device VRAM (BAR0 of the PF); offset: in bytes, in device VRAM
+ * @vram_write: write device VRAM (BAR0 of the PF); offset: in bytes, in device VRAM
  * @dma_alloc: allocate memory that the device can reach
  * @dma_free: free memory of dma_alloc()
  * @now_ns: read CLOCK_MONOTONIC
- * @timer_arm: have the platform call vgpu_pf_timer() at or after deadline_ns; 0: disarm the timer
+ * @timer_arm: have the platform call vgpu_pf_timer() once, at or after deadline_ns on
+ *	CLOCK_MONOTONIC; replaces the previous deadline; 0: disarm the timer
  * @events_notify: wake the pollers of the event ring, which has new entries
- * @log: write one log line
- * @stream_write: write to the file of the stream. Return: bytes written; -EAGAIN if the platform
- *	will call vgpu_pf_stream_ready(); or another negative errno
- * @stream_read: read from the file of the stream. Return: bytes read; 0 at the end of the input;
- *	-EAGAIN if the platform will call vgpu_pf_stream_ready(); or another negative errno
- * @request_done: report the end of a request that returned -EINPROGRESS and whose payload is now
- *	filled in; token: of the request; error: 0 or negative errno; message: text of the error
+ * @log: write one log line; text: without a line end
+ * @stream_write: write to the file of the stream. Return: bytes written, maybe fewer than
+ *	requested; -EAGAIN if the file takes no data now: the platform will call
+ *	vgpu_pf_stream_ready(); or another negative errno
+ * @stream_read: read from the file of the stream. Return: bytes read, maybe fewer than requested; 0
+ *	at the end of the input; -EAGAIN if the file has no data now: the platform will call
+ *	vgpu_pf_stream_ready(); or another negative errno
+ * @request_done: report the end of a request for which vgpu_pf_request_run_for() returns
+ *	-EINPROGRESS; unless the platform has cancelled the request, its payload is filled in;
+ *	token: of the request; error: 0 or negative errno; message: text of the error
  */
 struct vgpu_os_ops {
 	int (*config_read)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t *value);
@@ -86,7 +96,7 @@ struct vgpu_os_ops {
 };
 
 /**
- * struct vgpu_os - handle of the platform, which embeds this struct
+ * struct vgpu_os - the core's handle of the platform, which embeds this struct in its own
  * @ops: services
  */
 struct vgpu_os {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Replies to requests that returned -EINPROGRESS. The core collects them during a call. It hands
- * them to the platform at the end of the call, after it has written the checkpoint.
+ * Replies to requests that returned -EINPROGRESS. The core collects the replies during a call. At
+ * the end of the call, the core first writes the checkpoint, and then hands the replies to the
+ * platform. So once a client has its reply, a crash of the core does not undo the change, unless
+ * the checkpoint could not be written.
  */
 #include "pf-driver/core/base/parts.h"
 
-/* Record the end of a request that returned -EINPROGRESS; token 0: no client waits for it. */
+/*
+ * Record the end of a request. token 0: no reply is due. VGPU_PF_FINISHED (state.h) is more than
+ * the number of requests that can end in one call, so no reply is dropped.
+ */
 void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char *message)
 {
 	struct vgpu_finished_request *finished;
@@ -18,7 +23,7 @@ void vgpu_pf_reply_add(struct vgpu_pf *pf, uint64_t token, int error, const char
 	vgpu_pf_text_format(finished->message, sizeof(finished->message), "%s", message);
 }
 
-/* Report finished requests to the platform; the checkpoint has been written. */
+/* Report finished requests to the platform. The caller must first flush the checkpoint. */
 void vgpu_pf_reply_flush(struct vgpu_pf *pf)
 {
 	uint32_t count = pf->requests.finished_count;

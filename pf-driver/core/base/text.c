@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Texts: the messages of replies, log lines and the dump; and the checksum CRC-32C. */
+/* Formats the texts of replies, log lines and the dump, and computes the checksum CRC-32C. */
 #include "pf-driver/core/base/parts.h"
 
 /*
@@ -25,7 +25,7 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	return used;
 }
 
-/* Set the error message that vgpu_pf_view_message() and replies return. Return: error. */
+/* Set pf->requests.message, which vgpu_pf_view_message() returns. Return: `error`. */
 int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 {
 	va_list args;
@@ -36,7 +36,7 @@ int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 	return error;
 }
 
-/* Write one log line. */
+/* Write one log line; cut the text after 255 characters. */
 void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const char *format, ...)
 {
 	char line[256];
@@ -48,10 +48,10 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	pf->os->ops->log(pf->os, level, line);
 }
 
-/* Compute a CRC-32C, for checkpoint and streams; crc: 0, or the result for the bytes before. */
+/* Compute a CRC-32C, for checkpoint and streams; crc: 0, or the result for preceding bytes. */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
-	/* one entry for each nibble; polynomial 0x82f63b78 (reflected) */
+	/* one entry for each value of a nibble; polynomial 0x82f63b78 (reflected) */
 	static const uint32_t table[16] = {
 		0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3,
 		0x61c69362, 0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9,

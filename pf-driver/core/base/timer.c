@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Deadlines of the PF and of its VFs, all served by the one timer of the platform. A deadline is an
- * absolute time in ns; 0 means not set. top/timers.c calls the handler of a deadline once, when the
- * deadline has passed.
+ * Deadlines of the PF and of its VFs, all served by the one timer of the platform. A deadline is a
+ * time in ns on CLOCK_MONOTONIC; 0 means not set. When a deadline has passed, top/timers.c calls
+ * its handler once.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -12,12 +12,13 @@ uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 	return pf->os->ops->now_ns(pf->os);
 }
 
-/* Scale a wait for a guest or the device; ms: the wait on silicon. Return: ns. */
-uint64_t vgpu_pf_timer_scaled_ms(const struct vgpu_pf *pf, uint64_t ms)
+/* Scale a wait for a guest or the device by time_scale; ms: the wait on silicon. Return: ns. */
+uint64_t vgpu_pf_timer_scaled_ns(const struct vgpu_pf *pf, uint64_t ms)
 {
 	return ms * VGPU_NS_PER_MS * pf->params.time_scale;
 }
 
+/* a delay of 0 becomes 1 ns, because the result 0 (at time 0) would mean not set */
 static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 {
 	return vgpu_pf_timer_now(pf) + (delay_ns ? delay_ns : 1);
@@ -57,15 +58,18 @@ bool vgpu_pf_timer_expire(uint64_t *deadline_ns, uint64_t now)
 	return true;
 }
 
-/* the earlier of two deadlines, of which 0, 1 or 2 are set */
+/* the earlier of two deadlines; a deadline of 0 is not set and does not count */
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	if (a == 0 || b == 0)
-		return a + b; /* the one that is set; 0 if neither is */
+		return a + b; /* the deadline that is set; 0 if neither is set */
 	return vgpu_min_u64(a, b);
 }
 
-/* Set the platform's timer to the earliest deadline. */
+/*
+ * Set the platform's timer to the earliest deadline, unless the timer has this deadline already. If
+ * no deadline is set, disarm the timer.
+ */
 void vgpu_pf_timer_arm(struct vgpu_pf *pf)
 {
 	uint64_t first = 0;

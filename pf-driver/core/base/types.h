@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Everything that the PF core takes from its compiler and C library: fixed-width integers, bool,
- * va_list, four memory functions, vsnprintf() and errno values. The core is freestanding C11; the
- * kernel module and the process vgpu-pf compile the same files. In core/, only this header checks
- * which of the two is being compiled.
+ * This header declares what the PF core takes from the C headers and the C library: fixed-width
+ * integers, bool, va_list, four memory functions, vsnprintf() and errno values. The core is
+ * freestanding C11 with extensions of GCC; the kernel module and the process vgpu-pf compile the
+ * same files. In core/, only this header checks __KERNEL__.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H
@@ -17,7 +17,7 @@
 #include <linux/stdarg.h>
 #include <linux/string.h>
 
-/* the kernel has no <stdint.h> */
+/* the kernel has no <stdint.h>; in processes, that header defines these limits */
 #ifndef UINT32_MAX
 #define UINT32_MAX U32_MAX
 #endif
@@ -42,7 +42,7 @@ int memcmp(const void *a, const void *b, size_t bytes);
 int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 #endif
 
-/* Linux's values, because -errno is part of the uapi; C++ files may have the values already */
+/* Linux's values, because the uapi returns -errno; C++ files may have included <cerrno> already */
 #ifndef EPERM
 #define EPERM	    1
 #define ENOENT	    2
@@ -67,7 +67,7 @@ int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 
 #endif /* !__KERNEL__ */
 
-/* These enclose the declarations of a header that C++ files include, too. */
+/* enclose the declarations of a header that C++ files include as well */
 #ifdef __cplusplus
 #define VGPU_C_BEGIN extern "C" {
 #define VGPU_C_END   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Bulk operations of the device (scrub, verify, state, DMA). The device executes one operation at a
- * time; further operations wait in a queue. A timer with a growing delay polls for the end of the
- * operation, so no function of this file blocks.
+ * Runs bulk operations of the device: scrub, verify, save and load of a VF's state, and DMA. The
+ * device executes one operation at a time; further operations wait in a queue. A timer with a
+ * growing delay polls for the end of the operation, so no function of this file blocks.
  *
  * The core abandons an operation that takes too long, or that a reset of the device interrupts. The
  * device may still execute this operation. So the core keeps the memory of the operation and starts
@@ -52,8 +52,8 @@ static void free_retained(struct vgpu_pf *pf)
 
 /*
  * Reads the status of the device's latest operation, which the previous core may have started. If
- * this operation has ended, frees the memory that was kept for it. Returns VGPU_OP_DONE, _BUSY or
- * _REFUSED, or all ones if the device does not answer.
+ * this operation has ended, frees the memory that the core kept for an abandoned operation. Returns
+ * VGPU_OP_DONE, _BUSY or _REFUSED, or all ones if the device does not answer.
  */
 static uint32_t read_status(struct vgpu_pf *pf)
 {
@@ -106,7 +106,7 @@ static void start(struct vgpu_pf *pf)
 		finish(pf, error);
 }
 
-/* returns 0 if the operation is done, -EINPROGRESS, -EIO if it was refused, or -ETIMEDOUT */
+/* returns 0 if the operation is done, -EIO if the device refused it, -ETIMEDOUT or -EINPROGRESS */
 static int poll(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
@@ -117,10 +117,10 @@ static int poll(struct vgpu_pf *pf)
 	if (status != VGPU_OP_BUSY && status != UINT32_MAX)
 		return -EIO;
 	/*
-	 * Busy, or all ones: the device did not answer this time, or is gone, which the platform
-	 * reports. Keep polling.
+	 * Keep polling: the device is busy, did not answer this time (all ones), or is gone. The
+	 * platform reports a device that is gone.
 	 */
-	return elapsed > vgpu_pf_timer_scaled_ms(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
+	return elapsed > vgpu_pf_timer_scaled_ns(pf, BULK_TIMEOUT_MS) ? -ETIMEDOUT : -EINPROGRESS;
 }
 
 static void poll_later(struct vgpu_pf *pf)
@@ -129,10 +129,12 @@ static void poll_later(struct vgpu_pf *pf)
 	pf->bulk.poll_delay_ns = vgpu_min_u64(pf->bulk.poll_delay_ns * 2, BULK_POLL_LAST_NS);
 }
 
-/* Check whether the operation in progress has ended, and start the next one. */
+/*
+ * Check the operation in progress. If it has ended, call its done() and start the next operation.
+ */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* two iterations for each operation; the loop has a limit, as done() may add operations */
+	/* two rounds for each operation; the loop has a limit, because done() may add operations */
 	for (uint32_t round = 0; round < 2 * VGPU_BULK_QUEUE && pf->bulk.used; round++) {
 		int error;
 
@@ -154,8 +156,9 @@ void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 }
 
 /*
- * Queue a copy of an operation. When the operation has ended, bulk.c calls op->done() once. Return:
- * 0, or with a message -EBUSY if the queue is full, or -ENODEV if no device is attached.
+ * Queue a copy of an operation. When the operation has ended, bulk.c calls op->done() once; until
+ * then, op->memory must stay valid. Return: 0; -EBUSY if the queue is full; or -ENODEV if no device
+ * is attached. Errors have a message.
  */
 int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 {
@@ -175,7 +178,7 @@ int vgpu_pf_bulk_submit(struct vgpu_pf *pf, const struct vgpu_bulk_op *op)
 	return 0;
 }
 
-/* End all operations with an error, because the device will be reset, or is detached. */
+/* End all operations with an error, because the device will be reset or was detached. */
 void vgpu_pf_bulk_abort(struct vgpu_pf *pf, int error)
 {
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_BULK);

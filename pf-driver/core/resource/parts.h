@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions for the resources of a VF, for the data that its guest finds in VRAM, and for bulk
- * operations of the device. They are grouped by file; each function is documented where it is
- * defined.
+ * Functions for the resources of a VF, for the data that the PF and the guest exchange in the VF's
+ * VRAM, and for bulk operations of the device. The functions are grouped by file; each function is
+ * documented where it is defined.
  */
 #ifndef VGPU_CORE_RESOURCE_PARTS_H
 #define VGPU_CORE_RESOURCE_PARTS_H
@@ -20,7 +20,7 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset);
 int vgpu_pf_vram_read_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset, void *data,
 			 uint32_t bytes);
-#define VGPU_VRAM_WORD_BYTES 8u
+#define VGPU_VRAM_WORD_BYTES 8u /* granularity of vgpu_pf_vram_write_words() */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *old_data, uint32_t known);
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
@@ -34,7 +34,7 @@ int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 int vgpu_pf_vf_page_table_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
-/* Give a VF the first pages of its doorbell BAR (BAR2); 0: none. Return: 0 or negative errno. */
+/* Let a VF use the first `pages` pages of its doorbell BAR (BAR2). Return: 0 or negative errno. */
 static inline int vgpu_pf_doorbell_set(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t pages)
 {
 	return vgpu_pf_device_write_bank(pf, vf, REG_VGPU_VF0_DOORBELLS,

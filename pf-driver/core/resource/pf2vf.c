@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * PF2VF and VF2PF, the messages that the PF and the guest's driver leave for each other in the VF's
- * VRAM. The core writes all of PF2VF when it provisions the VF, before it grants full access to a
- * driver that loads or recovers, and after a reset. PF2VF does not change in between. The guest
- * writes VF2PF. The core uses VF2PF only if size, version and checksum are valid, and replaces
- * characters of the driver's version that are not printable.
+ * PF2VF and VF2PF are messages in the VF's VRAM: the PF writes PF2VF for the guest's driver, and
+ * the driver writes VF2PF for the PF. The core writes PF2VF as a whole when it provisions the VF,
+ * before it grants full access to a driver that loads or recovers, and after a reset. The contents
+ * depend only on the VF's number and uuid. The core uses VF2PF only if size, version and checksum
+ * are valid, and replaces unprintable characters of the driver's version.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
@@ -32,7 +32,7 @@ static void fill_message(struct pf2vf_message *message, const struct vgpu_vf *vf
 	message->fcn_idx = vf->number;
 	message->pcie_atomic_ops_support_flags = PF2VF_PCIE_ATOMICS_32_64;
 	message->gpu_capacity = PF2VF_GPU_CAPACITY_FULL;
-	/* the checksum is still 0, so the sum is that of all other bytes */
+	/* the checksum is still 0, so this is the sum of all other bytes */
 	message->checksum = sum_bytes((const uint8_t *)message, sizeof(*message));
 }
 
@@ -73,7 +73,7 @@ static char make_printable(uint8_t c)
 	return c >= 0x20 && c < 0x7f ? (char)c : '?';
 }
 
-/* Read VF2PF of a loaded driver. If it is valid, set driver_version and guest_fb_usage_bytes. */
+/* Read VF2PF. If the message is valid, set driver_version and guest_fb_usage_bytes of `out`. */
 void vgpu_pf_pf2vf_read_guest(struct vgpu_pf *pf, const struct vgpu_vf *vf, struct vgpu_pf_vf *out)
 {
 	const uint8_t *message = pf->scratch;

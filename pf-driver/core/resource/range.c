@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Range manager: owners of the units of a resource, and which units are clean (range.h). */
+/* Gives units of a resource to owners, and records which units are clean (range.h). */
 #include "pf-driver/core/resource/range.h"
 
 static bool is_inside(const struct vgpu_range_map *map, struct vgpu_range range)
@@ -18,7 +18,7 @@ static uint32_t range_length(const struct vgpu_range_map *map, uint32_t first, u
 	return end - first;
 }
 
-/* finds the shortest range of at least count free units, so that long ranges stay whole */
+/* finds the shortest range with at least `count` free units, so that long ranges stay whole */
 static bool find_best_fit(const struct vgpu_range_map *map, uint32_t count, uint32_t *found)
 {
 	uint32_t best = UINT32_MAX;
@@ -46,7 +46,7 @@ static void claim_scattered(struct vgpu_range_map *map, uint32_t count, uint8_t 
 	}
 }
 
-/* Make a map of count units (at most VGPU_RANGE_UNITS), which are all free and dirty. */
+/* Initialise a map of `count` units, at most VGPU_RANGE_UNITS. All units are free and dirty. */
 void vgpu_pf_range_init(struct vgpu_range_map *map, uint32_t count)
 {
 	map->count = count < VGPU_RANGE_UNITS ? count : VGPU_RANGE_UNITS;
@@ -61,7 +61,7 @@ void vgpu_pf_range_set_all_dirty(struct vgpu_range_map *map)
 }
 
 /*
- * Give particular units to an owner. Return: 0, -ERANGE if the range is empty or a unit does not
+ * Give certain units to an owner. Return: 0, -ERANGE if the range is empty or a unit does not
  * exist, or -EBUSY if a unit has an owner. After an error nothing has changed.
  */
 int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, uint8_t owner)
@@ -75,8 +75,8 @@ int vgpu_pf_range_reserve(struct vgpu_range_map *map, struct vgpu_range range, u
 }
 
 /*
- * Give a number of free units to an owner. Return: 0, -EINVAL for 0 units, or -ENOSPC if not enough
- * units are free. After an error nothing has changed.
+ * Give `count` free units to an owner: one range if possible, otherwise scattered units. Return: 0,
+ * -EINVAL for 0 units, or -ENOSPC if not enough units are free. After an error nothing has changed.
  */
 int vgpu_pf_range_claim(struct vgpu_range_map *map, uint32_t count, uint8_t owner)
 {
@@ -140,8 +140,8 @@ uint32_t vgpu_pf_range_owned_units(const struct vgpu_range_map *map, uint8_t own
 }
 
 /*
- * Walk the ranges of units of an owner. range: the previous range ({0, 0} to start), which becomes
- * the next range. Return: false at the end.
+ * Find the next range of units of an owner. range: in: the previous range, {0, 0} to start; out:
+ * the next range. Return: false if there is no further range.
  */
 bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct vgpu_range *range)
 {
@@ -155,7 +155,7 @@ bool vgpu_pf_range_next(const struct vgpu_range_map *map, uint8_t owner, struct 
 	return false;
 }
 
-/* Walk the ranges of dirty units of an owner, as vgpu_pf_range_next() does for all units. */
+/* Find the next range of dirty units of an owner, otherwise as vgpu_pf_range_next(). */
 bool vgpu_pf_range_next_dirty(const struct vgpu_range_map *map, uint8_t owner,
 			      struct vgpu_range *range)
 {

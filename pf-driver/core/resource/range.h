@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Range manager: a map of the owners of at most VGPU_RANGE_UNITS equal units of a resource. A unit
- * is free or has one owner (a VF number, or VGPU_RANGE_OWNER_PF). A unit is clean if it is known to
- * hold zeroes, else dirty. vgpu_pf_range_claim() takes one range of free units if one is long
- * enough, otherwise scattered units. The map of the VRAM is `vram` of struct vgpu_pf.
+ * A range map records who owns each unit of a resource that is divided into equal units. The map of
+ * the VRAM is `vram` of struct vgpu_pf. A unit is free or has one owner: a VF number, or
+ * VGPU_RANGE_OWNER_PF. A unit is clean if it is known to hold zeroes, else dirty.
+ * vgpu_pf_range_claim() takes one range of free units if one is long enough, otherwise scattered
+ * units. Each function is documented in range.c.
  */
 #ifndef VGPU_CORE_RANGE_H
 #define VGPU_CORE_RANGE_H
@@ -12,19 +13,19 @@
 
 VGPU_C_BEGIN
 
-#define VGPU_RANGE_UNITS    4096u
+#define VGPU_RANGE_UNITS    4096u /* maximum number of units */
 #define VGPU_RANGE_OWNER_PF 0xffu
-#define VGPU_RANGE_FREE	    0u
+#define VGPU_RANGE_FREE	    0u /* owner of free units */
 
 struct vgpu_range_map {
-	uint32_t count; /* units that exist */
-	uint8_t owner[VGPU_RANGE_UNITS];
-	uint8_t dirty[VGPU_RANGE_UNITS];
+	uint32_t count;			 /* units that exist */
+	uint8_t owner[VGPU_RANGE_UNITS]; /* by unit */
+	uint8_t dirty[VGPU_RANGE_UNITS]; /* by unit: 1 dirty, 0 clean */
 };
 
 /* consecutive units */
 struct vgpu_range {
-	uint32_t first;
+	uint32_t first; /* number of the first unit */
 	uint32_t count;
 };
 

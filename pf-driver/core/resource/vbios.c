@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Synthetic VBIOS of a VF. It has the tables that a stock amdgpu VF driver reads, and no code,
- * because a VF runs no VBIOS command. Table numbers and layouts: Linux atomfirmware.h.
+ * Makes the synthetic VBIOS of a VF. The image has the data tables that a stock amdgpu VF driver
+ * reads, but no code, because a VF's driver executes no command table. Table numbers and layouts
+ * are those of atomfirmware.h in Linux.
  *
- * The image is a list of values and their offsets, so that a reader can compare each value with
- * atomfirmware.h. All other bytes are 0.
+ * image_values and image_texts list the image as values at offsets, so that a reader can compare
+ * each value with atomfirmware.h. All other bytes are 0, except the size of the VF's VRAM, which
+ * vgpu_pf_vbios_build() adds.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/hw/pf2vf.h"
@@ -28,7 +30,7 @@ enum vbios_offset {
 	VBIOS_VRAM_INFO = 0x900,
 };
 
-/* indices into the master data table */
+/* indices of tables in the master data table (VBIOS_DATA_TABLE) */
 enum vbios_data {
 	VBIOS_DATA_FIRMWARE_INFO = 4,
 	VBIOS_DATA_SMU_INFO = 8,
@@ -75,7 +77,7 @@ static const struct placed_value image_values[] = {
 	{VBIOS_SMU_INFO, 4, TABLE_HEADER(64, 3, 1)},
 	{VBIOS_SMU_INFO + 0x10, 4, 2700}, /* core_refclk_10khz */
 	{VBIOS_VRAM_USAGE, 4, TABLE_HEADER(12, 2, 1)},
-	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* flag: share for SR-IOV messages; offset 0 */
+	{VBIOS_VRAM_USAGE + 0x04, 4, 0x80000000}, /* flag SRIOV_MSG_SHARE_RESERVATION; offset 0 */
 	{VBIOS_VRAM_USAGE + 0x08, 2, VF_VRAM_RESERVED_BYTES / 1024},
 	{VBIOS_INDIRECT_IO, 4, TABLE_HEADER(8, 1, 1)},
 	{VBIOS_UMC_INFO, 4, TABLE_HEADER(64, 3, 1)},
@@ -88,7 +90,7 @@ static const struct placed_value image_values[] = {
 	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* log2 of a channel's width: 128 bits */
 };
 
-/* where the VRAM size of the VF is written, in MiB */
+/* offset of the VF's VRAM size, in MiB */
 #define VBIOS_MODULE_SIZE_MB (VBIOS_VRAM_INFO + 0x18)
 
 struct placed_text {
@@ -109,7 +111,7 @@ static void write_le(uint8_t *image, uint32_t offset, uint32_t bytes, uint32_t v
 		image[offset + i] = (uint8_t)(value >> (8 * i));
 }
 
-/* Compose the image, 64 KiB, for a VF with vram_mb MiB of VRAM. */
+/* Compose the image (64 KiB) for a VF with vram_mb MiB of VRAM. */
 void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 {
 	memset(image, 0, VF_VRAM_VBIOS_BYTES);
@@ -122,7 +124,7 @@ void vgpu_pf_vbios_build(uint8_t image[VGPU_PF_SCRATCH_BYTES], uint32_t vram_mb)
 			image[image_texts[i].offset + c] = (uint8_t)image_texts[i].text[c];
 }
 
-/* Write the image into a VF's VRAM, over the guest's data. Return: 0 or negative errno. */
+/* Write the image to the start of a VF's VRAM. Return: 0 or negative errno. */
 int vgpu_pf_vbios_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_vbios_build(pf->scratch, (uint32_t)(vf->config.vram_bytes >> 20));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The VF page table: the second translation stage of a VF. This file writes the table for the units
- * that the VF owns and hands the table to the device. After a restart of the core, this file reads
- * the table back to learn which units the VF owns.
+ * The VF page table: the second translation stage of a VF (hw/vf_page_table.h). This file writes a
+ * table that maps the units of VRAM that the VF owns, and hands the table to the device. After a
+ * restart of the core, this file reads the table back to learn which units the VF owns.
  */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -25,7 +25,7 @@ static uint64_t get_entry(const uint8_t *table, uint32_t index)
 	return entry;
 }
 
-/* finds the VF's next unit, from *unit on, and sets *unit to the unit after it; false if none */
+/* finds the VF's next unit u >= *unit, and sets *unit to u + 1; false if there is none */
 static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	while (*unit < pf->vram.count) {
@@ -35,7 +35,10 @@ static bool next_unit(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 	return false;
 }
 
-/* fills one leaf table with the VF's units from *unit on; returns the number of units */
+/*
+ * fills pf->scratch with a leaf table that maps the VF's next units from *unit on, and advances
+ * *unit; returns the number of units that the table maps
+ */
 static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t *unit)
 {
 	uint32_t units = 0;
@@ -57,7 +60,8 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 
 /*
  * Writes the table in pf->scratch to an offset in device VRAM: the first `entries` entries, then
- * zeroes up to `old_entries`, the number of entries of the previous table.
+ * zeroes over the rest of the `old_entries` entries of the previous table. old_entries may exceed
+ * the length of a table.
  */
 static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, uint32_t old_entries)
 {
@@ -78,9 +82,9 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 }
 
 /*
- * Write the table of a VF's units into PF VRAM. The device must not use the VF's previous table
- * any more. Each word may be a trapped access, so entries that are zero already are not written.
- * Return: 0 or negative errno.
+ * Write the page table of a VF into PF VRAM. The device must no longer use the VF's previous table.
+ * Entries that are zero already are not written, because each word may be a trapped access. Return:
+ * 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -104,12 +108,16 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	error = write_root_table(pf, vf, tables,
 				 old_entries / VF_PAGE_TABLE_ENTRIES +
 					 (old_entries % VF_PAGE_TABLE_ENTRIES != 0));
+	/* old_entries: leaf tables that the root no longer lists keep their old entries */
 	if (!error)
 		vf->table_entries = entries > old_entries ? entries : old_entries;
 	return error;
 }
 
-/* writes the registers that give the VF its page table; root 0: no table */
+/*
+ * Writes the registers that give the VF its page table; root 0: no table. The size comes first,
+ * because the device applies both values when the high half of the root is written.
+ */
 static int write_root_registers(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t root,
 				uint32_t size_mb)
 {
@@ -136,13 +144,13 @@ int vgpu_pf_vf_page_table_commit(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return 0;
 }
 
-/* End a VF's access to VRAM. Return: 0 or negative errno. */
+/* Take the page table away from a VF, which then reaches no VRAM. Return: 0 or negative errno. */
 int vgpu_pf_vf_page_table_clear(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	return write_root_registers(pf, vf, 0, 0);
 }
 
-/* True if the root register of this VF points to the core's table in PF VRAM. */
+/* True if the device uses the table that the core has for this VF in PF VRAM. */
 bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint64_t root = vgpu_pf_device_read_bank64(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
@@ -150,7 +158,7 @@ bool vgpu_pf_vf_page_table_is_live(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return root == (pf_vram_root(vf->number) | VF_PAGE_TABLE_VALID);
 }
 
-/* gives the VF the units that one leaf table of the previous core maps */
+/* gives the VF the units that a leaf table of the previous core maps; checks one entry per unit */
 static int adopt_leaf_table(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t leaf, uint32_t units)
 {
 	int error = pf->os->ops->vram_read(pf->os, pf_vram_leaf(vf->number, leaf), pf->scratch,

@@ -14,8 +14,8 @@ void vgpu_pf_vram_init(struct vgpu_pf *pf)
 }
 
 /*
- * Give VRAM to a VF, in one piece if possible. bytes: a multiple of the unit, at most the aperture.
- * Return: 0, or -EINVAL or -ENOSPC with a message.
+ * Give VRAM to a VF, in one piece if possible. bytes: a multiple of the unit, at most the aperture
+ * and PF_VRAM_VF_MAX_BYTES. Return: 0, or -EINVAL or -ENOSPC with a message.
  */
 int vgpu_pf_vram_claim(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t bytes)
 {
@@ -47,7 +47,7 @@ void vgpu_pf_vram_release(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_range_release(&pf->vram, (uint8_t)vf->number);
 }
 
-/* Get the offset of a VF's first byte in device VRAM. Return: false if the VF has no VRAM. */
+/* Get the device VRAM offset of a VF's first byte. Return: false if the VF has no VRAM. */
 bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset)
 {
 	struct vgpu_range range = {0, 0};
@@ -60,8 +60,8 @@ bool vgpu_pf_vram_first(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *
 
 /*
  * Turns an offset in the VF's VRAM into an offset in device VRAM. Returns false if the VF has no
- * VRAM, or if the bytes are not all in its first unit. The core needs no other unit, because the
- * first unit has the area that the PF shares with the guest's driver.
+ * VRAM, or if the bytes are not all in the VF's first unit. The core needs no other unit, because
+ * the first unit has the area that the PF shares with the guest's driver.
  */
 static bool to_device_offset(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t *offset,
 			     uint32_t bytes)
@@ -96,10 +96,10 @@ static bool is_same_word(const uint8_t *word, const uint8_t *old_data)
 }
 
 /*
- * Write to device VRAM only the words that differ from the old contents, because each write may be
- * a trapped access. offset: in bytes, in device VRAM. bytes: a multiple of VGPU_VRAM_WORD_BYTES.
- * old_data: the first `known` bytes of the old contents; NULL: the first `known` bytes are zero.
- * Return: 0 or negative errno.
+ * Write to device VRAM, but skip the words that are known to be there already, because each write
+ * may be a trapped access. offset: in bytes, in device VRAM. bytes: a multiple of
+ * VGPU_VRAM_WORD_BYTES. old_data: the first `known` bytes of the old contents; NULL: the first
+ * `known` bytes are zero. Return: 0 or negative errno.
  */
 int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t *data,
 			     uint32_t bytes, const uint8_t *old_data, uint32_t known)
@@ -107,6 +107,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t 
 	int error = 0;
 	uint32_t to;
 
+	/* writes words from `from` up to `to`, the next word that need not be written */
 	for (uint32_t from = 0; !error && from < bytes; from = to) {
 		for (to = from; to < bytes; to += VGPU_VRAM_WORD_BYTES)
 			if (to + VGPU_VRAM_WORD_BYTES <= known &&
@@ -121,7 +122,7 @@ int vgpu_pf_vram_write_words(struct vgpu_pf *pf, uint64_t offset, const uint8_t 
 	return error;
 }
 
-/* Return: true if all units of a VF are clean. */
+/* Return: true if all units of a VF are clean, that is, known to hold zeroes. */
 bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	struct vgpu_range range = {0, 0};
@@ -131,8 +132,8 @@ bool vgpu_pf_vram_is_clean(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Write whole words to the first unit of a VF's VRAM. If all units of the VF are clean, skip the
- * words of the data that are zero. The caller marks the units dirty. Return: 0, -ERANGE as for
- * vgpu_pf_vram_read_vf(), or an error of the write.
+ * words of the data that are zero; the caller must mark the units dirty after its last write.
+ * Return: 0, -ERANGE as vgpu_pf_vram_read_vf(), or an error of the write.
  */
 int vgpu_pf_vram_write_vf(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t offset,
 			  const void *data, uint32_t bytes)

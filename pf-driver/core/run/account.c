@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Counts the service of each VF from the device's run log. The run table is only a plan; the log
- * has the time that a VF has really used. A run is charged to:
+ * has the time that each VF really used. This file charges each run (a period of a VF in the
+ * engine) according to its kind (enum vgpu_run_kind, in parentheses) to:
  *
- *   from a reservation          the reservation's budget
- *   in a gang slot              nothing
- *   from the reserve section    the VF's share, and its reserve budget of this cycle of the table
- *   other                       the VF's share (share.c)
+ *   from a reservation (CONTRACT)       the reservation's budget
+ *   in a gang slot (CONTRACT)           nothing
+ *   from a reserve budget (RESERVE)     the VF's share, and its reserve budget (pick.c)
+ *   other                               the VF's share (share.c)
  *
- * Every run also uses tokens of the VF's cap, if any. An overrun is counted if it is longer than
- * 200 us. Depending on the kind of run, the overrun is:
+ * If the VF has a cap, the run also uses tokens. The core counts overruns of more than 200 us:
  *
- *   SLICE RESERVE CONTRACT     the time beyond the time that the run was granted
- *   UNCONTENDED IDLE_RESIDENT  the time after another VF began to wait, except what is left of a
- *                              quantum that began with the run; none if no VF waits
+ *   SLICE RESERVE CONTRACT     overrun = ran - granted time
+ *   UNCONTENDED IDLE_RESIDENT  overrun = ran - max(quantum, time until another VF began to wait);
+ *                              none if no VF waits
  *   BOOST                      none
+ *
+ * `ran` is the length of the run. For the kinds UNCONTENDED and IDLE_RESIDENT (endless runs), it
+ * does not include idle time.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
 #define OVERRUN_NOTABLE_NS (200 * VGPU_NS_PER_US)
-#define SWITCH_BUCKET_BASE 8u /* log2 of the upper end of bucket 0, in ns */
-#define SWITCH_MEAN_MAX_NS (2 * VGPU_NS_PER_MS)
-#define SWITCH_MEAN_COUNT  32u /* number of switches in the moving mean */
+#define SWITCH_BUCKET_BASE 8u			/* log2 of the upper end of bucket 0, in ns */
+#define SWITCH_MEAN_MAX_NS (2 * VGPU_NS_PER_MS) /* a longer switch counts as this in the mean */
+#define SWITCH_MEAN_COUNT  32u /* a switch counts 1/32 in the mean, at first more */
 
-/* Allocate the ring of the run log, and give it to the device. */
+/* Allocate the ring of the run log, and give the ring to the device. */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 {
 	struct vgpu_os_dma *log = &pf->scheduler.log.memory;
@@ -42,7 +45,7 @@ void vgpu_pf_run_account_start(struct vgpu_pf *pf)
 	vgpu_pf_device_write(pf, REG_VGPU_LOG_SIZE, RUN_LOG_ENTRIES);
 }
 
-/* Detach the ring from the device, unless the device is gone, and free it. */
+/* Take the ring of the run log away from the device, if it is attached, and free the ring. */
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 {
 	if (!pf->scheduler.log.memory.cpu)
@@ -55,7 +58,7 @@ void vgpu_pf_run_account_stop(struct vgpu_pf *pf)
 
 /*
  * Finds the run of the VF's next log entry. Entries come in the order of the runs, so the result is
- * the VF's earliest run that is not accounted for; NULL: not known.
+ * the VF's earliest run that is not accounted for. NULL: the core does not know the run.
  */
 static struct vgpu_run *find_run(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
@@ -78,7 +81,7 @@ static void count_overrun(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t over)
 	vgpu_pf_event_push(pf, &event);
 }
 
-/* the idle time of an endless run, which is not service, because no other VF had work */
+/* idle time of an endless run, which is not service; 0 for other runs */
 static uint64_t idle_resident_ns(const struct vgpu_run *run,
 				 const struct vgpu_hw_run_log_entry *entry)
 {
@@ -87,7 +90,7 @@ static uint64_t idle_resident_ns(const struct vgpu_run *run,
 	return vgpu_min_u64(entry->idle_ns, entry->run_end_ns - entry->run_start_ns);
 }
 
-/* time until the VF ran out of work; afterwards the VF only waited for the end of the slice */
+/* the part of `ran` until the VF ran out of work; the rest was only a wait for the end */
 static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 {
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
@@ -131,28 +134,31 @@ static void account_run(struct vgpu_pf *pf, const struct vgpu_hw_run_log_entry *
 	vf->service.ns += ran;
 	vf->service.wave_instructions += entry->wave_instructions;
 	vgpu_pf_event_push(pf, &event);
+	/* the VF's next work counts as a wake, at which contract.c checks the budget */
 	if (end->has_no_work)
 		vf->contract.is_awake = false;
 	/* a cap limits the time in the engine, with or without work */
 	vgpu_pf_run_contract_charge(pf, vf, run, in_engine, event.reserved_ns);
-	vgpu_pf_run_share_log(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
+	vgpu_pf_run_share_charge(pf, vf, run, run ? used_ns(run, ran) : ran, !end->has_no_work);
 	if (run)
 		close_run(pf, vf, run, ran, end);
 }
 
-/* true if the entry must wait, because the core has not seen yet that the run has begun */
+/* true if the entry must wait, because the core has not yet handled the start of the run */
 static bool is_early(struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	return scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf &&
 	       !find_run(scheduler, vf);
 }
 
+/* copies the next entry of the ring, if the core can handle the entry now */
 static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_hw_run_log_entry *ring = scheduler->log.memory.cpu;
 	struct vgpu_hw_run_log_entry *slot = &ring[scheduler->log.next & (RUN_LOG_ENTRIES - 1)];
 
+	/* seq counts from 1; the device writes seq last */
 	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != scheduler->log.next + 1)
 		return false;
 	memcpy(entry, slot, sizeof(*entry));
@@ -162,7 +168,10 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 	return true;
 }
 
-/* Account for the next entry of the log, and fill in `end`. Return: false if no entry is ready. */
+/*
+ * Account for the next entry of the log, and fill in `end`. If the entry is not valid, skip it and
+ * set all members of `end` to 0. Return: false if no entry is ready.
+ */
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 {
 	struct vgpu_hw_run_log_entry entry;
@@ -177,7 +186,10 @@ bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end)
 	return true;
 }
 
-/* finds the bucket of a duration: bucket 0 ends at 256 ns, then each octave has four buckets */
+/*
+ * Finds the bucket of a duration. Bucket 0 ends at 256 ns. Then each octave (factor of 2) has four
+ * buckets, which the two bits after the leading bit of the duration select.
+ */
 static uint32_t bucket_of(uint64_t ns)
 {
 	uint32_t octave = 0;
@@ -191,7 +203,7 @@ static uint32_t bucket_of(uint64_t ns)
 	return bucket < VGPU_SWITCH_BUCKETS ? bucket : VGPU_SWITCH_BUCKETS - 1;
 }
 
-/* upper end of a bucket, in ns */
+/* upper end of a bucket, in ns; quarter q (0 to 3) of octave n ends at 2^n * (5 + q) / 4 */
 static uint64_t bucket_ns(uint32_t bucket)
 {
 	uint32_t octave;
@@ -204,7 +216,7 @@ static uint64_t bucket_ns(uint32_t bucket)
 
 /*
  * Updates the moving mean. A very long switch counts as SWITCH_MEAN_MAX_NS, because its duration
- * says little about the next one.
+ * says little about the next switch.
  */
 static void update_mean(struct vgpu_pf_scheduler *scheduler, uint64_t duration_ns)
 {
@@ -224,7 +236,7 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 	update_mean(&pf->scheduler, duration_ns);
 }
 
-/* percentile of the durations of world switches in ns, rounded up to a quarter of an octave */
+/* percentile of the durations of world switches in ns: end of the bucket, at most the longest */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
 	uint64_t rank = pf->scheduler.switches.count * per_mille / 1000;

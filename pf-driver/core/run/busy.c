@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Finds out which VFs have work, which VFs may use the engine, and which VFs wait for the engine.
- * The core reads the busy bits from the device when a run has begun, when a VF wakes, and before a
- * decision for which the last bits are too old.
+ * The core reads the busy bits (bit n - 1: VF n has work) from the device when a run has begun,
+ * when VFs may have woken (vgpu_pf_run_engine_wake()), and before a decision if the last bits may
+ * be out of date (decide.c).
  */
 #include "pf-driver/core/run/internal.h"
 
-/* Find the VFs that may be in the engine, with or without work. Return: bit per VF. */
+/* Find the VFs that may be put into the engine, with or without work. Return: bit per VF. */
 uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -19,8 +20,8 @@ uint32_t vgpu_pf_run_busy_runnable(struct vgpu_pf *pf)
 }
 
 /*
- * Find the VFs that compete: they have work or are strict, and are not throttled. Return: bit per
- * VF, of all priority classes.
+ * Find the VFs that compete for the engine. A VF competes if it is runnable, is not throttled, and
+ * has work or is strict. Return: bit per VF, of all priority classes.
  */
 uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 {
@@ -29,7 +30,10 @@ uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 	return vgpu_pf_run_busy_runnable(pf) & busy_or_strict & ~vgpu_pf_run_contract_throttled(pf);
 }
 
-/* true if the VF runs or is being switched; engine.c updates `announced` for such a VF */
+/*
+ * True if the VF runs, or a world switch moves the VF in or out. For such a VF, engine.c and
+ * decide.c update the bit in `announced`.
+ */
 static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
@@ -38,7 +42,7 @@ static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 					   scheduler->state == VGPU_SCHEDULER_SWITCHING);
 }
 
-/* Post WAKE and IDLE events of VFs that gained or lost work or tokens. */
+/* Append WAKE and IDLE events for VFs that do not run and that gained or lost work or tokens. */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -68,7 +72,10 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 				     woken, 0);
 }
 
-/* Read from the device which VFs have work. */
+/*
+ * Read from the device which VFs have work. Then update what depends on the work: contracts, the
+ * start of each VF's wait, shares, and the WAKE and IDLE events.
+ */
 void vgpu_pf_run_busy_read(struct vgpu_pf *pf)
 {
 	uint32_t busy = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_VM_BUSY_STATUS);

@@ -2,23 +2,25 @@
 /*
  * DOC: Contracts
  *
- * Keeps budget and tokens of each VF's contract, and picks the reservation or gang slot that is
- * due. A contract adds terms to the VF's entries in the run table, because no repeated order of
- * entries can express reservations and caps. decide.c asks which VFs may run, and account.c reports
- * the service that they used.
+ * Keeps the budget and the tokens of each VF's contract, and picks the reservation or gang slot
+ * that is due. A contract adds terms to the VF's entries in the run table, because no repeated
+ * order of entries can express reservations and caps. decide.c and busy.c ask this file which VFs
+ * may run. account.c reports the service that each VF used.
  *
- *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF has budget_ns
- *                until a deadline, then no more until the next budget is due. A VF that wakes
- *                keeps its deadline and the rest of its budget only if this rest, used until the
- *                deadline, is within the reserved bandwidth; else budget and deadline start
- *                again. An overrun makes the budget negative and so reduces the next budget.
+ *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF may use a
+ *                budget of budget_ns. When the budget is used up, the VF gets the next budget at
+ *                the deadline, or up to `ahead` periods before the deadline. Each new budget moves
+ *                the deadline by period_ns. When the VF wakes, it keeps the rest of its budget
+ *                only if rest <= time until the deadline * budget_ns / period_ns. Otherwise it
+ *                gets a full budget and a deadline one period from now. An overrun makes the
+ *                budget negative and so reduces the next budget.
  *   cap          a token bucket that counts millionths of a ns, so that nothing is rounded. The
  *                tokens for the time of a run are added only after the run is charged, because a
- *                full bucket would lose them. Tokens that the VF's own reservation may need are
- *                retained: the VF's entries cannot use them.
+ *                full bucket would lose them. The tokens for one budget of the VF's reservation
+ *                are retained: the VF's entries cannot use them.
  *   priority     a class with a smaller number is served first; this file only compares numbers
- *   gang slot    see gang.c; this file treats the slot as a reservation of a VF that counts as
- *                throttled, except in full access
+ *   gang slot    see gang.c; this file treats the slot as a reservation. Outside full access, the
+ *                VF counts as throttled.
  *
  * If all terms are zero, this file has no effect.
  */
@@ -26,7 +28,7 @@
 
 /* a token is a millionth of a ns */
 #define TOKENS_PER_NS ((int64_t)VGPU_PF_RATE_MAX_PPM)
-/* a smaller rest of a budget is not worth a world switch */
+/* a budget with less than this left is not worth a world switch */
 #define REMNANT_NS ((int64_t)(10 * VGPU_NS_PER_US))
 
 static bool has_cap(const struct vgpu_vf *vf)
@@ -39,7 +41,10 @@ static bool has_reservation(const struct vgpu_vf *vf)
 	return vf->contract.terms.budget_ns != 0;
 }
 
-/* true if a run of the VF is not in the log yet, so that the core does not know its length */
+/*
+ * true if the device's run log (account.c) does not have a run of the VF yet, so that the core does
+ * not know the length of this run
+ */
 static bool has_unlogged_run(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
@@ -57,6 +62,7 @@ static int64_t capacity(const struct vgpu_vf_contract *contract)
 	return (int64_t)contract->terms.burst_ns * TOKENS_PER_NS;
 }
 
+/* adds the tokens for the time until `at`, up to the capacity of the bucket */
 static void fill_tokens(struct vgpu_vf_contract *contract, uint64_t at)
 {
 	int64_t room = capacity(contract) - contract->tokens;
@@ -67,7 +73,7 @@ static void fill_tokens(struct vgpu_vf_contract *contract, uint64_t at)
 	contract->filled_ns = at;
 	if (room <= 0)
 		return;
-	/* the bucket is full long before the product could overflow */
+	/* elapsed * rate_ppm could overflow, so the comparison divides instead */
 	contract->tokens += elapsed > room / contract->terms.rate_ppm
 				    ? room
 				    : elapsed * (int64_t)contract->terms.rate_ppm;
@@ -80,9 +86,11 @@ static int64_t retained_ns(const struct vgpu_vf *vf)
 }
 
 /*
- * The amount of tokens, in ns, with which a throttled VF competes again. It is enough for a slice,
- * because short slices would cost the other VFs world switches. It is less than a full bucket, so
- * that tokens which come while the VF waits for its slice are not lost.
+ * The amount of tokens, in ns, with which a throttled VF competes again: the retained tokens, and
+ * those for a slice. With fewer tokens, short slices would cost the other VFs world switches. The
+ * slice is the VF's quantum, but at most half of the room that the bucket has for other tokens than
+ * the retained ones; so the other half can hold the tokens that come while the VF waits. The slice
+ * is at least SLICE_MIN_NS.
  */
 static int64_t resume_threshold_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -92,7 +100,7 @@ static int64_t resume_threshold_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return retained_ns(vf) + (int64_t)vgpu_max_u64(slice, SLICE_MIN_NS);
 }
 
-/* adds tokens and decides whether the cap throttles the VF; returns true if that changed */
+/* adds tokens, and decides whether the cap throttles the VF; returns true if this has changed */
 static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -112,7 +120,10 @@ static bool update_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t now)
 	return contract->is_throttled != was_throttled;
 }
 
-/* counts the time in which the VF is throttled and has work; is_waiting: true if this is so now */
+/*
+ * counts the time in which a VF is throttled although it has work; is_waiting: true if the VF is
+ * throttled and has work now
+ */
 static void record_throttled(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -127,12 +138,15 @@ static void record_throttled(struct vgpu_vf *vf, bool is_waiting, uint64_t now)
 
 /* ---- reservations ---- */
 
-/* adds the next budgets that are due; if no budget is due, the reservation stays exhausted */
+/*
+ * adds the budgets that are due; the reservation is exhausted if less than REMNANT_NS is left even
+ * then
+ */
 static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 {
 	const struct vgpu_pf_contract *terms = &contract->terms;
 
-	/* no budgets for periods in which the VF slept */
+	/* add no budgets for periods in which the VF slept */
 	if (contract->deadline_ns + terms->period_ns < now)
 		contract->deadline_ns = now;
 	while (contract->budget_ns < REMNANT_NS &&
@@ -143,7 +157,10 @@ static void fill_budget(struct vgpu_vf_contract *contract, uint64_t now)
 	contract->is_exhausted = contract->budget_ns < REMNANT_NS;
 }
 
-/* true if the rest of the budget is within the bandwidth: rest <= time left * budget / period */
+/*
+ * True if the rest of the budget <= time until the deadline * budget_ns / period_ns. One factor of
+ * each product is in us, because a product of two times in ns could overflow.
+ */
 static bool is_budget_usable(const struct vgpu_vf_contract *contract, uint64_t now)
 {
 	uint64_t left_us = ((uint64_t)contract->budget_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US;
@@ -154,7 +171,7 @@ static bool is_budget_usable(const struct vgpu_vf_contract *contract, uint64_t n
 	       (contract->deadline_ns - now) / VGPU_NS_PER_US * contract->terms.budget_ns;
 }
 
-/* adds due budgets; if the VF wakes, renews a budget that the VF may no longer use */
+/* adds due budgets; renews the budget of a VF that wakes and may not use the rest of its budget */
 static void update_reservation(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -172,8 +189,8 @@ static void update_reservation(struct vgpu_vf *vf, bool is_awake, uint64_t now)
 /* ---- for the rest of the scheduler ---- */
 
 /*
- * Add budgets and tokens that are due. Return: true if a VF became throttled, or is no longer
- * throttled.
+ * Add budgets and tokens that are due, and update gang slots. Return: true if a VF's cap began or
+ * ceased to throttle the VF.
  */
 bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 {
@@ -198,10 +215,10 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 }
 
 /*
- * Find the VFs that are throttled: the scheduler skips their entries because their caps have too
- * few tokens, or because they run only in gang slots. A VF of a gang counts as throttled even while
- * its slot is open. The VF in exclusive full access is never throttled, because all other VFs wait
- * for it. Return: bit per VF.
+ * Find the VFs that are throttled. The scheduler skips the entries of a throttled VF, because the
+ * VF's cap has too few tokens or the VF runs only in gang slots. A VF of a gang that is not in full
+ * access counts as throttled even while its slot is open. A VF in exclusive full access is never
+ * throttled, because all other VFs wait until its full access ends. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
 {
@@ -244,7 +261,7 @@ bool vgpu_pf_run_contract_is_limited(const struct vgpu_pf *pf, uint32_t vf)
 	       pf->scheduler.tables.has_contracts && pf->scheduler.exclusive_vf != vf;
 }
 
-/* Find the VFs of a mask whose classes are served before a priority class. Return: bit per VF. */
+/* Find the VFs of a mask that are in a higher class than priority_class. Return: bit per VF. */
 uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
 						    uint32_t priority_class)
 {
@@ -257,8 +274,9 @@ uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t
 }
 
 /*
- * Find the VFs of a mask whose priority class is served first. A strict VF without work does not
- * delay VFs with work of other priority classes. Return: bit per VF.
+ * Find the VFs of a mask that are in the highest priority class. If any VF of the mask has work,
+ * this is the highest class with work, so a strict VF without work does not delay lower classes.
+ * Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -278,7 +296,7 @@ uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t 
 	return mask;
 }
 
-static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint32_t competing)
+static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint32_t runnable)
 {
 	const struct vgpu_vf *best = NULL;
 	struct vgpu_vf *vf;
@@ -287,7 +305,7 @@ static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint3
 		const struct vgpu_vf_contract *contract = &vf->contract;
 
 		if (!has_reservation(vf) || contract->is_exhausted || vgpu_pf_run_gang_has(vf) ||
-		    !vgpu_has_bit(competing & pf->scheduler.work.busy, vf->number))
+		    !vgpu_has_bit(runnable & pf->scheduler.work.busy, vf->number))
 			continue;
 		if (has_cap(vf) && contract->tokens < REMNANT_NS * TOKENS_PER_NS)
 			continue;
@@ -298,19 +316,20 @@ static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint3
 }
 
 /*
- * Choose the VF whose gang slot is open. If no slot is open, choose the reservation with the
- * earliest deadline among the VFs with work and budget. Throttled VFs count, too, but not VFs whose
- * cap has no tokens left. Return: false if there is no such VF.
+ * Choose, among the VFs of the mask `runnable`, the VF whose gang slot is open. If no slot is open,
+ * choose the reservation with the earliest deadline among the VFs with work and budget. This may be
+ * a throttled VF, because tokens are retained for its reservation, but not a VF whose bucket is
+ * nearly empty. Return: false if there is no such VF.
  */
-bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
+bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t runnable, struct vgpu_run *run)
 {
 	const struct vgpu_vf *best;
 
 	if (!pf->scheduler.tables.has_contracts)
 		return false;
-	best = vgpu_pf_run_gang_open(pf, competing);
+	best = vgpu_pf_run_gang_open(pf, runnable);
 	if (!best)
-		best = vf_with_earliest_deadline(pf, competing);
+		best = vf_with_earliest_deadline(pf, runnable);
 	if (!best)
 		return false;
 	vgpu_pf_run_pick_set(run, best->number, VGPU_RUN_CONTRACT,
@@ -320,7 +339,11 @@ bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vg
 	return true;
 }
 
-/* Limit a run that is about to begin to the tokens of its VF. */
+/*
+ * Mark a chosen run as limited if its VF has a cap or gang slots, and is not in exclusive full
+ * access. With a cap, also limit the length of the run to the VF's tokens, but not to less than
+ * REMNANT_NS. Only a run from the reservation may use the retained tokens.
+ */
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	const struct vgpu_vf *vf = &pf->vfs[run->vf];
@@ -343,7 +366,8 @@ void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /*
  * Charge a run to the budget and the tokens of a VF. run: NULL if the run is not known; ran: time
- * in the engine in ns; reserved: the part of this time that was served from the reservation.
+ * in the engine, in ns; reserved: the part of `ran` that was from the reservation or a gang slot,
+ * in ns.
  */
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved)
@@ -377,7 +401,7 @@ uint64_t vgpu_pf_run_contract_throttled_ns(struct vgpu_pf *pf, const struct vgpu
 	       (contract->throttled_since_ns ? now - contract->throttled_since_ns : 0);
 }
 
-/* the time at which the VF's next budget, gang slot or enough tokens are due; 0: never */
+/* when the VF's next budget or gang slot is due, or its tokens will suffice; 0: no such time */
 static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_vf_contract *contract = &vf->contract;
@@ -388,10 +412,12 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	if (vgpu_pf_run_gang_has(vf))
 		return vgpu_pf_run_gang_next(vf, vgpu_pf_timer_now(pf));
 	if (has_reservation(vf) && contract->is_exhausted && contract->is_awake)
+		/* 1, a time in the past, because 0 would mean that there is no such time */
 		at = contract->deadline_ns > ahead_ns ? contract->deadline_ns - ahead_ns : 1;
 	if (!contract->is_throttled || has_unlogged_run(&pf->scheduler, vf->number))
 		return at;
 	missing = resume_threshold_ns(pf, vf) * TOKENS_PER_NS - contract->tokens;
+	/* from tokens to ns, rounded up */
 	missing = (missing + contract->terms.rate_ppm - 1) / contract->terms.rate_ppm;
 	if (missing < 1)
 		missing = 1;
@@ -402,7 +428,7 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Set the timer for the next budget, slot or tokens. Only VFs with work and strict VFs count, so
- * that no timer runs for a VF that sleeps.
+ * that no timer runs for a VF that sleeps and is not strict.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -461,13 +487,20 @@ static void set_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *t
 	contract->terms.budget_ns = terms->budget_ns;
 	contract->terms.period_ns = terms->period_ns;
 	contract->terms.ahead = terms->ahead;
-	/* the first budget comes at the old deadline, so that no period has two budgets */
+	/*
+	 * keep the deadline: the new terms give the first budget at this deadline, or up to `ahead`
+	 * periods before it, not at once; otherwise a period could have two budgets
+	 */
 	contract->is_exhausted = true;
+	/* a negative budget stays, because the overrun must still be deducted */
 	if (contract->budget_ns > 0 || terms->budget_ns == 0)
 		contract->budget_ns = 0;
 }
 
-/* Activate the contracts of the table in force. Caps that continue keep their tokens. */
+/*
+ * Activate the contracts of the table in force. A VF that already has a cap keeps its tokens, up to
+ * the capacity of the new bucket. bucket: how full the bucket of a new cap is.
+ */
 void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 {
 	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
@@ -493,7 +526,7 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_CONTRACT);
 }
 
-/* Reset tokens and budget of a VF that is being provisioned: full bucket, no budget. */
+/* Reset the state of a VF that is being provisioned: full bucket, no budget; keep the terms. */
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;

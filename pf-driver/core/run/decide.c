@@ -2,12 +2,14 @@
 /*
  * DOC: The decision
  *
- * Chooses the VF that goes into the engine next: the table below is tried row by row, and the first
- * row that finds a VF decides. The device ends quanta by itself (VGPU_VF0_QUANTUM_US). A VF that is
- * alone with work gets long quanta, which a waking VF shortens (preempt.c). If no row finds a VF,
- * the VF in the engine stays there without a limit. But a VF with a cap or gang slots gets no
- * further quantum, and a VF that is not runnable is taken out. While the engine is idle, only the
- * watchdog polls the device, once a second.
+ * Chooses the VF that runs next. The core tries the rows of decisions[] in order, and the first row
+ * that finds a VF decides; a preemption may admit only some of the rows or VFs. The device ends
+ * quanta by itself (VGPU_VF0_QUANTUM_US). A VF gets long quanta in exclusive full access, or while
+ * no other VF of its priority class or a higher one competes (busy.c). In the second case, a long
+ * quantum ends early when such a VF wakes (preempt.c). If no row finds a VF, keep_or_unload()
+ * decides about the VF in the engine, which usually stays there without a time limit. If the
+ * interrupt that reports new work is lost, the watchdog (top/pf.c) finds the work after at most
+ * about a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -18,7 +20,7 @@ static void activate_pending_table(struct vgpu_pf *pf)
 
 	if (!scheduler->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; lag makes up for the rest of a cut slice */
+	/* the new table starts at its first entry; a VF's lag includes the rest of its cut slice */
 	scheduler->cut.vf = 0;
 	scheduler->tables.active = !scheduler->tables.active;
 	scheduler->tables.is_pending = false;
@@ -33,7 +35,10 @@ static void activate_pending_table(struct vgpu_pf *pf)
 
 /* ---- the order ---- */
 
-/* the VFs that a decision may choose; only the VF in exclusive full access, if there is one */
+/*
+ * The VFs that a decision may choose: only the VF in exclusive full access, during which no other
+ * VF may run; or all VFs, if no VF is in exclusive full access. A VF that runs is excluded.
+ */
 static uint32_t admitted_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -41,7 +46,7 @@ static uint32_t admitted_mask(struct vgpu_pf *pf)
 
 	if (scheduler->exclusive_vf)
 		mask = 1u << (scheduler->exclusive_vf - 1);
-	/* a VF in the middle of its quantum can only be replaced by another VF */
+	/* while a VF runs, the decision is whether another VF replaces it */
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING)
 		mask &= ~(1u << (scheduler->run.vf - 1));
 	return mask;
@@ -59,15 +64,15 @@ enum decision {
 
 /* the VFs that a row may choose */
 enum decision_mask {
-	MASK_COMPETING = 0,	   /* of admitted_mask(): with work or strict, and not throttled */
-	MASK_RUNNABLE,		   /* of admitted_mask(): with or without work and tokens */
-	MASK_FIRST_PRIORITY_CLASS, /* as MASK_COMPETING, of the highest priority class with work */
+	MASK_COMPETING = 0,	   /* the VFs of admitted_mask() that compete (busy.c) */
+	MASK_RUNNABLE,		   /* the VFs of admitted_mask() that are runnable */
+	MASK_FIRST_PRIORITY_CLASS, /* the VFs of MASK_COMPETING in the highest class with work */
 };
 
 struct decision_row {
 	const char *name;
 	enum decision_mask mask;
-	bool (*pick)(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+	bool (*pick)(struct vgpu_pf *pf, uint32_t mask, struct vgpu_run *run);
 };
 
 static const struct decision_row decisions[] = {
@@ -77,25 +82,29 @@ static const struct decision_row decisions[] = {
 	/* an open gang slot, or else the earliest deadline among VFs with work and budget */
 	[DECISION_RESERVATION] = {"reservation", MASK_RUNNABLE, vgpu_pf_run_contract_pick},
 	/*
-	 * a VF with work and reserve budget; the run is deducted from the VF's own slices. If the
-	 * VF has no entry, or only full access gives the budget, the run is extra time, and waits
-	 * while another VF is overdue
+	 * a VF with work and reserve budget (pick.c). A run that is an advance on the VF's slices
+	 * must fit the shares and gaps of the other VFs; any other such run only waits while
+	 * another VF is overdue.
 	 */
 	[DECISION_RESERVE] = {"reserve section", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
 	/* a short run, charged to the share, for a VF that waited with work for max_gap_ms */
 	[DECISION_BOOST] = {"waited too long", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_boost},
+	/* the VF whose slice an urgent run or a higher priority class cut */
 	[DECISION_RESUMED] = {"rest of a cut slice", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_resumed},
+	/* the only competing VF of the highest class with work */
 	[DECISION_UNCONTENDED] = {"alone", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_uncontended},
 	/*
-	 * the next entry whose VF has work; if its slice would bring a VF too far from its share,
-	 * the VF with the earliest deadline instead. VFs without an entry come after the last entry
+	 * the next entry whose VF competes and would not be too far ahead of its share after the
+	 * slice. If the slice would bring a VF too far behind, or no entry fits, the VF with the
+	 * earliest deadline instead. If any VF would wait too long, the VF with the least time
+	 * left. VFs without an entry come after the last entry.
 	 */
 	[DECISION_SHARE] = {"slice or share", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
 
-/* Get the name of a decision (vgpu_run.decision). Return: the name; "none" if there is none. */
+/* Get the name of a decision (vgpu_run.decision). Return: "none" if no row has this number. */
 const char *vgpu_pf_run_decide_name(uint32_t decision)
 {
 	if (decision == 0 || decision > VGPU_COUNT_OF(decisions))
@@ -103,7 +112,7 @@ const char *vgpu_pf_run_decide_name(uint32_t decision)
 	return decisions[decision - 1].name;
 }
 
-/* computes the mask of each enum decision_mask */
+/* computes the VFs of each enum decision_mask */
 static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1])
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -120,11 +129,12 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CL
 /*
  * Choose a VF that may preempt the VF in the engine:
  *   - the VF whose gang slot is open, or
- *   - a reservation; if the present run is from a reservation, too, only a reservation with an
- *     earlier deadline, or
- *   - a VF of the reserve section and of the same or a higher priority class, if the present run
- *     comes neither from a reservation nor from the reserve section, and its VF was not overdue.
- * No VF preempts the slot of a gang. Return: false if there is no such VF.
+ *   - the VF of a reservation; if the present run is from a reservation, too, only if the VF in the
+ *     engine has a later deadline, or
+ *   - a VF with reserve budget (pick.c), if its priority class is not lower than that of the VF in
+ *     the engine, if the present run is neither from a reservation nor from a reserve budget, and
+ *     if the VF in the engine was not overdue when its run was chosen.
+ * If the VF in the engine is in a gang slot, there is no such VF. Return: false if there is none.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -180,8 +190,9 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /*
  * Chooses the next run. The VF for which the engine is preempted may have lost its right to
- * preempt, e.g. because a new table has no reserve for this VF. Then the core decides again:
- * without preemption if no quantum is running, otherwise as preempt.c now says.
+ * preempt, e.g. because a new table has no reserve for this VF. Then the core decides again. If no
+ * VF runs, the new decision ignores the preemption; otherwise preempt.c checks again whether the VF
+ * in the engine must leave.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -202,8 +213,8 @@ static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 /* ---- the engine stays as it is ---- */
 
 /*
- * True if a cap or gang slots limit the VF in the engine, but the VF is idle, or no limit was set
- * for its run.
+ * True if a cap or gang slots limit the VF in the engine, and the VF is idle, or did not have the
+ * limit when its run was chosen.
  */
 static bool must_leave_for_limit(const struct vgpu_pf_scheduler *scheduler,
 				 const struct vgpu_pf *pf)
@@ -212,7 +223,7 @@ static bool must_leave_for_limit(const struct vgpu_pf_scheduler *scheduler,
 	       (scheduler->is_idle || !scheduler->run.is_limited);
 }
 
-/* the idle-resident VF has work again: from now on the VF runs in quanta, as an uncontended VF */
+/* a VF that stayed in the engine without work has work again: from now on it runs uncontended */
 static void continue_uncontended(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -227,7 +238,7 @@ static void continue_uncontended(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_begin(pf, &run);
 }
 
-/* no row has found a VF: keep the VF in the engine, or take this VF out if it must leave */
+/* no row has found a VF: keeps the VF in the engine, or takes this VF out if it must leave */
 static void keep_or_unload(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -259,7 +270,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
 					  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 		return;
 	}
-	/* an idle-resident VF would use tokens, or time outside its gang slots, without a limit */
+	/* an idle-resident run would use tokens, or time outside gang slots, without a limit */
 	if (vgpu_pf_run_contract_is_limited(pf, scheduler->run.vf))
 		return;
 	/* stay in the engine, so that the VF's next doorbell is served at once */
@@ -271,11 +282,11 @@ static void keep_or_unload(struct vgpu_pf *pf)
 /* ---- when ---- */
 
 /*
- * True if the core may decide with the busy bits that it read when the quantum began. This is so if
- * the quantum has ended and nothing else has happened: interrupts have reported all wakes since,
- * and the run log says whether the VF that ran still has work. So the core switches to the next VF
- * at once, and reads the bits while that VF runs. If no other VF had work, the core reads the bits
- * before it decides, because no VF waits for the decision.
+ * True if the core may decide with the busy bits that it read when the quantum began. The bits are
+ * still valid if the quantum has ended and nothing else has happened: interrupts have reported all
+ * wakes since then, and the run log says whether the VF that ran still has work. So the core
+ * switches to the next VF at once, and reads the bits while that VF runs. If no other VF had work,
+ * the core reads the bits before the decision, because no VF waits for the decision.
  */
 static bool is_busy_current(const struct vgpu_pf_scheduler *scheduler)
 {

@@ -2,7 +2,10 @@
 /* Describes the scheduler's state: as text for a dump, and as a view for the simulator. */
 #include "pf-driver/core/run/internal.h"
 
-/* Describe the scheduler for a bug report. Return: characters written. */
+/*
+ * Describe the scheduler for a bug report. bytes: size of `text`. Return: characters written,
+ * without the NUL.
+ */
 uint32_t vgpu_pf_run_describe(struct vgpu_pf *pf, char *text, uint32_t bytes)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -36,6 +39,7 @@ struct vgpu_pf_engine_view vgpu_pf_view_engine(const struct vgpu_pf *pf)
 		.is_broken = scheduler->state == VGPU_SCHEDULER_BROKEN,
 	};
 
+	/* in this view, bit n is VF n */
 	if (scheduler->run.kind == VGPU_RUN_CONTRACT)
 		view.reserved |= 1u << scheduler->run.vf;
 	if (scheduler->next.kind == VGPU_RUN_CONTRACT && scheduler->next.vf != scheduler->run.vf)

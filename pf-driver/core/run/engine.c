@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The scheduler's reactions to events on the engine: decisions to carry out, world switches that
- * end or fail, runs that end, and VFs that wake. The device ends quanta by itself. The slice timer
- * ends a quantum that the device has not ended. It also ends the run of an uncontended VF when
- * another VF has begun to wait and the uncontended VF has had its quantum.
+ * Carries out decisions, and handles events on the engine: world switches that end or fail, runs
+ * (periods of a VF in the engine) that end, and VFs that wake. The device ends quanta by itself.
+ * The slice timer ends a quantum that the device has not ended. If another VF begins to wait during
+ * an endless run (kind.c), the slice timer also ends this run after the quantum of its VF.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-/* the core blames no VF for so many refused commands in succession (find_guilty_of_abort()) */
+/* refusals of commands without a complete switch in between, for which the core blames no VF */
 #define ABORTS_MAX 2u
 
 static uint32_t quantum_us(const struct vgpu_run *run)
 {
-	/* rounded up, because 0 means no limit */
+	/* rounded up, because a quantum of 0 would mean no limit */
 	return (uint32_t)((run->granted_ns + VGPU_NS_PER_US - 1) / VGPU_NS_PER_US);
 }
 
@@ -28,7 +28,7 @@ static void set_quantum(struct vgpu_pf *pf, const struct vgpu_run *run)
 		vf->service.quantum_us = us;
 }
 
-/* Carry out a decision: begin the world switch to run->vf (0: no VF). */
+/* Carry out a decision: begin the world switch to run->vf (0: empty the engine). */
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -44,7 +44,7 @@ void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run)
 	vgpu_pf_run_switch_start(pf, scheduler->run.vf, run->vf);
 }
 
-/* handles the runs that have ended according to the log */
+/* handles the runs whose end the device has logged */
 static void handle_ended_runs(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -63,7 +63,7 @@ static void handle_ended_runs(struct vgpu_pf *pf)
 	}
 }
 
-/* counts the switch, unless the VF in the engine has only got its next quantum */
+/* counts the switch, unless it only gave the VF in the engine its next quantum */
 static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
 {
 	if (from == to)
@@ -75,7 +75,7 @@ static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* reads which VFs have work: no interrupt reports work that a VF got while it left the engine */
+/* reads which VFs have work: no interrupt reports work that a VF had when it left the engine */
 static void read_work_after_switch(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -103,7 +103,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	scheduler->run.started_ns = now;
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* a VF that runs has work, unless it is idle-resident or keeps gang slots without work */
+	/* a run counts as announced work (state.h), except an idle-resident run or one of a gang */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		scheduler->work.announced |= 1u << (to - 1);
@@ -113,13 +113,14 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 				  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 	if (to)
 		read_work_after_switch(pf, from);
+	/* an endless run must not delay the pending table */
 	if (scheduler->tables.is_pending && vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
 /* ---- events of the run in the engine ---- */
 
-/* Handle a wake: VFs outside the engine may have got work, budgets, slots or tokens. */
+/* Handle a wake: VFs off the engine may have new work, budgets, slots or tokens. */
 void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_decision_due = true;
@@ -129,7 +130,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for a VF whose WAKE was lost: it could otherwise wait for ever during a run without end. */
+/* Look for VFs whose WAKE was lost, because they could wait for ever during an endless run. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
@@ -137,7 +138,7 @@ void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 		vgpu_pf_run_engine_wake(pf);
 }
 
-/* Handle that the VF in the engine has run out of work. */
+/* Handle the interrupt GFX_VM_IDLE: the VF in the engine has run out of work. */
 void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -155,7 +156,7 @@ void vgpu_pf_run_engine_idle(struct vgpu_pf *pf)
 	scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* extracts ACTIVE_FUNCTION_STATUS from the dword of ACTIVE_FUNCTION_ID */
+/* extracts ACTIVE_FUNCTION_STATUS (enum gpuiov_function_state) from a read of ACTIVE_FUNCTION_ID */
 static uint32_t function_state(uint32_t active)
 {
 	uint32_t shift = 8 * (GPUIOV_SCH_ACTIVE_FUNCTION_STATUS - GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -164,8 +165,8 @@ static uint32_t function_state(uint32_t active)
 }
 
 /*
- * End the present run if its quantum has ended, as the run log or the engine's status says. The
- * interrupt that caused this call may be about an earlier run.
+ * End the present run if the run log or the function state of the device shows that the quantum has
+ * ended. The check is necessary, because the interrupt may be about an earlier run.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -182,8 +183,9 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 }
 
 /*
- * End the running slice, because an uncontended VF has had its quantum, the device has not ended
- * the slice, or the device's interrupt was lost.
+ * End the present run; if its VF still runs, preempt the VF. The slice timer has fired because the
+ * VF of an endless run has had its quantum, the device has not ended the quantum, or the device's
+ * interrupt was lost.
  */
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
@@ -192,7 +194,7 @@ void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 		pf->scheduler.preemption = VGPU_PREEMPT_FOR_ANYONE;
 }
 
-/* Let only `vf` run, because it has exclusive full access. vf NULL: let all VFs run again. */
+/* Let only `vf` run, because it has exclusive full access. NULL: let all VFs run again. */
 void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	pf->scheduler.exclusive_vf = vf ? vf->number : 0;
@@ -202,22 +204,22 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 }
 
 /*
- * Return: true if a VF is in the engine, or is being switched in or out. A broken engine holds no
- * VF, with one exception: if a command of the previous core is in execution, or a command could not
- * be written, the core cannot know which VF is in the broken engine. Then the result is true for
- * every VF in service.
+ * Return: true if the VF is in the engine, or is being switched in or out. While the engine is
+ * broken, the result is false for all VFs, with one exception: if a command from before the start
+ * is in execution, or a command could not be written, the core cannot know which VF is in the
+ * engine. Then the result is true for every VF in the states READY and RUNNING.
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	if (scheduler->state == VGPU_SCHEDULER_BROKEN)
-		return scheduler->is_unknown && vgpu_vf_is_in_service(vf);
+		return scheduler->is_vf_unknown && vgpu_vf_is_in_service(vf);
 	return scheduler->run.vf == vf->number ||
 	       (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf->number);
 }
 
-/* Return: true if a VF is in the engine and no world switch is in progress. */
+/* Return: true if the VF is in the engine and no world switch is in progress. */
 bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -246,12 +248,13 @@ void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static uint32_t loaded_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
-	uint32_t vf = (active & 0x1fu) + 1;
+	uint32_t vf = (active & 0x1fu) + 1; /* the field is the VF number - 1 */
 
+	/* bit 31: a VF is loaded; after the loss of the device, all ones gives no valid number */
 	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
 }
 
-/* the VF in the engine if this VF is stalled, so that the device refuses commands; 0: none */
+/* the VF in the engine, if it is stalled, so that the device refuses commands; 0: none */
 static uint32_t stalled_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -262,7 +265,7 @@ static uint32_t stalled_vf(struct vgpu_pf *pf)
 /*
  * Finds the guilty VF after a refused command; 0: none. A stalled VF is guilty. If no VF is
  * stalled, the core may have acted on an old state of the engine. So the core blames the suspect
- * only after ABORTS_MAX earlier refusals in succession.
+ * only after ABORTS_MAX earlier refusals without a complete switch in between.
  */
 static uint32_t find_guilty_of_abort(struct vgpu_pf *pf, uint32_t suspect)
 {
@@ -275,14 +278,14 @@ static uint32_t find_guilty_of_abort(struct vgpu_pf *pf, uint32_t suspect)
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason)
 {
 	vgpu_pf_run_machine_step(pf, RUN_INPUT_FAILED);
-	pf->scheduler.is_unknown = pf->sw.is_unwritten;
+	pf->scheduler.is_vf_unknown = pf->sw.is_unwritten;
 	if (reason == VGPU_PF_REASON_BAD_STATUS)
 		guilty = find_guilty_of_abort(pf, guilty);
 	if (guilty && vgpu_vf_is_in_service(&pf->vfs[guilty]))
 		vgpu_vf_post(&pf->vfs[guilty], VGPU_VF_EVENT_HANG, reason);
 }
 
-/* takes over the VF that the device reports; the next decision takes it out if it may not run */
+/* takes over the VF in the engine, if any; the next decision takes out a VF that may not run */
 static void adopt_engine(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -290,7 +293,7 @@ static void adopt_engine(struct vgpu_pf *pf)
 	bool is_running = function_state(active) == GPUIOV_FUNCTION_ACTIVE;
 	uint32_t vf = loaded_vf(pf);
 
-	/* the core does not know how long the VF has run, and assumes that it was uncontended */
+	/* the core does not know how the run began, and treats the run as uncontended */
 	vgpu_pf_run_pick_set(&scheduler->run, vf, VGPU_RUN_UNCONTENDED,
 			     QUANTUM_UNCONTENDED_US * VGPU_NS_PER_US,
 			     vf ? vgpu_pf_run_tables_quantum(pf, vf) : 0);
@@ -306,9 +309,9 @@ static void adopt_engine(struct vgpu_pf *pf)
 }
 
 /*
- * True if the engine takes a command and the core may write one. If a stalled VF in service is in
- * the engine, the command fails, which leads to the reset of this VF. If the stalled VF is not in
- * service, its reset is already in progress, and the core waits for the reset.
+ * True if the core may write a command. If a stalled VF is in the engine and is READY or RUNNING,
+ * the command fails, which leads to the reset of this VF. If the stalled VF is in another state,
+ * the core waits for its FLR or, at the end of the recovery time, resets the device.
  */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {
@@ -358,7 +361,7 @@ static void decide_if_due(struct vgpu_pf *pf)
 		vgpu_pf_run_decide_now(pf);
 }
 
-/* Account for runs that have ended. VFs that may not run any more no longer compete. */
+/* Let VFs that may no longer run stop competing, and account for runs that have ended. */
 void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
@@ -367,7 +370,7 @@ void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 	handle_ended_runs(pf);
 }
 
-/* Choose the next run, if one is due, and set the contract timer. */
+/* Choose the next run, if a decision is due, and set the contract timer. */
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
@@ -378,8 +381,8 @@ void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 }
 
 /*
- * Begin to schedule. The caller must have set the states of the VFs. A VF that the previous core
- * left in the engine stays there if the VF may run.
+ * Begin to schedule. The caller must have set the states of the VFs. The scheduler takes over a VF
+ * that is already in the engine, such as one that an earlier core put there.
  */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 {
@@ -396,14 +399,14 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	vgpu_pf_run_share_activate(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
-		/* a command of the previous core is in execution: let it end */
+		/* a command from before the start is in execution: wait for its end */
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
 		return;
 	}
 	adopt_engine(pf);
 }
 
-/* Stop scheduling: the device is gone or will be reset, or the platform ends. */
+/* Stop scheduling, because the device is gone, suspended or will be reset, or the platform ends. */
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the run-table scheduler for its own files only, grouped by file; each function is
+ * Functions that only the files of the run-table scheduler call, grouped by file. Each function is
  * documented where it is defined. run/parts.h has the functions for the rest of the core.
  */
 #ifndef VGPU_CORE_RUN_INTERNAL_H
@@ -8,46 +8,48 @@
 
 #include "pf-driver/core/run/parts.h"
 
-#define QUANTUM_UNCONTENDED_US 500000u /* quantum of an uncontended VF */
-#define SLICE_MIN_NS	       (VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US)
+#define QUANTUM_UNCONTENDED_US 500000u /* quantum of an uncontended run */
+#define SLICE_MIN_NS	       (VGPU_PF_QUANTUM_MIN_US * VGPU_NS_PER_US) /* shortest slice */
 
+/* True if the mask (bit n - 1 for VF n) contains a VF. vf: from 1. */
 static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 {
 	return (mask >> (vf - 1)) & 1;
 }
 
-/* the slice timer fires this long after the end of a slice that the device should have ended */
+/* the slice timer fires this long after the time at which the device should have ended the run */
 #define SLICE_TIMER_SLACK_NS (20 * VGPU_NS_PER_MS)
-#define RECOVER_POLL_NS	     VGPU_NS_PER_MS
-#define RUN_LOG_ENTRIES	     256u
+#define RECOVER_POLL_NS	     VGPU_NS_PER_MS /* time between two polls of a broken engine */
+#define RUN_LOG_ENTRIES	     256u	    /* a power of two */
 
 /* machine.c: inputs of the state machine */
 enum vgpu_run_input {
-	RUN_INPUT_FOUND_EMPTY = 0, /* the device reports that no VF is in the engine */
-	RUN_INPUT_FOUND_RUNNING,   /* the device reports a VF that runs */
-	RUN_INPUT_FOUND_EXPIRED,   /* the device reports a VF whose quantum is over */
-	RUN_INPUT_ENGINE_BUSY,	   /* a command of the previous core is in execution */
+	RUN_INPUT_FOUND_EMPTY = 0, /* a read of the device shows: no VF is in the engine */
+	RUN_INPUT_FOUND_RUNNING,   /* a read of the device shows: a VF runs */
+	RUN_INPUT_FOUND_EXPIRED,   /* a read of the device shows: a VF is loaded, but parked */
+	RUN_INPUT_ENGINE_BUSY,	   /* a command from before the start is in execution */
 	RUN_INPUT_DECIDED,	   /* a world switch begins */
 	RUN_INPUT_LOADED,	   /* the switch is complete: a VF runs */
 	RUN_INPUT_UNLOADED,	   /* the switch is complete: no VF is in the engine */
 	RUN_INPUT_FAILED,	   /* a command of the switch failed */
-	RUN_INPUT_QUANTUM_OVER,
-	RUN_INPUT_RESET_INSIDE, /* the client of the VF in the engine has reset the VF */
-	RUN_INPUT_STOP,
+	RUN_INPUT_QUANTUM_OVER,	   /* the run has ended, and its VF stays in the engine, parked */
+	RUN_INPUT_RESET_INSIDE,	   /* the VMM has reset the VF in the engine, so the VF left */
+	RUN_INPUT_STOP,		   /* the scheduler stops */
 	RUN_INPUTS,
 };
 
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	/* true if the core resumes the run after an urgent run, or a higher class, has cut it */
+	/* true: if an urgent run or a higher class preempts the run, its rest may be resumed */
 	bool may_be_cut;
-	/* false if the run lasts until another VF waits; idle time of such a run is not service */
+	/* false: the run is endless (until another VF waits), and its idle time is not service */
 	bool has_end;
-	bool is_by_weight; /* true if the run counts for the VF's share by weight */
-	/* true if the run may preempt other runs, and no reserve run may preempt it */
+	/* true if share.c charges the run to the VF's share already while the run lasts */
+	bool is_by_weight;
+	/* true if the run may preempt other runs, and no RESERVE run may preempt this run */
 	bool is_urgent;
-	bool has_grant; /* true if the time beyond granted_ns is an overrun */
+	bool has_grant; /* true if service beyond granted_ns is an overrun */
 };
 const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run);
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run);
@@ -96,12 +98,12 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to);
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf);
 void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 
-/* account.c: how a run of the log ended */
+/* account.c: how the run of a log entry ended; all members are 0 if the entry is not valid */
 struct vgpu_run_end {
-	bool is_current;  /* true if the run is scheduler.run, false if it is an earlier run */
+	bool is_current;  /* true if the run is scheduler.run; false: an earlier or unknown run */
 	bool has_no_work; /* true if the VF ran out of work */
-	bool is_reset;	  /* true if the VF's client reset the VF in the engine */
-	uint64_t cut_ns;  /* the rest of a slice that was cut; 0: no slice was cut */
+	bool is_reset;	  /* true if the VF's VMM reset the VF in the engine */
+	uint64_t cut_ns;  /* rest of the slice that was cut; 0: no slice was cut */
 	uint32_t vf;
 };
 bool vgpu_pf_run_account_next(struct vgpu_pf *pf, struct vgpu_run_end *end);
@@ -109,7 +111,10 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns);
 
 /* contract.c */
 
-/* fill of a new cap's token bucket; EMPTY after a start: a new core does not know the past use */
+/*
+ * how full the token bucket of a VF is when the VF gets a cap; EMPTY at the start of the scheduler,
+ * because the core does not know how much engine time the VF used before
+ */
 enum vgpu_bucket {
 	VGPU_BUCKET_EMPTY = 0,
 	VGPU_BUCKET_FULL,
@@ -122,7 +127,7 @@ bool vgpu_pf_run_contract_is_limited(const struct vgpu_pf *pf, uint32_t vf);
 uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t mask,
 						    uint32_t priority_class);
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask);
-bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run);
+bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t runnable, struct vgpu_run *run);
 void vgpu_pf_run_contract_limit(struct vgpu_pf *pf, struct vgpu_run *run);
 void vgpu_pf_run_contract_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 				 uint64_t ran, uint64_t reserved);
@@ -130,22 +135,22 @@ void vgpu_pf_run_contract_arm(struct vgpu_pf *pf);
 void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket);
 void vgpu_pf_run_contract_reset_vf(struct vgpu_vf *vf);
 
-/* outlook.c: the effect of a slice on the lags */
+/* outlook.c: the effect of a possible slice on the lags */
 enum vgpu_outlook {
-	VGPU_OUTLOOK_ALLOWED = 0,
-	VGPU_OUTLOOK_AHEAD,  /* the VF of the slice would be too far ahead */
-	VGPU_OUTLOOK_UNSAFE, /* another VF could fall too far behind */
+	VGPU_OUTLOOK_ALLOWED = 0, /* the VF may have the slice */
+	VGPU_OUTLOOK_AHEAD,	  /* the VF would be too far ahead of its share */
+	VGPU_OUTLOOK_UNSAFE,	  /* a VF could fall too far behind its share */
 };
 
 /* share.c, outlook.c */
-void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-			   uint64_t ns, bool has_work);
+void vgpu_pf_run_share_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+			      uint64_t ns, bool has_work);
 void vgpu_pf_run_share_update(struct vgpu_pf *pf);
 void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf);
 void vgpu_pf_run_share_apply(struct vgpu_pf *pf);
-bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_run_outlook_is_far_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns);
-uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t competing);
+uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t candidates);
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf);
 uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class);
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf);
@@ -160,7 +165,7 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now);
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask);
 
 /* terms.c */
-/* Compute where in each period a gang slot begins. Return: ns from the start of the period. */
+/* Get the offset of a VF's gang slots in each period. Return: ns from the start of the period. */
 static inline uint64_t vgpu_pf_run_terms_phase_ns(const struct vgpu_pf_contract *terms)
 {
 	return terms->phase_us * VGPU_NS_PER_US;

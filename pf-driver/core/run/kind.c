@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Properties of each kind of run, as a table, so that other files need not branch on the kind.
+ * Properties of each kind of run (a period of a VF in the engine), as a table, so that other files
+ * rarely branch on the kind.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -21,8 +22,8 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 }
 
 /*
- * Return: true if a VF runs, and its run lasts until another VF waits. This includes uncontended
- * runs: when the long quantum of such a run is over, the VF gets the next one.
+ * Return: true if the run is endless: it has a VF, which may stay until another VF waits. An
+ * uncontended run is endless, because the VF gets another long quantum after each long quantum.
  */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
@@ -30,9 +31,9 @@ bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 }
 
 /*
- * Compute the duration beyond which a run counts as an overrun. An endless run may last for one
- * quantum from its start, even if another VF waits. A starvation boost is never an overrun. Return:
- * ns; UINT64_MAX: no limit.
+ * Compute the duration beyond which a run counts as an overrun. A run of a kind with a grant may
+ * last for the granted time. If another VF waits, an endless run may last for one quantum, or until
+ * the wait began, whichever is later. A boost has no limit. Return: ns; UINT64_MAX: no limit.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

@@ -3,8 +3,9 @@
  * DOC: Run-table scheduler
  *
  * The scheduler cycles through the entries of the run table and puts each VF into the engine for
- * its quantum. A client (vgpud) plans the table; the scheduler carries it out, with or without the
- * client. This file has the state machine:
+ * its quantum; decide.c says when the scheduler deviates from the table. A client such as vgpud
+ * plans the table, which stays in force even if the client has ended. This file has the state
+ * machine:
  *
  *   OFF       --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED,
  *             --ENGINE_BUSY--> BROKEN
@@ -15,12 +16,12 @@
  *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED
  *   every state --STOP--> OFF
  *
- * EXPIRED: a VF is in the engine, and its quantum has expired. BROKEN: a command failed, or a
- * command of the previous core is in execution. A timer then polls the engine until it is usable
- * again. After RECOVER_MS times params.time_scale, the core resets the device. The inputs FOUND_...
- * come from a read of the engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls
- * this function, decide.c chooses the next VF, and preempt.c decides whether the VF in the engine
- * must leave.
+ * EXPIRED: a VF is in the engine, parked, because its run has ended. BROKEN: a command failed, or a
+ * command from before the start of the scheduler, such as one of an earlier PF core, is still in
+ * execution. A timer then polls the engine. If the engine is not usable after RECOVER_MS *
+ * params.time_scale, the core resets the device. The inputs FOUND_... come from a read of the
+ * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this function, decide.c
+ * chooses the next VF, and preempt.c decides whether the VF in the engine must leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -59,7 +60,7 @@ static void enter_running(struct vgpu_pf *pf)
 	pf->scheduler.is_decision_due = false;
 }
 
-/* a VF of the previous core, or from before a failure, was found in the engine */
+/* a VF was found in the engine: from before the start, or after a world switch that failed */
 static void enter_found(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_idle = false;
@@ -74,18 +75,18 @@ static void enter_expired(struct vgpu_pf *pf)
 static void enter_broken(struct vgpu_pf *pf)
 {
 	pf->scheduler.run.vf = 0;
-	pf->scheduler.is_unknown = false;
+	pf->scheduler.is_vf_unknown = false;
 	pf->scheduler.recover_deadline_ns =
-		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RECOVER_MS);
+		vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ns(pf, RECOVER_MS);
 	vgpu_pf_timer_clear(pf, VGPU_PF_TIMER_SLICE);
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_RECOVER, RECOVER_POLL_NS);
 }
 
-/* a command of the previous core is in execution, so any VF may be in the engine */
+/* a command from before the start is in execution, so any VF may be in the engine */
 static void enter_busy(struct vgpu_pf *pf)
 {
 	enter_broken(pf);
-	pf->scheduler.is_unknown = true;
+	pf->scheduler.is_vf_unknown = true;
 }
 
 #define ROW(from, input, to, enter)                                                                \
@@ -144,8 +145,8 @@ const char *vgpu_pf_run_machine_input_name(uint32_t input)
 }
 
 /*
- * Apply an input; no other function changes the state. An input for which the table has no cell is
- * a bug of the core; the core counts and logs this, and the state stays.
+ * Apply an input. No other function changes the state. An input for which the table has no cell is
+ * a bug of the core: the core counts and logs the input, and keeps the state.
  */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input)
 {

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Computes the lags after a possible slice, which decide whether a VF may have the slice. Finds the
- * VF with the earliest deadline. share.c has the rule.
+ * Computes the lags that VFs would have after a possible slice. These lags decide whether a VF may
+ * have the slice. Also finds the VF with the earliest deadline. share.c describes the rules.
  */
 #include "pf-driver/core/run/internal.h"
 
 /* a lag of this size may come from rounding */
 #define LAG_EPSILON_NS 1
-/* overruns cause less than 4 slices of negative lag; hangs and stalls of the host cause more */
+/* overruns cause less than 4 slices of negative lag; hangs and stalls of the host may cause more */
 #define FAR_SLICES 4
 
-/* the lags of a priority class after a possible slice */
+/* the lags of the VFs of one priority class after a possible slice */
 struct outlook {
+	/* by VF number, in ns; set only for VFs of the class whose weights count */
 	int64_t lag[VGPU_PF_MAX_VFS + 1];
 	int64_t served_ns;	    /* length of the slice */
-	uint64_t weights;	    /* sum of the weights that count */
-	uint64_t uncounted_weights; /* sum of the weights that count once their VFs have work */
+	uint64_t weights;	    /* sum of the weights that count (vgpu_pf_run_share_counts()) */
+	uint64_t uncounted_weights; /* sum of the weights that would count if their VFs woke */
 };
 
+/* slice length from which the VF's deadline is computed, in ns */
 static int64_t slice_of(const struct vgpu_vf *vf)
 {
 	return (int64_t)(vf->share.slice_us * VGPU_NS_PER_US);
 }
 
+/* r in share.c, in ns */
 static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[priority_class] *
@@ -30,9 +33,9 @@ static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Computes the lags after the VF `served` has had a slice of `ns`. VFs that sleep with a negative
- * lag get their part of the service first, at most until their lag is 0; competing VFs divide the
- * rest by weight.
+ * Computes the lags after a slice of `ns` for the VF `served`. The ideal engine splits `ns` by
+ * weight: each VF that sleeps with a negative lag first gets its part, at most until its lag is 0;
+ * the competing VFs split the rest.
  */
 static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64_t ns,
 			 struct outlook *outlook)
@@ -70,7 +73,7 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 				(vf == served ? ns : 0);
 }
 
-/* the service that b gets by its weight until a's deadline */
+/* service that b gets by weight until the deadline D of a: (D - V) * weight(b) */
 static int64_t service_until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
 				      int64_t slice_ns, const struct vgpu_vf *b)
 {
@@ -78,7 +81,7 @@ static int64_t service_until_deadline(const struct outlook *outlook, const struc
 	       (int64_t)a->share.weight;
 }
 
-/* part of the slice that VFs with this sum of weights would lose if all uncounted VFs woke now */
+/* part of the slice that VFs with this sum of weights would lose if the uncounted VFs woke now */
 static int64_t service_lost_to_uncounted(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->uncounted_weights;
@@ -87,7 +90,7 @@ static int64_t service_lost_to_uncounted(const struct outlook *outlook, uint64_t
 	return uncounted * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* true if the slice could bring the VF too far ahead; the worst case: all VFs without work wake */
+/* true if the slice could bring the VF more than r ahead; assumes that all uncounted VFs wake */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->uncounted_weights;
@@ -100,12 +103,12 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
 
 /*
  * Computes the service that will be missing at the deadline D of `due`:
- *   sum of lag(VFs with deadline <= D)
- *   - sum of min(-lag, service by weight until D)(other VFs with lag < 0)
- *   + service that uncounted VFs, if they woke, would take from the VFs that are not in the first
- *     sum
- * A VF with a later deadline and a lag >= 0 also leaves its service until D to the VFs with
- * deadline <= D. The formula does not subtract this service, because such a VF may run out of work.
+ *   the sum of `lag` over the competing VFs with deadline <= D
+ *   - the sum of min(-lag, service by weight until D) over the other VFs with lag < 0
+ *   + the service that the uncounted VFs, if they woke, would take from the VFs that are not in the
+ *     first sum
+ * This is stricter than the rule in share.c, which also subtracts the service until D of VFs with a
+ * later deadline and a lag >= 0. Such a VF may run out of work before D.
  */
 static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook,
 			       const struct vgpu_vf *due)
@@ -122,7 +125,7 @@ static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook
 		    !vgpu_pf_run_share_counts(vf))
 			continue;
 		by_weight = service_until_deadline(outlook, due, slice, vf);
-		/* true if the deadline of the VF is <= D */
+		/* this condition is: deadline of the VF <= D */
 		if (vf->share.is_competing && slice_of(vf) - lag <= by_weight) {
 			missing += lag;
 			weights += vf->share.weight;
@@ -133,7 +136,7 @@ static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook
 	return missing + service_lost_to_uncounted(outlook, outlook->weights - weights);
 }
 
-/* true if the missing service at each deadline of the priority class is within the bound */
+/* true if the missing service at each deadline of the class is at most r */
 static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct outlook *outlook)
 {
 	struct vgpu_vf *vf;
@@ -147,8 +150,9 @@ static bool is_safe(struct vgpu_pf *pf, uint32_t priority_class, const struct ou
 }
 
 /*
- * Check the missing service in the VF's priority class. Return: true if at each deadline the
- * missing service is within the bound, or if the VF's weight does not count.
+ * Check the present lags of the VF's priority class, without a further slice. Return: true if the
+ * missing service at each deadline is at most the longest slice, or if the VF's weight does not
+ * count.
  */
 bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -161,17 +165,17 @@ bool vgpu_pf_run_outlook_is_safe(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Return: true if a VF has had more than FAR_SLICES slices too much, as after a hang or a stall of
- * the host. The core does not skip the entries of such a VF: vgpud's next tables take the service
- * back in parts, so that no VF waits too long.
+ * Return: true if a VF is ahead of its share by more than FAR_SLICES times the longest slice, as
+ * after a hang or a stall of the host. The core does not skip the entries of such a VF, because the
+ * VF would wait too long. The next tables of vgpud correct the lag in parts instead.
  */
-bool vgpu_pf_run_outlook_is_far(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+bool vgpu_pf_run_outlook_is_far_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_run_share_lag(pf, vf) <
 	       -FAR_SLICES * longest_slice(pf, vf->share.priority_class);
 }
 
-/* Check whether a VF may have a slice of `ns`. A VF that does not compete by weight always may. */
+/* Check whether a VF may have a slice of `ns`. ALLOWED if the VF does not compete by weight. */
 enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf, int64_t ns)
 {
 	struct outlook outlook;
@@ -186,9 +190,9 @@ enum vgpu_outlook vgpu_pf_run_outlook_of(struct vgpu_pf *pf, struct vgpu_vf *vf,
 }
 
 /*
- * Find the VF with the earliest deadline among the candidates (VFs of one priority class) with a
- * lag >= 0. If none has such a lag, find the candidate that is least ahead. Return: VF number; 0 if
- * no VF competes by weight.
+ * Find the VF with the earliest deadline among the candidates (VFs of one priority class) that have
+ * a lag >= 0. If no candidate has such a lag, find the candidate that is least ahead. Return: VF
+ * number; 0 if no candidate competes by weight.
  */
 uint32_t vgpu_pf_run_outlook_first(struct vgpu_pf *pf, uint32_t candidates)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the run-table scheduler for the rest of the core, grouped by file; each function is
+ * Functions of the run-table scheduler for the rest of the core, grouped by file. Each function is
  * documented where it is defined. run/state.h has the private state of the scheduler.
  */
 #ifndef VGPU_CORE_RUN_PARTS_H
@@ -10,7 +10,7 @@
 
 VGPU_C_BEGIN
 
-/* engine.c: events on the engine, and the VF in the engine */
+/* engine.c: handlers of events on the engine; decisions; which VF is in the engine */
 void vgpu_pf_run_engine_start(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_poll(struct vgpu_pf *pf);
@@ -27,9 +27,10 @@ bool vgpu_pf_run_engine_is_loaded(const struct vgpu_pf *pf, const struct vgpu_vf
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_run_engine_reset_vf(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* machine.c: a cell of the transition table, for the test that walks the table */
+/* machine.c: one cell of the transition table, for a test that reads all cells */
 struct vgpu_run_cell {
-	uint8_t to; /* enum vgpu_scheduler_state */
+	uint8_t to; /* the new state, enum vgpu_scheduler_state */
+	/* called in the new state; NULL: the input is impossible */
 	void (*enter)(struct vgpu_pf *pf);
 };
 const struct vgpu_run_cell *vgpu_pf_run_machine_cell(uint32_t state, uint32_t input);
@@ -44,11 +45,11 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table);
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table);
 
-/* contract.c, share.c: how long a VF was throttled by its cap; the lag of a VF */
+/* contract.c, share.c: ns for which a VF with work was throttled by its cap; lag of a VF in ns */
 uint64_t vgpu_pf_run_contract_throttled_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 
-/* account.c: service of VFs, from the device's log of runs */
+/* account.c: service of VFs, from the device's run log; statistics of world switches */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf);
 void vgpu_pf_run_account_stop(struct vgpu_pf *pf);
 void vgpu_pf_run_account_info(const struct vgpu_pf *pf, struct vgpu_pf_info *info);

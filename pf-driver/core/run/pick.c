@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The functions of the rows of decide.c's table; contract.c has the function for reservations. Each
- * function looks among the competing VFs (bit per VF) for a VF that fits the row, and fills in the
- * run. It returns false if no VF fits.
+ * The functions of the rows of decisions[] in decide.c, except the one for reservations, which is
+ * in contract.c. The function of a row looks among the VFs in `competing` (bit per VF) for a VF
+ * that fits the row, and fills in `run`. If no VF fits, it returns false, and `run` has no meaning.
+ *
+ * The reserve budget of a VF is the time for which early runs of the VF may preempt other VFs in
+ * one cycle of the table. The reserve section of the table gives reserve budgets; a VF in full
+ * access without such a budget gets a small one.
  */
 #include "pf-driver/core/run/internal.h"
 
 #define BOOST_NS	  VGPU_NS_PER_MS	 /* length of a starvation boost */
 #define GAP_SWITCH_MIN_NS (200 * VGPU_NS_PER_US) /* shortest time assumed for a world switch */
 #define GAP_SWITCH_PART	  8			 /* two switches count as at most 1/8 of a gap */
-#define ACCESS_RESERVE_US 2000u			 /* reserve budget of a VF in full access */
+#define ACCESS_RESERVE_US 2000u			 /* reserve budget that full access gives */
 
-/* Start a cycle of the table: refill the reserve budgets. */
+/* Start a cycle of the run table: refill the reserve budgets. */
 void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 {
 	struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
@@ -22,16 +26,17 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 		uint32_t us = table->reserve_us[vf->number];
 		int64_t full;
 
-		/* full access comes with a small reserve budget */
+		/* full access gives a VF a small reserve budget, if the table gives it none */
 		if (us == 0 && vf->access.granted)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a negative budget reduces the next one; the rest of a positive budget is lost */
+		/* a negative budget (overrun) is deducted; the rest of a positive one is lost */
 		vf->service.budget_ns =
 			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
 }
 
+/* moves the cursor of a class; after the entries come total_vfs positions, see entry_at_cursor() */
 static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
@@ -43,9 +48,10 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Gets the entry at the cursor of a priority class: an entry of the table, or a default entry for a
- * VF without an entry. The result has vf 0 if the position has no entry of this class. Each class
- * has its own cursor, so that runs of one class do not move the cursor of another class.
+ * Gets the entry at the cursor of a priority class. Position table.count + n - 1 is a default entry
+ * for VF n, if the table has no entry for VF n. The result has vf 0 if the position has no entry of
+ * this class. Each class has its own cursor, so that runs of one class do not move the cursor of
+ * another class.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
@@ -62,7 +68,7 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t pri
 	return entry;
 }
 
-/* Fill in a run. granted_ns: longest duration (0: no limit); quantum_ns: quantum of the VF. */
+/* Fill in a new run. granted_ns: longest duration (0: no limit); quantum_ns: quantum of the VF. */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns)
 {
@@ -86,9 +92,9 @@ bool vgpu_pf_run_pick_exclusive(struct vgpu_pf *pf, uint32_t competing, struct v
 }
 
 /*
- * True if the VF's reserve budget is an advance on its own entries: a run from the budget is
- * deducted from the VF's next slices. Without entries, or if only full access gives the budget, the
- * budget is extra time.
+ * True if the VF's reserve budget is an advance on the VF's next slices: the table has the VF in
+ * its reserve section and in its entries. Only for an advance, the core checks the shares of the
+ * other VFs before the run.
  */
 static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -97,7 +103,7 @@ static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
 
-/* the reserve budget that the VF may use now: if the budget is an advance, at most one quantum */
+/* the reserve budget in ns that the VF may use now; of an advance, at most one quantum */
 static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t budget = vf->service.budget_ns;
@@ -109,7 +115,7 @@ static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return budget < room ? budget : room;
 }
 
-/* generous estimate of the duration of a world switch */
+/* estimated duration of a world switch: the mean plus 1/8 of it, at least GAP_SWITCH_MIN_NS */
 static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 {
 	uint64_t mean = pf->scheduler.switches.mean_ns;
@@ -118,9 +124,10 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 }
 
 /*
- * Computes how much of the time that a VF may wait is left after a slice:
- *   waiting_since + max_gap - (now + slice + switches)
- * Returns INT64_MAX if the VF does not wait, or may wait for any time.
+ * Computes how long a VF may still wait after a slice of slice_ns, in ns; < 0: the VF would then be
+ * late:
+ *   waiting_since + max_gap - (now + slice + two switches)
+ * Returns INT64_MAX if the VF does not wait, or has no max_gap_us in the table.
  */
 static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t slice_ns)
 {
@@ -132,8 +139,8 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 	if (!limit || !since)
 		return INT64_MAX;
 	/*
-	 * two switches, to the slice and to the VF: at most 1/8 of the gap, so that a short gap has
-	 * room left, but not less than the shortest time of two switches
+	 * two switches: to the slice, and then to the VF. They count as at most 1/8 of the gap, so
+	 * that a short gap has room left, but as at least 2 * GAP_SWITCH_MIN_NS.
 	 */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
@@ -141,8 +148,8 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 }
 
 /*
- * Return: true if a VF has waited for as long as its gap in the run table allows. If the table has
- * no gap for the VF, max_gap_ms is the limit; if that is 0, no VF is overdue.
+ * Return: true if a VF is overdue: it has waited for at least its max_gap_us in the run table. If
+ * the table has 0 for the VF, params.max_gap_ms is the limit. If both are 0, no VF is overdue.
  */
 bool vgpu_pf_run_pick_is_overdue(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -167,7 +174,7 @@ static bool is_any_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_
 	return false;
 }
 
-/* sum of all reserved budgets: they may all be due at once, and are served before a late VF */
+/* sum of the budgets of all reservations, which may all be due at once, before a late VF runs */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
@@ -179,10 +186,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the VF that must run before `next`; 0: none. Assumes that `next` and all reserved budgets
- * run first. Then each waiting VF runs for BOOST_NS and a switch, in the order of the time that is
- * left to them. If any VF would wait longer than its gap allows, the result is the VF with the
- * least time left.
+ * Finds the VF that must run before `next`; 0: none. The check assumes that `next` and the budgets
+ * of all reservations run first. Then each waiting VF runs for BOOST_NS plus a switch, the VF with
+ * the least time left (gap_left()) first. If any VF would then wait longer than its max_gap_us, the
+ * result is the VF with the least time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -209,8 +216,8 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 
 /*
  * True if an early run of the reserve section may begin now. An advance must not bring any VF too
- * far from its share or gap. A run that is not an advance waits only for VFs that are overdue,
- * because a driver in full access gives up if its work takes too long.
+ * far from its share or make any VF late. A run that is not an advance waits only for VFs that are
+ * overdue, because a driver in full access gives up if its work takes too long.
  */
 static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *run)
 {
@@ -222,12 +229,13 @@ static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const str
 	       !first_late(pf, competing, run);
 }
 
-/* Pick a VF that has work and reserve budget. */
+/* Pick the first VF that has work and reserve budget, and whose early run is allowed now. */
 bool vgpu_pf_run_pick_reserve(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint64_t cycle = vgpu_max_u64(vgpu_pf_run_tables_active(pf)->cycle_ns, SLICE_MIN_NS);
 	struct vgpu_vf *vf;
 
+	/* refill by time as well, because only slices move the cursor */
 	if (vgpu_pf_timer_now(pf) - pf->scheduler.tables.cycle_started_ns >= cycle)
 		vgpu_pf_run_pick_start_cycle(pf);
 	vgpu_for_each_vf(pf, vf) {
@@ -266,7 +274,10 @@ bool vgpu_pf_run_pick_boost(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	return limit != 0 && run->vf != 0;
 }
 
-/* Resume a slice that was cut, unless this would bring any VF too far from its share or gap. */
+/*
+ * Resume a cut slice. If its VF no longer competes, the rest of the slice is too short, or the rest
+ * would bring a VF too far from its share or make a VF late, the rest is lost instead.
+ */
 bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t vf = pf->scheduler.cut.vf;
@@ -281,10 +292,13 @@ bool vgpu_pf_run_pick_resumed(struct vgpu_pf *pf, uint32_t competing, struct vgp
 	return first_late(pf, competing, run) == 0;
 }
 
-/* Pick the VF that competes alone. Return: false if more than one VF competes. */
+/*
+ * Pick the VF that competes alone in the highest priority class with work. Return: false if more
+ * than one VF of this class competes.
+ */
 bool vgpu_pf_run_pick_uncontended(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
-	/* also counts the VF in the engine, which `competing` lacks while this VF is preempted */
+	/* includes the VF in the engine; `competing` does not include this VF while it runs */
 	uint32_t all =
 		vgpu_pf_run_contract_first_priority_class(pf, vgpu_pf_run_busy_competing(pf));
 	struct vgpu_vf *vf;
@@ -315,13 +329,19 @@ static void set_slice(struct vgpu_run *run, uint32_t vf, uint64_t quantum_ns)
 	vgpu_pf_run_pick_set(run, vf, VGPU_RUN_SLICE, quantum_ns, quantum_ns);
 }
 
-/* adds the VF in the engine if any VF may preempt it, because its own slice may be next */
+/*
+ * Adds the VF in the engine to `competing` if the preemption is VGPU_PREEMPT_FOR_ANYONE, because
+ * the next slice may also be a slice of this VF.
+ */
 static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_t priority_class)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	const struct vgpu_vf *current = &pf->vfs[scheduler->run.vf];
 
-	/* not a VF with a cap: the core does not know the VF's tokens before the run is logged */
+	/*
+	 * except a VF with a cap, whose tokens the core does not know before the run is logged, or
+	 * a VF with gang slots, which has no slices
+	 */
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING || scheduler->exclusive_vf ||
 	    scheduler->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
 	    current->share.priority_class != priority_class ||
@@ -331,9 +351,10 @@ static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_
 }
 
 /*
- * Picks the next entry whose VF has work. If this slice would bring another VF too far behind,
- * picks the VF with the earliest deadline instead, and the cursor stays at the entry. The cursor
- * passes entries of VFs that would be too far ahead.
+ * Picks the next entry whose VF is in `eligible`. The cursor passes entries whose VF would be too
+ * far ahead after the slice, except those of a VF that is far ahead already
+ * (vgpu_pf_run_outlook_is_far_ahead()). If the slice would bring a VF too far behind, or no entry
+ * fits, the function picks the VF with the earliest deadline in `competing` instead.
  */
 static bool pick_next_slice(struct vgpu_pf *pf, uint32_t eligible, uint32_t competing,
 			    uint32_t priority_class, struct vgpu_run *run)
@@ -349,7 +370,7 @@ static bool pick_next_slice(struct vgpu_pf *pf, uint32_t eligible, uint32_t comp
 
 		if (entry.vf == 0 || !vgpu_has_bit(eligible, entry.vf))
 			continue;
-		outlook = vgpu_pf_run_outlook_is_far(pf, vf)
+		outlook = vgpu_pf_run_outlook_is_far_ahead(pf, vf)
 				  ? VGPU_OUTLOOK_ALLOWED
 				  : vgpu_pf_run_outlook_of(pf, vf, slice);
 		if (outlook == VGPU_OUTLOOK_AHEAD)
@@ -367,9 +388,9 @@ static bool pick_next_slice(struct vgpu_pf *pf, uint32_t eligible, uint32_t comp
 }
 
 /*
- * Lets the late VF run now, or the VF of the next slice if that VF has less time left. The VF that
- * runs gets a full slice if shares and gaps of the other VFs allow this, because a short boost adds
- * a switch, which could make the next VF late as well.
+ * Lets the late VF run now, or the VF of the picked slice if that VF has less time left. The VF
+ * that runs gets a full slice if the shares and gaps of the other VFs allow this, and a boost
+ * otherwise. A full slice is better: a boost adds a switch, which could make the next VF late, too.
  */
 static void set_late_run(struct vgpu_pf *pf, uint32_t competing, uint32_t late,
 			 struct vgpu_run *run)
@@ -387,7 +408,7 @@ static void set_late_run(struct vgpu_pf *pf, uint32_t competing, uint32_t late,
 				     quantum_ns);
 }
 
-/* Pick a VF that would be late; if there is none, the next VF by the table or by its deadline. */
+/* Pick a VF that would otherwise be late; if there is none, the next VF by entry or deadline. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);
@@ -395,7 +416,7 @@ bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	uint32_t late;
 
 	competing = add_vf_in_engine(pf, competing, priority_class);
-	/* a VF that ran uncontended has had its slice: only its deadline can make it the next VF */
+	/* after an uncontended run, the VF has had its slice: only its deadline can make it next */
 	if (pf->scheduler.run.kind != VGPU_RUN_UNCONTENDED)
 		eligible = competing;
 	if (!pick_next_slice(pf, eligible, competing, priority_class, run))

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Decides whether the VF in the engine must leave before its quantum ends. The core checks this
- * when a VF wakes, when a run has begun, and when a preemption has lost its reason. The result is
- * scheduler->preemption, which decide.c follows.
+ * when a VF wakes, when a run has begun, and when a preemption is no longer necessary. The result
+ * is scheduler->preemption, which decide.c follows. engine.c and tables.c also request preemptions
+ * by this member.
  */
 #include "pf-driver/core/run/internal.h"
 
 /*
- * Find the waiting VFs with work, as last read. VFs of a lower priority class than the VF in the
- * engine do not count. Return: bit per VF.
+ * Find the VFs that wait for the engine: they compete, had work at the last read of the busy bits,
+ * and are not of a lower priority class than the VF in the engine. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 {
@@ -16,12 +17,15 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & scheduler->work.busy &
 			   ~(1u << (scheduler->run.vf - 1));
 
-	/* class 0 is the highest; + 1: also the class of the VF in the engine */
+	/* + 1 includes the class of the VF in the engine, because class 0 is the highest */
 	return vgpu_pf_run_contract_before_priority_class(
 		pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class + 1);
 }
 
-/* Return: true if the idle-resident VF has got work, which no interrupt reports. */
+/*
+ * Return: true if the VF that stayed in the engine without work has work again. No interrupt
+ * reports this work.
+ */
 bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 {
 	return scheduler->run.kind == VGPU_RUN_IDLE_RESIDENT && scheduler->run.vf &&
@@ -50,7 +54,7 @@ static bool is_outranked(struct vgpu_pf *pf, uint32_t waiting)
 		       pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class);
 }
 
-/* true if any VF outside the engine has an open slot or has work (even if it has no tokens) */
+/* true if any runnable VF off the engine has an open gang slot, or work (even without tokens) */
 static bool is_any_waiting(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -59,7 +63,10 @@ static bool is_any_waiting(struct vgpu_pf *pf)
 	return (outside & scheduler->work.busy) || vgpu_pf_run_gang_open(pf, outside);
 }
 
-/* lets the VF in the engine, until now uncontended, finish a quantum that began with its run */
+/*
+ * Plans the end of an endless run (kind.c), because another VF has begun to wait: at once, or when
+ * the VF in the engine has had one quantum since the start of the run.
+ */
 static void begin_contention(struct vgpu_pf *pf)
 {
 	struct vgpu_run *run = &pf->scheduler.run;
@@ -73,7 +80,7 @@ static void begin_contention(struct vgpu_pf *pf)
 		vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SLICE, end - now);
 }
 
-/* Decide whether the VF in the engine must leave. */
+/* Decide whether the VF in the engine must leave, and set scheduler->preemption if so. */
 void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

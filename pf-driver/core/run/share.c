@@ -3,37 +3,40 @@
  * DOC: Shares
  *
  * Keeps the service of each VF near its share by weight at every instant. vgpud plans the run table
- * before the VFs with work are known; the shares decide where to deviate from the table. Each
- * priority class has a virtual time V that passes with the service of its VFs. Each VF has a
- * virtual time R up to which the VF has been served:
+ * before anyone knows which VFs will have work; the shares decide where to deviate from the table.
+ * Each priority class has a virtual time V, which grows by service / sum of the weights that count.
+ * Each VF has a virtual time R up to which the VF has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF has had too little service; < 0: too much
  *   deadline(VF) = R + slice / weight
  *
- * Let r be the longest slice. The VF of the next entry runs if afterwards its lag is >= -r, and if
- * for every deadline D:
+ * Let r be the longest slice of the class. The VF of the next entry runs if its lag after the slice
+ * is >= -r, and if this holds after the slice for every deadline D (outlook.c):
  *
  *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
  *
- * Otherwise the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica
- * and Abdel-Wahab, TR-95-22), which keeps the sums within r. docs/scheduling.md has the proof. When
- * the work or the weight of a VF changes, the sums stay within r, too:
+ * If the VF's lag would be < -r, the core tries the entry after this one. If a sum would be > r,
+ * the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica and
+ * Abdel-Wahab, TR-95-22), which keeps these sums within r. docs/scheduling.md has the proof and the
+ * exceptions.
+ * When the work or the weight of a VF changes, the sums stay within r, too:
  *
- *   out of work, lag > 0  In a run by weight, the lag goes to the other VFs, as if the VF had been
- *                         served. Otherwise the lag goes to the pool of forfeited lag. The core
- *                         shares out the pool at a decision, or before a VF joins, while all lags
- *                         are negative.
+ *   out of work, lag > 0  If the VF ran out of work in a run by weight (a run that neither a
+ *                         reservation nor a gang slot served), the other VFs get the lag, as if the
+ *                         VF had been served. Otherwise the lag goes to the pool of forfeited lag.
+ *                         The core shares out the pool at a decision, or before a VF joins, while
+ *                         all lags are negative.
  *   out of work, lag < 0  The VF is marked (has_negative_lag): its weight counts until the lag is 0
  *                         again.
- *   new weight            It counts as soon as the sums with it are within r.
+ *   new weight            The new weight counts as soon as the sums with it are within r.
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
  * meaning.
  */
 #include "pf-driver/core/run/internal.h"
 
-#define FRACTION_BITS 24
-/* a longer run is an accident: only this part of it is charged to the VF */
+#define FRACTION_BITS 24 /* binary places of virtual times */
+/* upper limit of one charge: a longer run comes from a failure, such as a stall of the host */
 #define SERVED_MAX_NS (30000ull * VGPU_NS_PER_MS)
 
 static struct vgpu_run_priority_class *priority_class_of(struct vgpu_pf *pf,
@@ -42,7 +45,7 @@ static struct vgpu_run_priority_class *priority_class_of(struct vgpu_pf *pf,
 	return &pf->scheduler.priority_classes[vf->share.priority_class];
 }
 
-/* Return: true if a VF's weight counts: the VF competes, or sleeps with a negative lag. */
+/* Return: true if a VF's weight counts, because the VF competes or sleeps with a negative lag. */
 bool vgpu_pf_run_share_counts(const struct vgpu_vf *vf)
 {
 	return vf->share.is_competing || vf->share.has_negative_lag;
@@ -60,7 +63,7 @@ uint64_t vgpu_pf_run_share_weights(struct vgpu_pf *pf, uint32_t priority_class)
 	return sum;
 }
 
-/* Compute how far a VF is ahead of its share: R - V, in virtual time; < 0: the VF is behind. */
+/* Compute how far a VF is ahead of its share, in virtual time: R - V. < 0: the VF is behind. */
 int64_t vgpu_pf_run_share_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return (int64_t)(vf->share.received - priority_class_of(pf, vf)->now);
@@ -73,6 +76,7 @@ int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	uint64_t distance = ahead < 0 ? (uint64_t)-ahead : (uint64_t)ahead;
 	uint64_t weight = vf->share.weight;
 	uint64_t mask = (1ull << FRACTION_BITS) - 1;
+	/* distance * weight >> FRACTION_BITS, in two parts so that the product does not overflow */
 	int64_t ns = (int64_t)((distance >> FRACTION_BITS) * weight +
 			       ((distance & mask) * weight >> FRACTION_BITS));
 
@@ -81,7 +85,7 @@ int64_t vgpu_pf_run_share_lag(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return ahead < 0 ? ns : -ns;
 }
 
-/* puts the table's weight in force, and keeps the lag in ns */
+/* makes the weight of the table the weight in force, and keeps the lag in ns */
 static void activate_weight(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -103,7 +107,7 @@ static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->share.weight = vf->share.table_weight;
 }
 
-/* the VF that sleeps with a negative lag and will reach lag 0 first; NULL: none */
+/* of the VFs that sleep with a negative lag, the VF whose lag reaches 0 first; NULL: none */
 static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	struct vgpu_vf *first = NULL, *vf;
@@ -116,7 +120,10 @@ static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_clas
 	return first;
 }
 
-/* advances a class's time by service, in ns << FRACTION_BITS; sleeping VFs drop out at lag 0 */
+/*
+ * Advances the virtual time V of a class by a service of `amount` (in 2^-24 ns). When the lag of a
+ * sleeping VF reaches 0, its weight no longer counts, so V passes faster for the rest of `amount`.
+ */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -139,7 +146,7 @@ static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 	}
 }
 
-/* the smallest R - V of the competing VFs; < 0: a lag is positive; INT64_MAX: no VF competes */
+/* the smallest R - V of the competing VFs; < 0: a VF has a lag > 0; INT64_MAX: no VF competes */
 static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	int64_t min = INT64_MAX;
@@ -152,7 +159,10 @@ static int64_t min_ahead(struct vgpu_pf *pf, uint32_t priority_class)
 	return min;
 }
 
-/* shares out the pool of a class while the lags of all its competing VFs are negative */
+/*
+ * Shares out the pool of a class while the lags of all its competing VFs are negative. If no weight
+ * counts, the pool is lost.
+ */
 static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 {
 	struct vgpu_run_priority_class *priority_class = &pf->scheduler.priority_classes[number];
@@ -186,7 +196,7 @@ static void begin_competing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	if (share->is_competing || !share->table_weight)
 		return;
-	/* share out the pool first: a VF that joins now gets no part of it */
+	/* share out the pool first, because a VF that joins now gets no part of the pool */
 	distribute_forfeited_lag(pf, share->priority_class);
 	if (!share->has_negative_lag) {
 		share->weight = share->table_weight;
@@ -198,7 +208,7 @@ static void begin_competing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	share->has_negative_lag = false;
 }
 
-/* the VF forfeits a positive lag; with a negative lag, its weight still counts */
+/* a VF with a positive lag forfeits it; the weight of a VF with a negative lag still counts */
 static void stop_competing(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -232,13 +242,16 @@ static void charge_service(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	advance(pf, share->priority_class, amount);
 }
 
-/* true if a VF runs, and neither as idle-resident VF nor in a reservation or gang slot */
+/* true if the run has a VF whose share this file charges while the run lasts (internal.h) */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
-/* charges the present run up to now; called before a VF begins or stops competing */
+/*
+ * charges the present run up to now (in a world switch: up to the start of the switch), because a
+ * VF may begin or stop competing now
+ */
 static void charge_present_run(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -255,19 +268,20 @@ static void charge_present_run(struct vgpu_pf *pf)
 	ran = until > run->started_ns ? until - run->started_ns : 0;
 	if (run->worked_ns)
 		ran = vgpu_min_u64(ran, run->worked_ns);
-	if (ran <= run->shared_ns)
+	if (ran <= run->charged_ns)
 		return;
-	charge_service(pf, &pf->vfs[run->vf], ran - run->shared_ns);
-	pf->vfs[run->vf].share.early_ns += ran - run->shared_ns;
-	run->shared_ns = ran;
+	charge_service(pf, &pf->vfs[run->vf], ran - run->charged_ns);
+	pf->vfs[run->vf].share.early_ns += ran - run->charged_ns;
+	run->charged_ns = ran;
 }
 
 /*
  * Charge a run that has ended to the share of its VF, unless a reservation or gang slot served the
- * run. A VF without work stops competing, unless it is strict.
+ * run. If the VF has no work and is not strict, it stops competing. run: NULL if the run is not
+ * known; ns: service, of which charge_present_run() may have charged a part (early_ns) already.
  */
-void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
-			   uint64_t ns, bool has_work)
+void vgpu_pf_run_share_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
+			      uint64_t ns, bool has_work)
 {
 	uint64_t early = vgpu_min_u64(ns, vf->share.early_ns);
 
@@ -280,7 +294,7 @@ void vgpu_pf_run_share_log(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct 
 		stop_competing(pf, vf, vf->share.was_by_weight);
 }
 
-/* the VFs that compete by weight; VFs of gangs have slots instead */
+/* the VFs that compete by weight; a VF of a gang has slots instead */
 static uint32_t competing_mask(struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -296,7 +310,7 @@ static uint32_t competing_mask(struct vgpu_pf *pf)
 	return mask;
 }
 
-/* true if the run in which the VF ran out of work was served by its weight */
+/* true if the VF ran out of work in a run by weight; false if the VF may not run or is throttled */
 static bool is_served_by_weight(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_run *run = &pf->scheduler.run;
@@ -307,7 +321,7 @@ static bool is_served_by_weight(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 							   : vf->share.was_by_weight;
 }
 
-/* Let VFs that gained or lost work, or the right to use the engine, begin or stop competing. */
+/* Let VFs begin or stop competing, because their work or their right to run may have changed. */
 void vgpu_pf_run_share_update(struct vgpu_pf *pf)
 {
 	uint32_t competing;
@@ -338,7 +352,7 @@ void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 
 /* ---- between two runs ---- */
 
-/* activates the slice length and weight of the table in force, if all sums stay within the bound */
+/* activates a VF's slice length and weight of the table in force, if the sums stay within r */
 static void activate_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share before = vf->share;
@@ -383,7 +397,9 @@ static void change_priority_class(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32
 }
 
 /*
- * Activate weights and classes of the table in force. A VF that stays in its class keeps its lag.
+ * Take over the priority classes and weights of the table in force. A VF that stays in its class
+ * and has a weight keeps its lag. A changed weight counts when vgpu_pf_run_share_apply() puts it in
+ * force.
  */
 void vgpu_pf_run_share_activate(struct vgpu_pf *pf)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Private state of the run-table scheduler. It is a part of struct vgpu_pf, but files outside this
- * folder do not access it: they call the functions of run/parts.h.
+ * Private state of the run-table scheduler. This state is a part of struct vgpu_pf, but files
+ * outside this folder do not access it: they call the functions of run/parts.h. Points in time are
+ * of the platform's clock (CLOCK_MONOTONIC).
  */
 #ifndef VGPU_CORE_RUN_STATE_H
 #define VGPU_CORE_RUN_STATE_H
@@ -13,85 +14,90 @@
 /* switch.c: the world switch in progress */
 struct vgpu_pf_switch {
 	bool is_busy;	   /* true while a world switch is in progress */
-	bool is_unwritten; /* true if the command could not be written to the device */
-	uint32_t from;	   /* the VF that leaves the engine; 0: none */
-	uint32_t to;	   /* the VF that comes into the engine; 0: none */
+	bool is_unwritten; /* true if the write of the present command to the device failed */
+	uint32_t from;	   /* the VF that leaves the engine; 0: no VF */
+	uint32_t to;	   /* the VF that enters the engine; 0: no VF */
 	uint8_t steps[4];  /* commands of the switch, enum gpuiov_command */
 	uint32_t step_count;
-	uint32_t step;		/* index of the present command */
-	uint32_t status;	/* last CMD_STATUS that was read */
-	uint64_t status_ns;	/* when the status of the present command last changed */
+	uint32_t step;		/* index in steps[] of the present command */
+	uint32_t status;	/* last CMD_STATUS (enum gpuiov_status); PENDING at first */
+	uint64_t status_ns;	/* when `status` last changed, or the present command was written */
 	uint64_t poll_delay_ns; /* time until the next poll of the command */
 };
 
 /* tables.c: a run table, and values that are derived from this table */
 struct vgpu_run_indexed_table {
-	struct vgpu_pf_run_table table; /* with weights, which are derived if the client set none */
-	uint32_t listed;		/* bit per VF that has an entry */
+	struct vgpu_pf_run_table table; /* if the client set no weights, tables.c derives them */
+	uint32_t listed;		/* bit n - 1: VF n has an entry */
 	uint64_t cycle_ns;		/* sum of the quanta of all entries */
-	bool has_contracts;
+	bool has_contracts;		/* true if any contract has a member that is not 0 */
 	uint64_t total_us[VGPU_PF_MAX_VFS + 1]; /* by VF number: sum of the VF's quanta */
 	/* by VF number: quantum of the VF's first entry; 0: the VF has no entry */
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];
-	/* by VF number: reserve budget of the VF in a cycle; 0: none */
+	/* by VF number: budget of the VF in the reserve section; 0: none */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1];
-	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by class: longest quantum */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by class: its longest entry */
 };
 
-/* share.c: virtual time of one priority class, in 2^-24 ns per unit of weight */
+/* share.c: virtual time and forfeited lag of one priority class */
 struct vgpu_run_priority_class {
-	uint64_t now;		/* V in share.c */
-	uint64_t remainder;	/* remainder of the last division of service by the weights */
+	uint64_t now;		/* V in share.c, in 2^-24 ns per unit of weight; wraps */
+	uint64_t remainder;	/* of the last division of service by the weights, in 2^-24 ns */
 	uint64_t forfeited_lag; /* pool of forfeited lags, not yet shared out, in 2^-24 ns */
 };
 
 enum vgpu_scheduler_state {
-	VGPU_SCHEDULER_OFF = 0,	  /* no device */
+	VGPU_SCHEDULER_OFF = 0,	  /* not started, or stopped, such as during a device reset */
 	VGPU_SCHEDULER_EMPTY,	  /* no VF is in the engine */
 	VGPU_SCHEDULER_SWITCHING, /* a world switch is in progress */
-	VGPU_SCHEDULER_RUNNING,	  /* a VF runs */
-	VGPU_SCHEDULER_EXPIRED,	  /* a VF is in the engine, and its quantum has expired */
+	VGPU_SCHEDULER_RUNNING,	  /* a VF is in the engine, and its quantum has not expired */
+	VGPU_SCHEDULER_EXPIRED,	  /* a VF is in the engine, parked: its run has ended */
 	VGPU_SCHEDULER_BROKEN,	  /* the engine is not usable; the core polls it (machine.c) */
 	VGPU_SCHEDULER_STATES,
 };
 
+/*
+ * why a run was chosen; UNCONTENDED and IDLE_RESIDENT runs are called endless: their VF may stay in
+ * the engine until another VF waits
+ */
 enum vgpu_run_kind {
-	VGPU_RUN_SLICE = 0,	/* a slice of the VF, by an entry of the table or by weight */
-	VGPU_RUN_UNCONTENDED,	/* long quanta, because no other VF has work or may run */
-	VGPU_RUN_IDLE_RESIDENT, /* no VF has work, and the VF stays in the engine */
-	VGPU_RUN_BOOST,		/* starvation boost: a short run after too long a wait */
-	VGPU_RUN_RESERVE,	/* an early run from the table's reserve section */
-	VGPU_RUN_CONTRACT,	/* served from the VF's reservation, or in the VF's gang slot */
+	VGPU_RUN_SLICE = 0, /* a slice: by entry, by deadline, of a late VF, or resumed (pick.c) */
+	VGPU_RUN_UNCONTENDED,	/* long quanta: no other VF of its class or a higher one competes */
+	VGPU_RUN_IDLE_RESIDENT, /* no VF with work may run, so the last VF stays in the engine */
+	VGPU_RUN_BOOST,		/* a short, early run of a VF that has waited long (pick.c) */
+	VGPU_RUN_RESERVE,	/* an early run from the VF's reserve budget (pick.c) */
+	VGPU_RUN_CONTRACT,	/* a run from the VF's reservation, or in its gang slot */
 	VGPU_RUN_KINDS,
 };
 
-/* one run: a period of a VF in the engine; times are by the platform's clock */
+/* one run: a period of a VF in the engine */
 struct vgpu_run {
-	uint32_t vf; /* 0: none */
+	uint32_t vf; /* 0: no VF */
 	enum vgpu_run_kind kind;
-	uint32_t decision;     /* row (from 1) of decide.c's table that chose the run; 0: none */
-	bool is_cut;	       /* true if the run was preempted, and its rest is to be resumed */
-	bool is_accounted;     /* true if the run's log entry has been read, or will never come */
-	bool is_advance;       /* true if a reserve run uses quanta of the VF's own later entries */
-	bool is_limited;       /* true if the VF's tokens or slot limit granted_ns */
-	bool is_overdue;       /* true if the VF had waited too long: no reserve run cuts its run */
+	uint32_t decision; /* row number (from 1) in decisions[] of decide.c; 0: none */
+	bool is_cut;	   /* true if the run was preempted and its rest may be resumed */
+	bool is_accounted; /* true if the log entry of the run was read, or will never come */
+	bool is_advance;   /* RESERVE: true if the run is an advance (pick.c) */
+	bool is_limited;   /* true if a cap or gang slots limited the VF when the run was chosen */
+	/* true if the VF was overdue (pick.c) when chosen; then no RESERVE run preempts the run */
+	bool is_overdue;
 	uint64_t granted_ns;   /* longest duration; 0: no limit */
-	uint64_t quantum_ns;   /* quantum of the VF in the run table */
+	uint64_t quantum_ns;   /* quantum of an entry of the VF, or the default; 0: no VF */
 	uint64_t started_ns;   /* end of the switch to the run */
 	uint64_t contended_ns; /* endless run: when another VF began to wait; 0: no VF waits */
-	uint64_t worked_ns;    /* from the start until the VF ran out of work; 0: the VF has work */
-	uint64_t shared_ns;    /* time from the start that share.c has charged already */
+	uint64_t worked_ns;    /* time from the start until the VF ran out of work; 0: not so far */
+	uint64_t charged_ns;   /* time from the start that share.c has charged already */
 };
 
-/* buckets of the histogram of world switch times: four for each octave of ns */
+/* buckets of the histogram of world switch times: four for each octave (factor of 2) of ns */
 #define VGPU_SWITCH_BUCKETS 160u
 
-/* the reason why the VF in the engine must leave before its quantum ends */
+/* why the VF in the engine must leave before its quantum ends (preempt.c) */
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
-	VGPU_PREEMPT_FOR_RESERVE,	 /* for a reservation, gang slot or the reserve section */
+	VGPU_PREEMPT_FOR_RESERVE,	 /* for a reservation, a gang slot or a reserve budget */
 	VGPU_PREEMPT_FOR_PRIORITY_CLASS, /* for a VF of a higher priority class */
-	VGPU_PREEMPT_FOR_ANYONE,	 /* for the VF that the table in decide.c chooses */
+	VGPU_PREEMPT_FOR_ANYONE,	 /* for any VF that decide.c chooses */
 };
 
 /* tables.c: the table in force, the table that takes over next, and the cursors */
@@ -100,56 +106,62 @@ struct vgpu_run_tables {
 	uint32_t active;    /* index in indexed[] of the table in force */
 	bool is_pending;    /* true if the other table takes over at the next decision */
 	bool has_contracts; /* true if the table in force has contracts */
-	/* by class: next position; positions after the last entry stand for VFs without an entry */
+	/* by class: index of the next entry; indices from table.count on: VFs without an entry */
 	uint32_t cursors[VGPU_PF_PRIORITY_CLASSES];
-	uint64_t cycle_started_ns;
+	uint64_t cycle_started_ns; /* when the reserve budgets were last refilled */
 };
 
 /* the VFs that have work: bit n - 1 for VF n */
 struct vgpu_run_work {
-	uint32_t busy;	    /* as last read from the device */
-	bool is_fresh;	    /* true if the busy bits were read after the present run began */
-	uint32_t announced; /* as clients know it from the events WAKE, IDLE and RUN */
+	uint32_t busy; /* as last read from the device */
+	/*
+	 * true if `busy` was read since the present run began; false again when a run ends because
+	 * its VF has no work
+	 */
+	bool is_fresh;
+	uint32_t announced; /* with work and tokens, as WAKE, IDLE and RUN events have reported */
 };
 
-/* a slice that was cut and is to be resumed */
+/* the slice that was cut and whose rest the core may resume */
 struct vgpu_run_cut {
-	uint32_t vf; /* 0: none */
-	uint64_t left_ns;
+	uint32_t vf;	  /* 0: none */
+	uint64_t left_ns; /* rest of the slice */
 };
 
 /* account.c: the ring in which the device logs runs */
 struct vgpu_run_log {
-	uint64_t next; /* index of the entry to be read next */
+	uint64_t next; /* entries read so far; the next one is at next % RUN_LOG_ENTRIES */
 	struct vgpu_os_dma memory;
 };
 
 /* account.c: durations of world switches */
 struct vgpu_run_switches {
 	uint64_t count, max_ns;
-	uint64_t mean_ns; /* moving mean */
+	uint64_t mean_ns; /* moving mean, in which account.c limits each duration */
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
-/* the files of run/: all state of the scheduler, except the world switch in progress */
+/* the files of run/: state of the scheduler, without the world switch and the state of each VF */
 struct vgpu_pf_scheduler {
 	enum vgpu_scheduler_state state;
 	struct vgpu_run_tables tables;
 	struct vgpu_run_work work;
-	bool is_decision_due; /* true if the core must choose a VF; ignored while a VF runs */
+	bool is_decision_due; /* true if the core must choose a VF; used in EMPTY and EXPIRED */
 	enum vgpu_preemption preemption;
-	bool is_idle;	       /* true if the VF in the engine has run out of work */
+	/* true if the VF in the engine ran out of work in this run, and does not keep its entry */
+	bool is_idle;
 	uint32_t exclusive_vf; /* VF in exclusive full access; 0: none */
 	struct vgpu_run_cut cut;
 	struct vgpu_run run;  /* the run of the VF in the engine */
 	struct vgpu_run next; /* the run that the world switch begins */
 	struct vgpu_run last; /* the run before the present one */
 	struct vgpu_run_priority_class priority_classes[VGPU_PF_PRIORITY_CLASSES];
-	uint64_t decided_ns;	      /* when the last world switch began */
-	uint32_t aborts;	      /* refused commands in succession */
-	uint32_t mismatches;	      /* number of inputs without a cell in machine.c's table */
-	uint64_t recover_deadline_ns; /* BROKEN: when the core resets the device */
-	bool is_unknown;	      /* BROKEN: true if any VF may be in the engine */
+	uint64_t decided_ns; /* when the last world switch began */
+	/* commands refused since the last complete switch, except those while a VF was stalled */
+	uint32_t aborts;
+	uint32_t mismatches;	      /* inputs for which machine.c's table has no cell */
+	uint64_t recover_deadline_ns; /* BROKEN: time limit; then the core resets the device */
+	bool is_vf_unknown;	      /* BROKEN: true if any VF may be in the engine */
 	struct vgpu_run_log log;
 	struct vgpu_run_switches switches;
 };

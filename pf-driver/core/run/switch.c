@@ -2,7 +2,9 @@
 /*
  * DOC: World switch
  *
- * Carries out a world switch: writes the commands to the device, and polls until each has ended.
+ * Carries out a world switch: writes the commands to the device, and polls until each command has
+ * ended. The commands depend on the VF that leaves (from), on the VF that enters (to), and on
+ * params.is_stepwise:
  *
  *   from, to              CONTEXT_SWITCH            or, stepwise: IDLE SAVE LOAD RUN
  *   from == to            RUN, for another run of the same VF
@@ -15,19 +17,23 @@
  *                |--> IDLING for longer than the VF's preemption time-out -> failed, IDLE_TIMEOUT
  *                +--> another status for longer than the command time-out -> failed, time-out
  *
- * The last status determines which VF is guilty of a failure, and the reason of a time-out. If the
- * status has no row in guilty_by_status (such as PENDING or ABORTED), the command determines both.
+ * At the end of a command, the device sets the status and clears bit EXECUTE of the command
+ * (hw/gpuiov.h). The last status determines which VF is guilty of a failure, and the reason of a
+ * time-out. If the status has no row in guilty_by_status (such as PENDING or ABORTED), the command
+ * determines both.
  *
- * The completion interrupt causes a poll of the command; a timer with a growing delay polls, too,
- * so that a lost interrupt costs little. This file does not choose VFs. It reports the end of a
- * switch to engine.c and, if the switch failed, also the guilty VF and the reason.
+ * The interrupt at the end of a command makes the core poll the command. A timer with a growing
+ * delay does the same, so that a lost interrupt only delays the switch. This file does not choose
+ * VFs. It reports the end of a switch to engine.c and, if the switch failed, also the guilty VF and
+ * the reason.
  */
 #include "pf-driver/core/run/internal.h"
 
-#define COMMAND_TIMEOUT_MS 500u
-#define POLL_FIRST_NS	   (200 * VGPU_NS_PER_US)
-#define POLL_LAST_NS	   (10 * VGPU_NS_PER_MS)
+#define COMMAND_TIMEOUT_MS 500u			  /* times params.time_scale */
+#define POLL_FIRST_NS	   (200 * VGPU_NS_PER_US) /* the delay doubles with each poll */
+#define POLL_LAST_NS	   (10 * VGPU_NS_PER_MS)  /* longest delay */
 
+/* the function id of a VF in a command; vf 0: the PF, which stands for "no VF" */
 static uint32_t function_of(uint32_t vf)
 {
 	return vf ? GPUIOV_FCN_VF | (vf - 1) : GPUIOV_FCN_PF;
@@ -62,7 +68,7 @@ static void plan_steps(struct vgpu_pf *pf)
 	}
 }
 
-/* composes the present command: its function, and the function to which CONTEXT_SWITCH switches */
+/* composes the present command from its opcode, its function, and the next function */
 static uint32_t command_dword(const struct vgpu_pf_switch *sw)
 {
 	uint32_t command = sw->steps[sw->step];
@@ -77,7 +83,7 @@ static void issue_command(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* if the write fails, the device still has the status of the previous command */
+	/* if the write fails, CMD_STATUS is still that of the previous command: do not use it */
 	sw->is_unwritten =
 		vgpu_pf_device_scheduler_write(pf, GPUIOV_SCH_CMD_CONTROL, command_dword(sw)) != 0;
 	sw->status_ns = vgpu_pf_timer_now(pf);
@@ -96,10 +102,10 @@ void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 	issue_command(pf);
 }
 
-/* which VF is guilty of a failed world switch, and the reason */
+/* which VF is guilty of a failed world switch, and the reason if the switch timed out */
 struct guilty_row {
-	uint32_t key;	  /* the last status, or the command that failed */
-	bool is_outgoing; /* true: the VF that leaves is guilty; false: the VF that comes */
+	uint32_t key;	  /* the last status (gpuiov_status) or failed command (gpuiov_command) */
+	bool is_outgoing; /* true: the VF that leaves is guilty; false: the VF that enters */
 	enum vgpu_pf_reason reason;
 };
 
@@ -134,7 +140,9 @@ static void fail(struct vgpu_pf *pf, bool is_bad_status)
 	struct vgpu_pf_switch *sw = &pf->sw;
 	const struct guilty_row *row =
 		find_guilty(guilty_by_status, VGPU_COUNT_OF(guilty_by_status), sw->status);
-	/* not an error at first: a client may have reset its VF, which aborts a command */
+	/*
+	 * not logged as an error: a VMM may have reset its VF, and such a reset aborts the command
+	 */
 	bool is_first_abort = sw->status == GPUIOV_STATUS_ABORTED && pf->scheduler.aborts == 0;
 	uint32_t guilty;
 
@@ -168,10 +176,10 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* the VF's preemption time-out, which may be longer, applies only to IDLING */
+	/* only a command in status IDLING has the VF's preemption time-out, which may be longer */
 	if (sw->status == GPUIOV_STATUS_IDLING)
 		return now - sw->status_ns >= preempt_timeout_ns(pf);
-	return now - sw->status_ns >= vgpu_pf_timer_scaled_ms(pf, COMMAND_TIMEOUT_MS);
+	return now - sw->status_ns >= vgpu_pf_timer_scaled_ns(pf, COMMAND_TIMEOUT_MS);
 }
 
 static void poll_later(struct vgpu_pf *pf, uint32_t status)
@@ -204,7 +212,7 @@ static void next_step(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_switched(pf);
 }
 
-/* Check whether the present command has ended. */
+/* Check whether the present command has ended, and continue the world switch accordingly. */
 void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 {
 	uint32_t control, status;
@@ -232,10 +240,14 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 		fail(pf, true);
 		return;
 	}
+	/* neither success nor failure yet: keep polling until the time-out */
 	poll_later(pf, status);
 }
 
-/* Return: true if the device takes a command, because no command is in execution. */
+/*
+ * Return: true if no command is in execution. False also if the device is gone (all ones). If a VF
+ * in the engine is stalled, the device may still refuse a command.
+ */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {
 	uint32_t control = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_CMD_CONTROL);
@@ -243,7 +255,7 @@ bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 	return !(control & GPUIOV_CMD_EXECUTE);
 }
 
-/* Forget the world switch in progress, when the scheduler stops. */
+/* Forget the world switch in progress, because the scheduler stops. */
 void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf)
 {
 	pf->sw.is_busy = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Sets and gets run tables for clients. A new table is checked as a whole and stored next to the
- * table in force, with the next generation; decide.c lets the new table take over.
+ * Sets and gets run tables for clients. This file checks a new table as a whole, and stores it next
+ * to the table in force. At the next decision, decide.c lets the new table take over.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -38,7 +38,10 @@ static uint64_t time_in_cycle_us(const struct vgpu_run_indexed_table *indexed, u
 	return indexed->total_us[vf] ? indexed->total_us[vf] : VGPU_PF_QUANTUM_DEFAULT_US;
 }
 
-/* if the table has no weights, derives them from the VFs' times in a cycle; gangs get none */
+/*
+ * If the table has no weights, derives them: WEIGHT_MAX * time of the VF in a cycle / longest such
+ * time, at least 1. A VF of a gang gets no weight.
+ */
 static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 {
 	uint64_t max_us = 0;
@@ -53,7 +56,7 @@ static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 				1, time_in_cycle_us(indexed, vf) * VGPU_PF_WEIGHT_MAX / max_us);
 }
 
-/* computes the members that are derived from entries, reserve section, contracts and weights */
+/* computes the members that are derived from `table`, which the caller has set */
 static void index_table(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed)
 {
 	for (uint32_t i = 0; i < indexed->table.count; i++) {
@@ -83,7 +86,7 @@ static void store_table(struct vgpu_pf *pf, struct vgpu_run_indexed_table *index
 	index_table(pf, indexed);
 }
 
-/* Make the table that is in force until a client sets one: an equal slice for each VF. */
+/* Make the table that is in force until a client sets a table: an equal slice for each VF. */
 void vgpu_pf_run_tables_fallback(struct vgpu_pf *pf, struct vgpu_run_indexed_table *indexed)
 {
 	memset(indexed, 0, sizeof(*indexed));
@@ -166,7 +169,7 @@ uint64_t vgpu_pf_run_tables_quantum(struct vgpu_pf *pf, uint32_t vf)
 	return (us ? us : VGPU_PF_QUANTUM_DEFAULT_US) * VGPU_NS_PER_US;
 }
 
-/* the table that takes over next, or else the table in force */
+/* the table that takes over next, if any; otherwise the table in force */
 static const struct vgpu_run_indexed_table *newest_of(const struct vgpu_pf *pf)
 {
 	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -176,9 +179,9 @@ static const struct vgpu_run_indexed_table *newest_of(const struct vgpu_pf *pf)
 }
 
 /*
- * Store a new table, which takes over at the next decision. Return: 0; -EINVAL if the table is not
- * valid; or -ESTALE if the table's generation is not the newest generation + 1. Errors have a
- * message.
+ * Store a new table, which takes over at the next decision. It replaces a stored table that has not
+ * yet taken over. Return: 0; -EINVAL if the table is not valid; or -ESTALE if the table's
+ * generation is not the newest generation + 1. After an error, vgpu_pf_view_message() has a text.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -197,11 +200,11 @@ int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 			LLU(table->generation), LLU(generation), LLU(generation) + 1);
 	store_table(pf, &scheduler->tables.indexed[!scheduler->tables.active], table);
 	scheduler->tables.is_pending = true;
-	/* preempt a run without end: otherwise the new table might not take over for long */
+	/* preempt an endless run (kind.c): otherwise the new table might take over much later */
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING &&
 	    vgpu_pf_run_kind_is_endless(&scheduler->run))
 		scheduler->preemption = VGPU_PREEMPT_FOR_ANYONE;
-	/* decide now: while the expired VF lacks tokens, no other decision may be due for long */
+	/* decide now: if the VF in the engine has no tokens, the next decision may be far away */
 	if (scheduler->state == VGPU_SCHEDULER_EXPIRED)
 		scheduler->is_decision_due = true;
 	pf->checkpoint.is_table_dirty = true; /* checkpoint.c writes the table */
@@ -218,14 +221,14 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf)
 	return newest_of(pf)->first_us[vf];
 }
 
-/* Get the newest table: the table that takes over next, or else the table in force. */
+/* Get the newest table: the table that takes over next, if any; otherwise the table in force. */
 void vgpu_pf_run_tables_get(const struct vgpu_pf *pf, struct vgpu_pf_run_table *table)
 {
 	*table = newest_of(pf)->table;
 	table->size = sizeof(*table);
 }
 
-/* Put the table of the checkpoint in force, if this table is valid. The scheduler must be off. */
+/* Put the table of the checkpoint in force if it is valid. The scheduler must be off. */
 void vgpu_pf_run_tables_load(struct vgpu_pf *pf, const struct vgpu_pf_run_table *table)
 {
 	if (check_table(pf, table))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Checks the contracts of a table, each by itself and all together. The checks do not count world
- * switches, so the client must leave time for world switches.
+ * Checks the contracts of a run table, each by itself and all together. The checks do not include
+ * the time for world switches, so the client must leave this time free.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -36,9 +36,10 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 }
 
 /*
- * True if slots of a and b overlap. Modulo the greatest common divisor of both periods, the
- * distance from a slot of a to a slot of b is the same for all their slots. So one distance
- * decides.
+ * True if any slots of a and b overlap. Let g be the greatest common divisor of both periods. The
+ * shortest time from the start of a slot of a to the start of a slot of b is (phase b - phase a)
+ * mod g. The slots overlap if this time is less than the length of a slot of a, or if the same
+ * holds with a and b exchanged.
  */
 static bool do_slots_overlap(const struct vgpu_pf_contract *a, const struct vgpu_pf_contract *b)
 {
@@ -50,7 +51,7 @@ static bool do_slots_overlap(const struct vgpu_pf_contract *a, const struct vgpu
 	       (from_a + common - from_b) % common < b->budget_ns;
 }
 
-/* refuses gang slots that overlap, so that at most one slot is open at any time */
+/* refuses gang slots that overlap, because only one VF can be in the engine at a time */
 static int check_slots(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {
 	for (uint32_t b = 0; b < VGPU_PF_MAX_VFS; b++) {
@@ -81,7 +82,7 @@ static int check_reservation(struct vgpu_pf *pf, const struct vgpu_pf_contract *
 		return vgpu_pf_text_fail(
 			pf, -EINVAL,
 			"run table: VF%u has a budget of %llu ns in a period of %llu ns; "
-			"budgets are 100 us to the period, periods at most 10 s",
+			"a budget is from 100 us to its period, a period at most 10 s",
 			vf, LLU(terms->budget_ns), LLU(terms->period_ns));
 	if (terms->ahead > VGPU_PF_CONTRACT_MAX_AHEAD)
 		return vgpu_pf_text_fail(pf, -EINVAL, "run table: VF%u has ahead %u; at most %u",
@@ -139,8 +140,9 @@ static int check_contract(struct vgpu_pf *pf, const struct vgpu_pf_contract *ter
 }
 
 /*
- * Check that the contracts of VGPU_PF_MAX_VFS VFs are valid, and that all together fit into the
- * engine's time. Return: 0, or -EINVAL with a message.
+ * Check that each contract is valid, that the reservations and gang slots together fit into the
+ * engine's time, and that gang slots do not overlap. contracts: VGPU_PF_MAX_VFS contracts. Return:
+ * 0, or -EINVAL with a message.
  */
 int vgpu_pf_run_terms_check(struct vgpu_pf *pf, const struct vgpu_pf_contract *contracts)
 {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* DUMP writes a text for bug reports: device, engine, every VF, and the last transitions. */
+/*
+ * DUMP writes a text for bug reports: device, engine, every VF, and the VFs' last transitions. pf.h
+ * documents the functions for platforms.
+ */
 #include "pf-driver/core/top/parts.h"
 
 struct dump_text {
 	char *text;
-	uint32_t bytes, used;
+	uint32_t bytes, used; /* size of text; characters in it, without the NUL */
 };
 
+/* appends formatted text; cuts the text that does not fit */
 static void put(struct dump_text *dump, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -110,8 +114,8 @@ uint32_t vgpu_pf_dump_text(struct vgpu_pf *pf, char *text, uint32_t bytes)
 }
 
 /*
- * Write the text of vgpu_pf_dump_text() to the request's stream; payload->bytes is filled in at the
- * end. Return: -EINPROGRESS, or -ENOMEM with a message.
+ * Write the text of vgpu_pf_dump_text() to the request's stream. The core sets payload->bytes at
+ * the end. Return: -EINPROGRESS, or -ENOMEM with a message.
  */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token)
 {

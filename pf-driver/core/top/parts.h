@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions that the files of core/top share, and that unit tests call. pf.h declares the functions
- * of core/top for the platform. The functions of this header are grouped by file; each function is
+ * Functions for the files of core/top and for unit tests. pf.h declares the functions of core/top
+ * that platforms call. The functions of this header are grouped by file; each function is
  * documented where it is defined.
  */
 #ifndef VGPU_CORE_TOP_PARTS_H
@@ -11,14 +11,18 @@
 
 VGPU_C_BEGIN
 
-/* timers.c, device_reset.c, dump.c */
+/* timers.c: handlers of expired timers */
 void vgpu_pf_timers_run(struct vgpu_pf *pf);
+
+/* device_reset.c: reset of the whole device */
 void vgpu_pf_device_reset_begin(struct vgpu_pf *pf);
 void vgpu_pf_device_reset_poll(struct vgpu_pf *pf);
 bool vgpu_pf_device_reset_is_on(struct vgpu_pf *pf);
+
+/* dump.c: the text for bug reports */
 int vgpu_pf_dump_request(struct vgpu_pf *pf, struct vgpu_pf_stream *payload, uint64_t token);
 
-/* pf.c */
+/* pf.c: life cycle of the PF, and the pending work at the end of a call */
 void vgpu_pf_watchdog(struct vgpu_pf *pf);
 void vgpu_pf_declare_lost(struct vgpu_pf *pf);
 void vgpu_pf_do_pending(struct vgpu_pf *pf);

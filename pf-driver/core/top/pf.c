@@ -2,15 +2,17 @@
 /*
  * The life cycle of the PF: start, loss and return of the device, adoption of VFs in service, and
  * the order of the pending work at the end of a call. pf.h documents the functions for platforms.
+ * What an attach does depends on the checkpoint in the device's VRAM:
  *
- *   attach, valid checkpoint      adopt: VFs in the checkpoint stay in service; a reset or scrub
- *                                 that was in progress begins again
+ *   attach, valid checkpoint      the core adopts the VFs of the checkpoint whose page tables the
+ *                                 device still uses; a reset or scrub that was in progress begins
+ *                                 again
  *   first attach, no checkpoint   all VFs become ABSENT, and the core clears the device
  *   later attach, no checkpoint   the device has lost its state, so the core programs the resources
  *                                 of the VFs again; a VF that DEVICE_LOST stopped becomes
  *                                 PROVISIONED, and the other VFs keep their state
- *   attach after the device was   as a later attach without a checkpoint, because the checkpoint is
- *   lost in its reset             not valid
+ *   attach after the device was   as a later attach without a checkpoint, because the VFs in the
+ *   lost in its reset             checkpoint have lost their state
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -36,7 +38,7 @@ void vgpu_pf_init(struct vgpu_pf *pf, struct vgpu_os *os, const struct vgpu_pf_p
 	vgpu_pf_event_init(pf);
 }
 
-/* handles events of the engine, then events of VFs, and decides which VF is next */
+/* handles events of the engine, then events of VFs, and then chooses the next VF to run */
 static void advance_engine(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached) {
@@ -45,7 +47,7 @@ static void advance_engine(struct vgpu_pf *pf)
 	}
 	if (pf->device_reset.is_due)
 		vgpu_pf_device_reset_begin(pf);
-	/* first: the run log says which VFs left the engine because their clients reset them */
+	/* first read the run log (run/account.c): a reset by a VMM may have emptied the engine */
 	vgpu_pf_run_engine_poll(pf);
 	vgpu_pf_inbox_process(pf);
 	vgpu_pf_run_engine_decide(pf);
@@ -74,11 +76,11 @@ struct interrupt_row {
 	void (*handle)(struct vgpu_pf *pf);
 };
 
-/* in the order of handling: first what has ended, then what has begun */
+/* in the order of handling, such as an FLR before the messages of the driver that loads next */
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_run_switch_poll},
 	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_engine_expired},
-	{GPUIOV_INTR_VF_FLR, vgpu_pf_reset_function_event},
+	{GPUIOV_INTR_VF_FLR, vgpu_pf_reset_poll_all},
 	{GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK, vgpu_pf_mailbox_service},
 	{GPUIOV_INTR_GFX_VM_IDLE, vgpu_pf_run_engine_idle},
 	{GPUIOV_INTR_GFX_VM_BUSY, vgpu_pf_run_engine_wake},
@@ -117,7 +119,7 @@ void vgpu_pf_timer(struct vgpu_pf *pf)
 	vgpu_pf_do_pending(pf);
 }
 
-/* Check for lost interrupts. */
+/* Handle interrupts that were lost, and set the timer for the next check. */
 void vgpu_pf_watchdog(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -216,6 +218,7 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 	vgpu_pf_device_vsec_write(pf, GPUIOV_INTR_ENABLE, 0);
 	vgpu_pf_device_write(pf, REG_VGPU_WAKE_ENABLE, 0);
 	vgpu_pf_run_account_stop(pf);
+	/* from here on, the core writes neither gates nor the checkpoint, so VFs stay in service */
 	pf->device.is_attached = false;
 	vgpu_for_each_vf(pf, vf)
 		vgpu_pf_inbox_abort(pf, vf);
@@ -239,7 +242,7 @@ static void enable_events(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* frees the resources of a VF that is not in the checkpoint, or that cannot be adopted */
+/* makes a VF ABSENT and clears its resources: they are not in the checkpoint, or not adoptable */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -268,7 +271,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	vf->attached = HW_GET(VGPU_STATUS, ATTACHED, status) != 0;
 	vf->control.lost = false;
-	/* a VF being scrubbed has no page table any more; free units are scrubbed before use */
+	/* a SCRUBBING VF has no page table; its units become free, and are scrubbed before use */
 	if (vf->state == VGPU_PF_VF_SCRUBBING) {
 		vf->config.vram_bytes = 0;
 		vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -289,7 +292,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			 LLU(vf->config.vram_bytes >> 20));
 }
 
-/* continues the operations that were in progress when the previous core ended */
+/* sets the gates; restarts the VF's scrub, reset, guard timer and deferred request, if any */
 static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_control_set_gates(pf, vf);
@@ -302,6 +305,7 @@ static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_adopt(pf, vf);
 }
 
+/* takes the device over, with the VFs of the checkpoint; without a checkpoint, clears the device */
 static void adopt_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -312,8 +316,8 @@ static void adopt_all(struct vgpu_pf *pf)
 		adopt_vf(pf, vf);
 	vgpu_for_each_vf(pf, vf)
 		resume_vf(pf, vf);
-	/* handle messages and resets since the previous core ended */
-	vgpu_pf_reset_function_event(pf);
+	/* handle messages and resets that came while no core used the device */
+	vgpu_pf_reset_poll_all(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_run_engine_start(pf);
@@ -343,7 +347,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* from now on treats the contents of VRAM as unknown, because they may have changed */
+/* makes the core treat the contents of VRAM as unknown, because they may have changed */
 static void invalidate_vram(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -354,7 +358,7 @@ static void invalidate_vram(struct vgpu_pf *pf)
 		vf->table_entries = VGPU_TABLE_ENTRIES_UNKNOWN;
 }
 
-/* Program a device that has lost its state. */
+/* Program the resources of all VFs into a device that has lost its state. */
 void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -366,7 +370,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 		reprogram_vf(pf, vf);
 	vgpu_pf_inbox_process(pf);
 	/* handle messages and resets that came without an interrupt */
-	vgpu_pf_reset_function_event(pf);
+	vgpu_pf_reset_poll_all(pf);
 	vgpu_pf_mailbox_service(pf);
 	vgpu_pf_checkpoint_mark(pf);
 	pf->checkpoint.is_table_dirty = true;
@@ -393,6 +397,7 @@ static int check_reset_ended(struct vgpu_pf *pf)
 {
 	if (!pf->device_reset.is_lost || !vgpu_pf_device_reset_is_on(pf))
 		return 0;
+	/* the platform has allowed DMA before this attach: end it again */
 	vgpu_pf_device_stop_dma(pf);
 	return vgpu_pf_text_fail(pf, -ENODEV, "the device is still in its reset");
 }
@@ -426,7 +431,7 @@ int vgpu_pf_attach(struct vgpu_pf *pf)
 	if (pf->was_attached && !is_known)
 		vgpu_pf_reprogram_all(pf);
 	else
-		adopt_all(pf); /* without a checkpoint: makes all VFs ABSENT, clears the device */
+		adopt_all(pf); /* first attach without a checkpoint: clears the device */
 	if (pf->was_attached)
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, is_known, 0);
 	pf->was_attached = true;

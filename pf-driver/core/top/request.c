@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Handles the requests of the uapi, in the same way for every platform. Each operation has one row:
- * its properties, how its struct names a VF, and its handler. This file checks the properties and
- * the VF before it calls the handler.
+ * its properties, how its struct names a VF, and its handler. This file checks the VF and most
+ * properties before it calls the handler; the platform has already checked is_open_to_readers and
+ * bytes. pf.h documents the functions for platforms.
  */
 #include "pf-driver/core/top/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-/* how the struct of an operation names a VF */
+/* how the struct of an operation names a VF; values after REQUEST_VF also name a generation */
 enum request_vf {
 	REQUEST_NO_VF = 0,
 	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any */
@@ -126,7 +127,7 @@ static int release(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	struct vgpu_vf *vf = request->vf;
 
-	/* the VF was released before, and its scrub was abandoned: try the scrub again */
+	/* an earlier RELEASE has succeeded, but its scrub has failed: begin the scrub again */
 	if (vgpu_pf_scrub_has_failed(vf)) {
 		vgpu_pf_scrub_again(pf, vf);
 		return 0;
@@ -175,7 +176,7 @@ static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	return vgpu_pf_dump_request(pf, request->payload, request->token);
 }
 
-/* acquires or releases the policy lease; vgpu_pf_request_gone() ends the lease of a lost client */
+/* acquires or releases the policy lease, which the end of the client also releases */
 static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	const struct vgpu_pf_lease *params = request->payload;
@@ -186,7 +187,7 @@ static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	return 0;
 }
 
-#define READS	  .is_reading = true
+#define READERS	  .is_open_to_readers = true
 #define STREAM	  .has_stream = true
 #define LEASE	  .is_leased = true
 #define DEVICE	  .needs_device = true
@@ -197,23 +198,23 @@ static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	}
 
 static const struct request_row request_table[] = {
-	ROW(GET_INFO, vgpu_pf_info, REQUEST_NO_VF, get_info, READS),
-	ROW(GET_VF, vgpu_pf_vf, REQUEST_VF, get_vf, READS),
+	ROW(GET_INFO, vgpu_pf_info, REQUEST_NO_VF, get_info, READERS),
+	ROW(GET_VF, vgpu_pf_vf, REQUEST_VF, get_vf, READERS),
 	ROW(PROVISION, vgpu_pf_provision, REQUEST_ANY_VF, vgpu_pf_provision_request, DEVICE),
 	ROW(RELEASE, vgpu_pf_vf_ref, REQUEST_VF_REF, release, DEVICE),
 	ROW(SCRUB_DURABLE, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_durable, DEVICE),
 	ROW(CONTROL, vgpu_pf_control, REQUEST_VF_GENERATION, control, DEVICE),
 	ROW(SET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, vgpu_pf_run_tables_set, LEASE, DEVICE),
-	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READS),
-	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READS, PLATFORMS),
+	ROW(GET_RUN_TABLE, vgpu_pf_run_table, REQUEST_NO_VF, get_run_table, READERS),
+	ROW(GET_EVENT_RING, vgpu_pf_event_ring_info, REQUEST_NO_VF, NULL, READERS, PLATFORMS),
 	ROW(SAVE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_stream_save, STREAM, DEVICE),
 	ROW(RESTORE, vgpu_pf_stream, REQUEST_VF_GENERATION, vgpu_pf_stream_restore, STREAM, DEVICE),
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
-	/* for ioctls only: on a socket, the reply has the error, and closing the socket cancels */
-	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READS, PLATFORMS),
-	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READS, PLATFORMS),
+	/* only for ioctls: a reply on a socket has the error text, and closing a socket cancels */
+	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READERS, PLATFORMS),
+	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READERS, PLATFORMS),
 };
 
 static const struct request_row *find_row(uint32_t op)
@@ -233,6 +234,7 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op)
 
 static int check_vf(struct vgpu_pf *pf, const struct request_row *row, struct vgpu_pf_call *call)
 {
+	/* every struct that names a VF has the members that are read here at the same offsets */
 	const struct vgpu_pf_vf_ref *ref = call->payload;
 
 	if (row->vf == REQUEST_NO_VF)
@@ -294,7 +296,7 @@ int vgpu_pf_request_run_for(struct vgpu_pf *pf, uint64_t client, uint32_t op, vo
 	return error;
 }
 
-bool vgpu_pf_request_gone(struct vgpu_pf *pf, uint64_t client)
+bool vgpu_pf_request_client_gone(struct vgpu_pf *pf, uint64_t client)
 {
 	bool is_holder = pf->requests.lease_holder == client;
 
@@ -313,7 +315,7 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token)
 			vf->inbox.token = 0;
 	if (pf->verify.token == token)
 		pf->verify.token = 0;
-	/* report the end of a stream nevertheless, because the platform then closes the file */
+	/* keep the token: the platform closes the file when the end of the stream is reported */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.token == token)
 		pf->stream.request = NULL;
 	vgpu_pf_do_pending(pf);

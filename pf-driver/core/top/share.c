@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Divides a whole in proportion to weights, between floors and caps, for platforms that plan run
- * tables themselves. Each part is level * weight, limited to its floor and cap. Bisection finds the
- * level at which the parts add up to the whole.
+ * Divides a whole into parts by weights, floors and caps, for platforms that plan run tables
+ * themselves: part = max(floor, min(cap, level * weight)). Bisection finds the level, common to all
+ * parts, at which the parts add up to total_of().
  */
 #include "pf-driver/core/pf.h"
 
@@ -45,6 +45,7 @@ void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 
 	for (uint32_t i = 0; i < count; i++)
 		heaviest = vgpu_max_u64(heaviest, shares[i].weight);
+	/* the largest shift with which part_of() does not overflow, for the best precision */
 	shift = (uint32_t)__builtin_clzll(heaviest * VGPU_SHARE_FULL_PPM);
 	while (high - low > 1) {
 		uint64_t middle = low + (high - low) / 2;

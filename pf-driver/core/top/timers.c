@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The handlers of deadlines (base/timer.c): one row for each timer. */
+/* Calls the handler of each timer whose deadline has passed (base/timer.c). */
 #include "pf-driver/core/top/parts.h"
 
 static void (*const pf_handlers[VGPU_PF_TIMERS])(struct vgpu_pf *pf) = {

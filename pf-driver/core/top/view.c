@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Functions by which the platform reads the core's state; pf.h documents them. */
+/*
+ * Functions by which the platform reads the core's state; pf.h documents them. A load is atomic
+ * where pf.h allows the call while another thread is in the core and may change the value.
+ */
 #include "pf-driver/core/top/parts.h"
 
 uint32_t vgpu_pf_bytes(void)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The checkpoint in PF VRAM has the state of the VFs that a new core needs and cannot read from the
- * device's registers. Each of the two records (VFs, run table) has two copies, written in turn,
- * with version, sequence number and CRC-32C; the newest valid copy counts. A torn write loses only
- * the newest change, never the record. The record of the run table has no unused entries:
- * contracts, weights and gaps directly follow the last used entry. A write skips words that the
- * copy already holds.
+ * The checkpoint in PF VRAM has what a new core needs and cannot read from registers or VF page
+ * tables: one record of all VFs, and one record of the run table. Each record has two copies, and
+ * each write replaces the older copy. A copy has a version, a sequence number and a CRC-32C, and
+ * the newest valid copy counts. So a torn write loses only the newest change, never the record.
+ *
+ * The record of the run table leaves out the unused part of entries[]: contracts, weights and gaps
+ * directly follow the last used entry. Most writes skip the words that the copy already holds
+ * (FULL_WRITE_INTERVAL).
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -21,18 +23,18 @@ struct checkpoint_head {
 	uint32_t crc;	/* CRC-32C of the record, then of seq */
 };
 
-/* the record of one VF; later cores read it, so keep the layout */
+/* one VF in the record of the VFs; later cores read this struct, so keep its layout */
 struct checkpoint_vf {
-	uint8_t state;
+	uint8_t state; /* enum vgpu_pf_vf_state */
 	uint8_t driver_loaded;
-	uint8_t full_access;
-	uint8_t last_error;
+	uint8_t full_access; /* vgpu_vf_access.granted */
+	uint8_t last_error;  /* enum vgpu_pf_reason */
 	uint32_t generation;
 	struct vgpu_vf_config config;
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
 	uint8_t guard_paused;
 	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
-	uint8_t reset_answer;	  /* guest's message that the end of the reset answers; 0: none */
+	uint8_t reset_message;	  /* guest's message that the end of the reset answers; 0: none */
 	uint8_t is_flr_known;	  /* as in struct vgpu_vf_reset */
 	uint8_t reserved[52];
 };
@@ -51,7 +53,7 @@ HW_STATIC_ASSERT(PF_VRAM_RUN_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 /* every 64th write of a copy writes all words, in case a word in VRAM has changed */
 #define FULL_WRITE_INTERVAL 64u
 
-/* Have the record of the VFs written at the end of the call, before replies are sent. */
+/* Mark the record of the VFs out of date, so that vgpu_pf_checkpoint_flush() writes the record. */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf)
 {
 	pf->checkpoint.is_dirty = true;
@@ -64,7 +66,7 @@ static uint32_t record_crc(const struct checkpoint_head *head)
 	return vgpu_pf_text_crc32c(crc, &head->seq, sizeof(head->seq));
 }
 
-/* Forget what PF VRAM holds, so that the next writes are complete. */
+/* Forget what PF VRAM holds, so that the next write of each copy writes all words. */
 void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf)
 {
 	for (uint32_t copy = 0; copy < 2; copy++) {
@@ -73,7 +75,7 @@ void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf)
 	}
 }
 
-/* rounds up to words; the bytes after a record do not matter */
+/* rounds a length up to whole words; the padding after a record may have any value */
 static uint32_t round_up_to_words(uint32_t bytes)
 {
 	return (bytes + VGPU_VRAM_WORD_BYTES - 1) / VGPU_VRAM_WORD_BYTES * VGPU_VRAM_WORD_BYTES;
@@ -81,8 +83,9 @@ static uint32_t round_up_to_words(uint32_t bytes)
 
 /*
  * Completes the head of the record in pf->scratch, and writes head and record to one of the two
- * copies. offset: of the first copy in PF VRAM; stride: distance of the copies; bytes: length of
- * the record after its head. Returns 0 or an error of the device.
+ * copies. offset: of the first copy in PF VRAM; stride: from one copy to the other; seq: number of
+ * this write, which selects the copy; bytes: length of the record after its head; copies: what the
+ * core knows about both copies. Returns 0 or negative errno.
  */
 static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, uint64_t seq,
 			uint32_t bytes, struct vgpu_pf_record *copies)
@@ -97,6 +100,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 	head->seq = seq;
 	head->bytes = bytes;
 	head->crc = record_crc(head);
+	/* the writes alternate between the copies, so seq / 2 counts the writes of this copy */
 	if (seq / 2 % FULL_WRITE_INTERVAL == 0)
 		copy->known = 0;
 	error = vgpu_pf_vram_write_words(pf, offset + (seq & 1) * stride, pf->scratch, end,
@@ -117,7 +121,7 @@ static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	/* a new core cannot continue the stream */
 	if (vgpu_pf_stream_is_partly_restored(pf, vf))
 		return VGPU_PF_VF_STOPPED;
-	/* the device says which VF is in the engine */
+	/* a new core asks the device which VF is in the engine */
 	return (uint8_t)(vf->state == VGPU_PF_VF_RUNNING ? VGPU_PF_VF_READY : vf->state);
 }
 
@@ -132,7 +136,7 @@ static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct
 	out->config = vf->config;
 	out->guard_paused = vf->guard.paused;
 	out->deferred_request = (uint8_t)vf->mailbox.deferred_request;
-	out->reset_answer = (uint8_t)vgpu_pf_reset_answer(vf);
+	out->reset_message = (uint8_t)vgpu_pf_reset_pending_message(vf);
 	out->is_flr_known = vf->reset.is_flr_known;
 	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
 }
@@ -147,7 +151,7 @@ static void decode_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
 	vf->config = in->config;
 	vf->guard.paused = in->guard_paused != 0;
 	vf->mailbox.deferred_request = in->deferred_request;
-	vf->reset.answer = in->reset_answer;
+	vf->reset.pending_message = in->reset_message;
 	vf->reset.is_flr_known = in->is_flr_known != 0;
 	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
 }
@@ -166,6 +170,7 @@ static void flush_vfs(struct vgpu_pf *pf)
 	pf->checkpoint.is_dirty = false;
 }
 
+/* length of a run table up to the end of its last used entry */
 static uint32_t table_bytes(const struct vgpu_pf_run_table *table)
 {
 	return (uint32_t)(offsetof(struct vgpu_pf_run_table, entries) +
@@ -181,7 +186,7 @@ static uint8_t *terms_of(struct vgpu_pf_run_table *table)
 	return (uint8_t *)table + TERMS_OFFSET;
 }
 
-/* moves the terms to the end of the entries; returns the length of the record */
+/* moves the terms to the end of the used entries; returns the length of the record */
 static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 {
 	uint32_t bytes = table_bytes(table);
@@ -190,6 +195,7 @@ static uint32_t pack_terms(struct vgpu_pf_run_table *table)
 	return bytes + TERMS_BYTES;
 }
 
+/* moves the terms back to their place in the struct */
 static void unpack_terms(struct vgpu_pf_run_table *table)
 {
 	memmove(terms_of(table), (uint8_t *)table + table_bytes(table), TERMS_BYTES);
@@ -208,7 +214,7 @@ static void flush_table(struct vgpu_pf *pf)
 	pf->checkpoint.is_table_dirty = false;
 }
 
-/* Write the records that are dirty. */
+/* Write the records that are dirty. If a write fails, or without a device, a record stays dirty. */
 void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)
@@ -219,7 +225,7 @@ void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
 		flush_table(pf);
 }
 
-/* reads one copy into pf->scratch; returns false if the copy is not valid */
+/* reads one copy into pf->scratch; returns false if the copy cannot be read or is not valid */
 static bool read_copy(struct vgpu_pf *pf, uint64_t offset, uint32_t stride)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
@@ -230,7 +236,7 @@ static bool read_copy(struct vgpu_pf *pf, uint64_t offset, uint32_t stride)
 	       head->bytes <= stride - sizeof(*head) && head->crc == record_crc(head);
 }
 
-/* reads the newer valid copy into pf->scratch; returns its sequence number, 0 if none is valid */
+/* reads the newest valid copy into pf->scratch; returns its sequence number, 0 if none is valid */
 static uint64_t read_record(struct vgpu_pf *pf, uint64_t offset, uint32_t stride)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
@@ -260,7 +266,10 @@ static void load_table(struct vgpu_pf *pf)
 	vgpu_pf_run_tables_load(pf, table);
 }
 
-/* Load VFs and run table of the previous core. Return: false if no checkpoint is valid. */
+/*
+ * Load the VFs from their record and, if the record of the run table is valid, the run table.
+ * Return: false if the record of the VFs is not valid; then nothing was loaded.
+ */
 bool vgpu_pf_checkpoint_load(struct vgpu_pf *pf)
 {
 	struct checkpoint_vfs *record = (void *)pf->scratch;

@@ -15,22 +15,22 @@
  *              |                                           |         |
  *   SCRUB_     |      PROVISIONED READY                    v         |
  *   DURABLE    |      PAUSED STOPPED    --- RESET ---> RESETTING ----+
- *              |      QUARANTINED MISMATCH                           (QUARANTINED: with
+ *              |      QUARANTINED MISMATCH                           (QUARANTINED: by
  *              |                                                     CLEAR_QUARANTINE)
  *              |      PROVISIONED READY --- PAUSE ---> PAUSED
  *              |      PAUSED --- RESUME ---> READY, --- RESUME_FRESH ---> PROVISIONED
- *              |      PAUSED --- DRIVER_GONE ---> PAUSED (then only RESUME_FRESH ends the pause)
+ *              |      PAUSED --- DRIVER_GONE ---> PAUSED (RESUME_FRESH then ends the pause)
  *              |      PROVISIONED READY PAUSED RESETTING --- STOP ---> STOPPED
  *              |      PROVISIONED READY PAUSED STOPPED RESETTING --- QUARANTINE ---> QUARANTINED
  *              |
  *              +----- SCRUBBING <--- RELEASE --- every state but ABSENT, RUNNING, SCRUBBING
  *
- *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; other states stay
+ *   DEVICE_LOST: PROVISIONED READY RUNNING RESETTING MISMATCH ---> STOPPED; others keep their state
  *   DEVICE_BACK: STOPPED ---> PROVISIONED, if DEVICE_LOST stopped the VF
  *
- * RUNNING: the VF is in the engine. HANG leads to RESETTING from READY, too. inbox.c carries out
- * posted events (vgpu_vf_post()) at the end of each call into the core, and at once if an operator
- * requests an event.
+ * RUNNING: the VF is in the engine. HANG leads from READY to RESETTING, too, because a VF can hang
+ * during the world switch that loads it. The diagram leaves out most events that keep the state.
+ * vgpu_vf_post() puts an event into the inbox of a VF; inbox.c carries the event out.
  *
  * An event is impossible if the table has no cell for it in the VF's state. An impossible event
  * leads to MISMATCH, and the core logs the event and the last transitions. There are two
@@ -47,7 +47,7 @@ static void enter_unchanged(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 
 static void enter_absent(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
-	vgpu_pf_provision_forget(pf, vf);
+	vgpu_pf_provision_free(pf, vf);
 }
 
 static void enter_provisioned(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -233,7 +233,7 @@ static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PROVISIONED] = 1, [VGPU_PF_VF_READY] = 1,	  [VGPU_PF_VF_RUNNING] = 1,
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
 };
-/* the states in which the doorbell gate is open and full access opens the register write gate */
+/* the states in which the doorbell gate is open, and full access opens the register write gate */
 static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_READY] = 1,
 	[VGPU_PF_VF_RUNNING] = 1,
@@ -250,7 +250,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	line->event = (uint8_t)event;
 	line->to = (uint8_t)to;
 	if (event == VGPU_VF_EVENT_LOADED || event == VGPU_VF_EVENT_UNLOADED)
-		return; /* RUN events report these */
+		return; /* a RUN event reports the run; the checkpoint has READY for RUNNING */
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_DEBUG, "VF%u: %s --%s--> %s", vf->number,
 			 state_names[vf->state], event_names[event], state_names[to]);
 	if (to != vf->state)
@@ -258,7 +258,7 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	vgpu_pf_checkpoint_mark(pf);
 }
 
-/* logs an impossible event and the last transitions, at most eight, of all VFs */
+/* logs an impossible event, and then up to eight of the last transitions of all VFs */
 static void log_mismatch(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event)
 {
 	uint32_t first = pf->trace.total > 8 ? pf->trace.total - 8 : 0;
@@ -287,7 +287,10 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vgpu_pf_control_set_gates(pf, vf);
 }
 
-/* Move a VF to the state that the table has for an event, and call the cell's enter function. */
+/*
+ * Move a VF to the state that the table has for an event, and call the cell's enter function. An
+ * impossible event leads to MISMATCH.
+ */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  enum vgpu_pf_reason reason)
 {
@@ -305,7 +308,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		vgpu_pf_stream_left_pause(pf, vf);
 	cell->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* the VF may have work */
+	/* the VF may have work already; after UNLOADED, the scheduler checks this itself */
 	if (vf->state == VGPU_PF_VF_READY && event != VGPU_VF_EVENT_UNLOADED)
 		vgpu_pf_run_engine_wake(pf);
 }
@@ -336,7 +339,10 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
 	return vgpu_pf_control_cell(vf->state, event) || vgpu_pf_control_cell(state, event);
 }
 
-/* Set the VF's gates as its state and full access require. Return: 0 or an error of the device. */
+/*
+ * Set the VF's gates as its state and full access require. Without a device, do nothing. Return: 0
+ * or negative errno.
+ */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool may_write_registers = vf->access.granted && state_has_doorbells[vf->state];

@@ -3,9 +3,9 @@
  * A guest's driver has full access while it loads, unloads or recovers. The register write gate of
  * the VF is then open, so that the driver can write registers that are read-only at other times. By
  * default the other VFs keep running. If the VF has the flag EXCLUSIVE_FULL_ACCESS, no other VF
- * runs or gets full access meanwhile, as silicon without banked registers requires. Full access has
- * a time limit, after which the core resets the VF. When a paused VF is resumed, the time limit
- * starts again.
+ * runs or gets full access during that time, as silicon without a bank of registers for each VF
+ * requires. Full access has a time limit, after which the core resets the VF. A pause stops the
+ * time limit and lets the other VFs run; when the VF is resumed, the whole time limit starts again.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -21,7 +21,7 @@ static uint64_t limit_ns(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint32_t ms = vf->config.full_access_timeout_ms;
 
-	return vgpu_pf_timer_scaled_ms(pf, ms ? ms : FULL_ACCESS_DEFAULT_MS);
+	return vgpu_pf_timer_scaled_ns(pf, ms ? ms : FULL_ACCESS_DEFAULT_MS);
 }
 
 static bool is_exclusive(const struct vgpu_vf *vf)
@@ -29,6 +29,7 @@ static bool is_exclusive(const struct vgpu_vf *vf)
 	return vf->config.flags & VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS;
 }
 
+/* true if the VF has full access and is not paused, or will get full access by a pending GRANT */
 static bool has_or_gets_access(const struct vgpu_vf *vf)
 {
 	return (vf->access.granted && vf->state != VGPU_PF_VF_PAUSED) ||
@@ -36,8 +37,8 @@ static bool has_or_gets_access(const struct vgpu_vf *vf)
 }
 
 /*
- * Return: true if the VF cannot get full access now, because another VF has it and the full access
- * of one of the two is exclusive.
+ * Return: true if the VF cannot get full access now, because another VF has or gets full access,
+ * and at least one of the two VFs has the flag EXCLUSIVE_FULL_ACCESS.
  */
 bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -50,12 +51,15 @@ bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf
 	return false;
 }
 
-/* Grant full access for a mailbox request, or answer FAIL if VRAM cannot be written. */
+/*
+ * Post GRANT for a mailbox request (enum mailbox_to_pf), or answer FAIL if the VF's VRAM cannot be
+ * written.
+ */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	int error = 0;
 
-	/* a driver that loads or recovers must find VBIOS and PF2VF as the PF writes them */
+	/* a driver that loads or recovers reads VBIOS and PF2VF, which a guest can overwrite */
 	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
 		error = vgpu_pf_vbios_write(pf, vf);
 		if (!error)
@@ -68,7 +72,7 @@ void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t 
 	vgpu_vf_post(vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
 }
 
-/* Open the gates, start the time limit and notify the guest. */
+/* Begin full access, or begin it again: open the gates, start the time limit, notify the guest. */
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted) {
@@ -81,11 +85,11 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (is_exclusive(vf))
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* dword 2 would be the checksum key of PF2VF v1; pf2vf.c writes v2, which has no key */
+	/* dword 2 would be the checksum key of PF2VF v1; v2, which the core writes, has no key */
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_READY_TO_ACCESS_GPU, 0, 0);
 }
 
-/* End full access, if the VF has it. The caller must set the gates. */
+/* End full access, if the VF has it. The caller must then call vgpu_pf_control_set_gates(). */
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -98,7 +102,7 @@ void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_RELEASED, 0);
 }
 
-/* Stop the time limit of a VF that is paused, and let the other VFs run again. */
+/* Stop the time limit of a VF that has been paused, and let the other VFs run again. */
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_ACCESS);
@@ -106,13 +110,16 @@ void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_run_engine_set_exclusive(pf, NULL);
 }
 
-/* Start the time limit again, for a VF that was resumed or adopted by a new core. */
+/*
+ * Start the whole time limit again, if the VF has full access and is not paused. The VF was
+ * resumed, or the core has adopted it.
+ */
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
 		return;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	/* meanwhile, another VF may have got exclusive full access */
+	/* another VF that got exclusive full access during the pause keeps it */
 	if (is_exclusive(vf) && vgpu_pf_run_engine_exclusive(pf) == 0)
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }

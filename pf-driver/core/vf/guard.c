@@ -3,17 +3,27 @@
  * The guard limits four kinds of events that a guest causes: resets (FLR), requests of a loading
  * driver for full access (EXCLUSIVE), time-outs of full access (EXCLUSIVE_TIMEOUT), and mailbox
  * messages (INTERRUPT). It counts each kind in a sliding window. The default limits come from GIM,
- * AMD's PF driver. Beyond a limit the guard reacts in levels: report (EVENT), throttle, pause, FLR,
- * quarantine. Each further 1 + limit / 8 events raise the level by one. The guard does not count
- * resets by an operator, by the guard itself, or because a client closes the function. It does not
- * count anything that a VF in quarantine causes.
+ * AMD's PF driver. If a window holds more events than its limit, the guard reacts by level:
  *
- * The level returns to none when each window holds at most half of its limit, so that a guest near
- * a limit is not reported repeatedly. Only an operator ends a quarantine. notify.c limits the other
- * events, and the log lines, that a guest causes.
+ *   1 EVENT        only report the level; the higher levels are reported, too
+ *   2 THROTTLE     delay the guest's mailbox messages; the higher levels delay them, too
+ *   3 PAUSE        pause the VF
+ *   4 FLR          reset the VF
+ *   5 QUARANTINE   put the VF into quarantine
+ *
+ *   level = min(5, 1 + (events in the window - limit - 1) / (1 + limit / 8)), each quotient
+ *           rounded down
+ *
+ * The guard does not count resets by an operator, by the guard itself, after a time-out of full
+ * access, or because the VMM closes the function. It counts nothing that a VF in quarantine causes.
+ *
+ * The level returns to NONE when each window holds at most half of its limit, so that a guest near
+ * a limit is not reported repeatedly. Only an operator ends a quarantine. base/notify.c limits the
+ * rate of some events and log lines that a guest can cause.
  */
 #include "pf-driver/core/vf/parts.h"
 
+/* how often the guard checks whether it can lift its reaction */
 #define GUARD_CHECK_NS VGPU_NS_PER_S
 
 enum guard_level {
@@ -27,9 +37,9 @@ enum guard_level {
 };
 
 struct guard_window {
-	const char *name;
-	uint32_t limit;
-	uint32_t seconds;
+	const char *name; /* for the log */
+	uint32_t limit;	  /* default of the limit */
+	uint32_t seconds; /* length of the window */
 };
 
 static const struct guard_window windows[VGPU_GUARD_KINDS] = {
@@ -39,14 +49,17 @@ static const struct guard_window windows[VGPU_GUARD_KINDS] = {
 	[VGPU_GUARD_INTERRUPT] = {"interrupt", 56, 60},
 };
 
-/* the event that the guard posts when it reaches a level; NONE: no event */
+/* the life cycle event that the guard posts when a VF reaches a level; NONE: no event */
 static const enum vgpu_vf_event level_events[GUARD_LEVELS] = {
 	[GUARD_LEVEL_PAUSE] = VGPU_VF_EVENT_PAUSE,
 	[GUARD_LEVEL_FLR] = VGPU_VF_EVENT_RESET,
 	[GUARD_LEVEL_QUARANTINE] = VGPU_VF_EVENT_QUARANTINE,
 };
 
-/* Check limits of a request; 0: default, UINT32_MAX: none. Return: 0, or -EINVAL with a message. */
+/*
+ * Check the limits of a request: 0 means the default, and UINT32_MAX means no limit. Return: 0, or
+ * -EINVAL with a message.
+ */
 int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
@@ -66,7 +79,7 @@ void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KIN
 		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
 }
 
-/* Count the events of one kind in the present window of this kind. */
+/* Count the events of one kind in the window that ends now, up to VGPU_GUARD_RECORDS. */
 uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 enum vgpu_guard_kind kind)
 {
@@ -141,7 +154,7 @@ static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
-	/* a RESTORE of the VF is in progress: check again later */
+	/* a resume would make the RESTORE of the VF fail: check again later */
 	if (vgpu_pf_stream_is_restoring(pf, vf)) {
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 		return;
@@ -158,7 +171,7 @@ static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Lift the guard's reaction if the VF's windows allow it; otherwise check again later. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* the checkpoint has the pause but not the level: after a restart, the level is NONE */
+	/* the checkpoint has no level: a new core that adopts a paused VF begins with level NONE */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
 	if (may_lift(pf, vf))
@@ -167,7 +180,7 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
-/* Take over quarantine and pause from the previous core; the windows start empty. */
+/* Take over the quarantine or pause that the checkpoint has. A new core has empty windows. */
 void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_QUARANTINED)

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The inbox holds the events of a VF (vgpu_vf_post()) until this file carries them out: at the end
- * of each call into the core, and at once after a request of an operator. Events that come before
- * PAUSE in enum vgpu_vf_event are carried out first, the most severe first, whether the VF is in
- * the engine or not. PAUSE and the events after it wait until the VF is not in the engine. Then the
- * most severe of these events is carried out, and the less severe ones are dropped. Only an event
- * that an operator requested stays, and is carried out next if the new state allows it. LOADED and
- * UNLOADED are not posted, because this file asks the engine where the VF is.
+ * The inbox holds the events of a VF (vgpu_vf_post()) until this file carries them out, usually at
+ * the end of a call into the core. If an operator requests an event, or the device is lost or
+ * reset, this file processes the inbox at once. Of two events, the later one in enum vgpu_vf_event
+ * is the more severe one.
+ *
+ * This file first carries out the events that come before PAUSE in the enum, the most severe first,
+ * whether the VF is in the engine or not. PAUSE and the events after it wait until the VF is not in
+ * the engine. Then this file carries out the most severe of the waiting events, and drops the less
+ * severe ones, except an event that an operator requested. The operator's event comes next; this
+ * file refuses the event if the new state does not allow it. LOADED and UNLOADED are not posted:
+ * this file derives them from the state of the engine.
  */
 #include "pf-driver/core/vf/parts.h"
 
 /* the events that wait until the VF has left the engine */
 #define WAITING_EVENTS (~0u << VGPU_VF_EVENT_PAUSE)
 
+/* returns the event to carry out now; NONE: no event is pending, or all wait for the engine */
 static enum vgpu_vf_event next_event(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	uint32_t events = vf->inbox.events;
@@ -48,6 +53,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	bool is_possible = vgpu_pf_control_cell(vf->state, event);
 
 	inbox->events &= ~(1u << event);
+	/* drop the less severe events; without a request, requested is NONE, an unused bit */
 	if (1u << event & WAITING_EVENTS)
 		inbox->events &= ~WAITING_EVENTS | 1u << inbox->requested;
 	if (is_possible || !has_moved)
@@ -61,7 +67,10 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 		finish_request(pf, vf, refuse(pf, vf, event), pf->requests.message);
 }
 
-/* returns true if there was an event or a deferred request */
+/*
+ * Carries out the events and the deferred mailbox request, except those that must wait. Returns
+ * false if there was nothing to carry out.
+ */
 static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = next_event(pf, vf);
@@ -77,8 +86,8 @@ static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Carry out the events of all VFs, except those that wait for the engine. When the exclusive full
- * access of a VF ends, a VF with a lower number can get it, so another pass may be needed.
+ * Carry out all events of all VFs that need not wait for the engine. When the exclusive full access
+ * of a VF ends, a VF with a lower number may get full access, so another pass may be needed.
  */
 void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 {
@@ -114,16 +123,17 @@ int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 	return -EINPROGRESS;
 }
 
-/* Drop all pending events, and answer the operator's request with -ENODEV. */
+/* Drop all pending events, and answer the operator's request, if any, with -ENODEV. */
 void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->inbox.events = 0;
 	finish_request(pf, vf, -ENODEV, "the device was detached");
 }
 
-/* Handle that the device has lost the VF's state. The scheduler must be off. */
+/* Handle that the device has lost the VF's state. The caller must have stopped the scheduler. */
 void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
+	/* keep the timers of guard.c and notify.c, which do not depend on the device */
 	for (uint32_t id = 0; id < VGPU_VF_TIMERS; id++)
 		if (id != VGPU_VF_TIMER_GUARD && id != VGPU_VF_TIMER_NOTIFY)
 			vgpu_pf_timer_clear_vf(vf, id);
@@ -131,6 +141,7 @@ void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		return;
 	vf->attached = false;
 	vf->control.gates = UINT32_MAX;
+	/* in SCRUBBING, last_error is the result of the scrub */
 	if (vf->state != VGPU_PF_VF_SCRUBBING)
 		vf->last_error = VGPU_PF_REASON_DEVICE_LOST;
 	vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_LOST, VGPU_PF_REASON_DEVICE_LOST);

@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Mailbox between the PF and guests' drivers. The core acknowledges every message, and answers a
- * message if the driver waits for an answer. It defers a request for full access, and
- * REQ_GPU_RESET_ACCESS, while the VF is paused, or while the device is lost or in reset. It also
- * defers a request for full access while the VF is in reset or has pending events, or while full
- * access of another VF excludes it. After half of the driver's time limit, the core answers a
- * deferred request with FAIL. The core counts unknown messages.
+ * Mailbox between the PF and guests' drivers. The core acknowledges and counts every message, and
+ * answers a message if the driver waits for an answer. The core defers a message that comes:
  *
- * Drivers acknowledge only some of the PF's messages (is_acknowledged_by_drivers()). Such a message
- * stays in the box until the driver acknowledges it, OUTBOX_LIMIT_NS has passed, or another such
- * message replaces it. Any other message, such as an FLR notification, stays only until the next
- * message.
+ *   REQ_GPU_INIT_ACCESS, REQ_GPU_FINI_ACCESS   while the VF is paused, is in reset or has pending
+ *                                              events, while the device is lost or in reset, or
+ *                                              while full access of another VF excludes this VF
+ *   REQ_GPU_RESET_ACCESS                       while the VF is paused, or is stopped because the
+ *                                              device is lost or in reset
+ *   READY_TO_RESET                             as REQ_GPU_RESET_ACCESS, but not during a reset of
+ *                                              the device, and not if the message answers an FLR
+ *                                              notification
+ *
+ * A VF has at most one deferred request: a later request replaces an earlier one. The core handles
+ * the request when must_wait() is false, or answers FAIL after half of the driver's time limit.
+ *
+ * Drivers acknowledge some messages of the PF (is_acknowledged_by_drivers()). While such a message
+ * is in the box (the mailbox registers of the VF), a message of the other kind, such as an FLR
+ * notification, waits until the driver has acknowledged or OUTBOX_LIMIT_NS has passed. In all other
+ * cases, a new message replaces the message in the box at once.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
-#define ANSWER_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 2 * VGPU_NS_PER_MS)
-#define OUTBOX_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 12 * VGPU_NS_PER_MS)
-#define THROTTLE_DELAY_NS (MAILBOX_GUEST_ACK_LIMIT_MS / 4 * VGPU_NS_PER_MS)
-#define INIT_DATA_VERSION 1u
+/* limit of a deferred request, and of a wait for an acknowledgement; delay for a throttled guest */
+#define ANSWER_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 2 * VGPU_NS_PER_MS)  /* 3 s */
+#define OUTBOX_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 12 * VGPU_NS_PER_MS) /* 500 ms */
+#define THROTTLE_DELAY_NS (MAILBOX_GUEST_ACK_LIMIT_MS / 4 * VGPU_NS_PER_MS)  /* 125 ms */
+#define INIT_DATA_VERSION 1u /* dword 1 of REQ_GPU_INIT_DATA_READY */
 
-/* HVVM_MBOX1 has two bits for each VF: a new message, an acknowledgement */
+/* HVVM_MBOX1 has two bits for each VF: its guest has sent a message, or has acknowledged one */
 #define MBOX1_VALID(vf) (1u << (2 * ((vf)->number - 1)))
 #define MBOX1_ACK(vf)	(2u << (2 * ((vf)->number - 1)))
 
+/* selects the VF whose mailbox the PF's mailbox registers show */
 static void select_box(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write(pf, REG_NBIO_MAILBOX_INDEX, HW_PREP(MAILBOX_INDEX, VF, vf->number));
@@ -49,7 +59,10 @@ static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_OUTBOX, OUTBOX_LIMIT_NS);
 }
 
-/* Send a message (enum mailbox_to_vf) to the guest's driver. */
+/*
+ * Send a message to the guest's driver. event: enum mailbox_to_vf; dw1, dw2: dwords 1 and 2. If the
+ * message must wait until the box is free, a later message replaces the waiting one.
+ */
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2)
 {
@@ -83,7 +96,7 @@ static void defer(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ANSWER, ANSWER_LIMIT_NS);
 }
 
-/* true if the request is impossible in the present state of VFs and device, which will change */
+/* true if the request must wait until the state of a VF or of the device changes */
 static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t request)
 {
 	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
@@ -93,12 +106,12 @@ static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 }
 
 /*
- * Grant full access to a guest that requested a reset, or defer the grant while full access of
- * another VF excludes it.
+ * Grant full access to a guest that requested a reset, or defer the grant if full access of another
+ * VF excludes this VF.
  */
 void vgpu_pf_mailbox_grant_after_reset(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* a deferred REQ_GPU_RESET_ACCESS would reset the VF once more */
+	/* defer INIT_ACCESS, as a deferred REQ_GPU_RESET_ACCESS would reset the VF once more */
 	if (vgpu_pf_full_access_is_taken(pf, vf))
 		defer(pf, vf, MAILBOX_REQ_GPU_INIT_ACCESS);
 	else
@@ -142,9 +155,15 @@ static void handle_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const ui
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
 }
 
+/* true if a reset that the guest requests must wait for the VF to resume, or for the device */
+static bool must_wait_for_reset(const struct vgpu_vf *vf)
+{
+	return vf->state == VGPU_PF_VF_PAUSED || vf->control.lost;
+}
+
 static void handle_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	if (vf->state == VGPU_PF_VF_PAUSED || vf->control.lost) {
+	if (must_wait_for_reset(vf)) {
 		defer(pf, vf, message[0]);
 		return;
 	}
@@ -175,7 +194,11 @@ static void handle_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t 
 
 static void handle_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	vgpu_pf_reset_guest_ready(pf, vf);
+	/* a message that answers a notification does not wait, because it needs no new reset */
+	if (must_wait_for_reset(vf) && !vf->reset.unanswered && !pf->device_reset.is_under_way)
+		defer(pf, vf, message[0]);
+	else
+		vgpu_pf_reset_guest_ready(pf, vf);
 }
 
 struct message_row {
@@ -195,7 +218,7 @@ static const struct message_row message_table[] = {
 	{MAILBOX_RAS_POISON, handle_error},
 };
 
-/* checks that every MAILBOX_TO_PF row has a handler */
+/* the number of MAILBOX_TO_PF rows, for the check that each of them has a handler */
 enum mailbox_row_count {
 	MAILBOX_ROWS = 0
 #define MAILBOX_TO_PF(name, number, answer, doc) +1
@@ -258,14 +281,14 @@ static void handle_acknowledgement(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_outbox_timer(pf, vf);
 }
 
-/* Read the boxes with new messages or acknowledgements. */
+/* Handle the new messages and acknowledgements of all guests. */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 {
 	uint32_t changes = vgpu_pf_device_vsec_read(pf, GPUIOV_HVVM_MBOX1);
 	uint32_t acks = 0;
 	struct vgpu_vf *vf;
 
-	/* all ones in MBOX1 may be valid; all ones in the capability's head: the device is gone */
+	/* all ones is a valid MBOX1; a capability head of all ones means that the device is gone */
 	if (changes == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
 		return;
 	vgpu_for_each_vf(pf, vf) {
@@ -323,7 +346,10 @@ void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		defer(pf, vf, vf->mailbox.deferred_request);
 }
 
-/* Drop all messages of a quarantined or released VF; answer its deferred request with FAIL. */
+/*
+ * Drop the messages to the guest of a VF that is being quarantined or released, or is in MISMATCH.
+ * Answer the deferred request, if any, with FAIL.
+ */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	bool had_request = vf->mailbox.deferred_request != 0;
@@ -334,12 +360,13 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Drop the messages, which the device has lost. A deferred request stays deferred, and a reset that
- * the guest has requested becomes a deferred request.
+ * Drop the messages to the guest, which the device has lost. If the end of the VF's reset would
+ * have answered a message, this message becomes the deferred request. Otherwise a deferred request
+ * stays.
  */
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	uint32_t reset = vgpu_pf_reset_take_answer(vf);
+	uint32_t reset = vgpu_pf_reset_take_message(vf);
 	uint32_t request = reset ? reset : vf->mailbox.deferred_request;
 
 	vgpu_pf_mailbox_forget(pf, vf);

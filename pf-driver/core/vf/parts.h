@@ -10,12 +10,12 @@
 
 VGPU_C_BEGIN
 
-/* provision.c */
+/* provision.c: the resources of a VF, all or none */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error);
 void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token);
-void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);
+void vgpu_pf_provision_free(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
 /* control.c: the life cycle */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
@@ -26,19 +26,19 @@ int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf);
 /* one cell of the table in control.c: the reaction to an event in a state */
 struct vgpu_control_cell {
 	uint8_t to; /* the new state, enum vgpu_pf_vf_state */
-	/* called in the new state; NULL: the event is impossible */
+	/* called after the VF has moved to the new state; NULL: the event is impossible */
 	void (*enter)(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 };
 const struct vgpu_control_cell *vgpu_pf_control_cell(uint32_t state, uint32_t event);
 
-/* inbox.c */
+/* inbox.c: events of a VF that are posted but not yet carried out */
 void vgpu_pf_inbox_process(struct vgpu_pf *pf);
 int vgpu_pf_inbox_request(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  uint64_t token);
 void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* mailbox.c */
+/* mailbox.c: messages between the PF and the guest's driver */
 void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2);
@@ -52,7 +52,7 @@ void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_answer_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* full_access.c */
+/* full_access.c: the time in which the guest's driver may write all registers */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
@@ -61,23 +61,23 @@ void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* reset.c */
+/* reset.c: resets of one VF */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason);
 void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message);
-uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf);
-uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf);
+uint32_t vgpu_pf_reset_pending_message(const struct vgpu_vf *vf);
+uint32_t vgpu_pf_reset_take_message(struct vgpu_vf *vf);
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf);
-void vgpu_pf_reset_function_event(struct vgpu_pf *pf);
+void vgpu_pf_reset_poll_all(struct vgpu_pf *pf);
 void vgpu_pf_reset_device_lost(struct vgpu_pf *pf);
 void vgpu_pf_reset_answer_all(struct vgpu_pf *pf);
 
-/* guard.c */
+/* guard.c: limits on what a guest may cause */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS]);
 int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KINDS]);
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind);
@@ -88,7 +88,7 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* scrub.c */
+/* scrub.c: scrub of a released VF, and VERIFY_ZERO */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf);
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);
@@ -96,7 +96,7 @@ int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 
-/* stream.c */
+/* stream.c: SAVE and RESTORE */
 int vgpu_pf_stream_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_stream_restore(struct vgpu_pf *pf, const struct vgpu_pf_call *call);
 int vgpu_pf_stream_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
@@ -109,7 +109,7 @@ void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_stream_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_stream_abort(struct vgpu_pf *pf, int error);
 
-/* checkpoint.c */
+/* checkpoint.c: the records in PF VRAM from which a new core continues */
 void vgpu_pf_checkpoint_mark(struct vgpu_pf *pf);
 void vgpu_pf_checkpoint_invalidate(struct vgpu_pf *pf);
 void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf);

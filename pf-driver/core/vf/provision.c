@@ -3,8 +3,8 @@
  * Provisioning gives a VF all its resources, or none. When a step fails, the core undoes that step
  * and all steps before it, in reverse order.
  *
- *   check -> claim VRAM -> scrub VRAM and page tables, where not clean (device, asynchronous)
- *         -> steps -> PROVISIONED
+ *   check -> claim VRAM -> scrub VRAM and page tables that are not known to hold zeroes (by the
+ *         device, while the request is pending) -> steps[] -> PROVISIONED
  */
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/core/vf/parts.h"
@@ -14,8 +14,9 @@
 #define PROVISION_FLAGS ((uint32_t)VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS)
 
 struct provision_step {
-	const char *name;
+	const char *name; /* for messages */
 	int (*apply)(struct vgpu_pf *pf, struct vgpu_vf *vf);
+	/* NULL: nothing to undo */
 	int (*undo)(struct vgpu_pf *pf, struct vgpu_vf *vf);
 };
 
@@ -48,7 +49,7 @@ static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return error;
 }
 
-/* the data of the step stays in VRAM, which is scrubbed before its next use */
+/* undoes a step that has written to VRAM: the data stays there until a scrub before the next use */
 static int mark_vram_dirty(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
@@ -64,7 +65,7 @@ static const struct provision_step steps[] = {
 	{"PF2VF", apply_pf2vf, mark_vram_dirty},
 };
 
-/* the first step for a VF whose page table the device still uses */
+/* index of the step after "VRAM": apply_steps() begins here if the VF's page table is in place */
 #define STEP_AFTER_VRAM 2u
 
 static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
@@ -79,7 +80,7 @@ static int apply_steps(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t first)
 		if (!pf->requests.message[0])
 			vgpu_pf_text_fail(pf, error, "VF%u: the device did not accept the %s (%d)",
 					  vf->number, steps[i].name, error);
-		/* also undoes the step that failed */
+		/* undo the step that failed and all before it, also those before `first` */
 		for (uint32_t undo = i + 1; undo > 0; undo--)
 			if (steps[undo - 1].undo)
 				steps[undo - 1].undo(pf, vf);
@@ -202,6 +203,7 @@ static int finish(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		roll_back(pf, vf);
 		return error;
 	}
+	/* skip 0 on overflow: in a request, generation 0 means any */
 	vf->generation = vf->generation + 1 ? vf->generation + 1 : 1;
 	reset_state(pf, vf);
 	vgpu_vf_post(vf, VGPU_VF_EVENT_PROVISION, VGPU_PF_REASON_NONE);
@@ -223,7 +225,7 @@ static void handle_tables_cleared(struct vgpu_pf *pf, uint32_t owner, int error)
 	vgpu_pf_provision_continue(pf, error);
 }
 
-/* scrubs the VF's page tables, which are not in use */
+/* submits a scrub of the VF's page tables in PF VRAM, which the device does not use now */
 static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	const struct vgpu_bulk_op op = {.opcode = VGPU_OP_SCRUB_VRAM,
@@ -235,7 +237,7 @@ static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_bulk_submit(pf, &op);
 }
 
-/* scrubs the next dirty units or, if all units are clean, the page tables */
+/* submits a scrub of the next dirty units or, if all units are clean, of the page tables */
 static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
@@ -243,8 +245,8 @@ static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 
 /*
  * Give a VF its resources, and fill in the payload's vf and generation. The payload must stay valid
- * until the request is finished. Return: 0; -EINPROGRESS while VRAM or page tables are scrubbed
- * first; or an error, after which the VF has the resources that it had before. Errors have a
+ * until the request is finished or cancelled. Return: 0; -EINPROGRESS if VRAM or page tables must
+ * be scrubbed first; or an error, which leaves the VF's resources as they were. Errors have a
  * message.
  */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
@@ -281,7 +283,10 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 	return -EINPROGRESS;
 }
 
-/* Continue the pending request, because an operation that scrubs for this request has ended. */
+/*
+ * Continue the pending request, because an operation that scrubs for this request has ended. error:
+ * 0, or negative errno of this operation.
+ */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
@@ -321,9 +326,10 @@ void vgpu_pf_provision_cancel(struct vgpu_pf *pf, uint64_t token)
 }
 
 /*
- * Program the VF's resources into a device that has lost its state. If the device still uses the
- * VF's page table, the table is not written and committed again, because a guest may have mapped
- * the VRAM, and a new commit would replace the memory. Return: 0, or an error with a message.
+ * Program the VF's resources into a device that has lost its state or a part of it. If the device
+ * still uses the VF's page table, the core neither writes nor commits the table again, because a
+ * commit would replace the memory that a guest may have mapped. Return: 0, or an error with a
+ * message.
  */
 int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -334,8 +340,8 @@ int vgpu_pf_provision_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return apply_steps(pf, vf, is_in_place ? STEP_AFTER_VRAM : 0);
 }
 
-/* Free the resources of a VF that is now ABSENT; its generation stays, so that none recurs. */
-void vgpu_pf_provision_forget(struct vgpu_pf *pf, struct vgpu_vf *vf)
+/* Free the resources of a VF that is now ABSENT. Keep its generation: the next one must differ. */
+void vgpu_pf_provision_free(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_device_write_bank64(pf, vf, REG_VGPU_VF0_CU_MASK_LO, 0);
 	vgpu_pf_vram_release(pf, vf);

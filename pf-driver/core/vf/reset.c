@@ -4,7 +4,7 @@
  *
  *   operator, guard, full access time-out          hang                    FLR by guest or VMM
  *        |                                          |                            |
- *   notify guest (2), WAIT_GUEST                    |             acknowledge FLR_PENDING
+ *   notify guest (2), WAIT_GUEST                    |        acknowledge FLR_PENDING, WAIT_FLR
  *        | READY_TO_RESET (201) or time-out         |                            |
  *        v                                          v                            |
  *     FLR, WAIT_FLR <-------------- notify guest (2)                             |
@@ -17,32 +17,43 @@
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest has sent READY_TO_RESET (201);
  *             READY_TO_ACCESS_GPU (1) if it has sent REQ_GPU_RESET_ACCESS (5)
  *
- * If the guest requests the reset, or has no driver loaded, the reset begins with the FLR.
+ * Numbers in parentheses are those of mailbox messages (mailbox.def). VBIOS and PF2VF are data for
+ * the guest's driver in the VF's VRAM (resource/vbios.c, resource/pf2vf.c). WAIT_GUEST is the wait
+ * for READY_TO_RESET, and WAIT_FLR is the wait until bit FLR of VGPU_RESET is clear. If the guest
+ * requests the reset, or has no driver loaded, the reset begins with the FLR.
  *
- * Half way through a WAIT_GUEST before the FLR, the PF notifies a silent guest again, because
- * amdgpu ignores a notification while it still holds a finished job. A guest that did not answer in
- * time finds the notification (2) still in its mailbox. If the guest then sends 201, the PF answers
- * 3 at once, without another FLR. WAIT_GUEST also ends if the guest detaches or resets its
- * function.
+ * The client is the VMM (such as QEMU) that opens the VF's function. The right column is also for a
+ * client that closes the function. Bit FLR_PENDING of VGPU_RESET means that the device has already
+ * reset the VF. WAIT_FLR then ends at once, unless an FLR that the PF began is in progress.
+ *
+ * WAIT_GUEST also ends if the client closes or resets the function. Half way through a WAIT_GUEST
+ * before the FLR, the PF notifies a silent guest again, because amdgpu ignores a notification while
+ * it still holds a finished job. A guest that did not answer in time may find the notification (2)
+ * in its mailbox later. If the guest then sends READY_TO_RESET (201), the PF answers
+ * FLR_NOTIFICATION_CMPL (3) at once, without another FLR.
  *
  * A reset that is requested during a reset of the whole device begins with the FLR when the device
- * is back; the guests have been notified already.
+ * is back, because the core notified the guests at the beginning of the reset of the device.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
-#define RESET_GUEST_MS	    500u
-#define RESET_FLR_MS	    500u
+/* time limits of WAIT_GUEST and WAIT_FLR, multiplied by params.time_scale */
+#define RESET_GUEST_MS 500u
+#define RESET_FLR_MS   500u
+
+/* delay until the next poll of an FLR: min(FIRST + time since the reset began / 4, LAST) */
 #define RESET_POLL_FIRST_NS (100 * VGPU_NS_PER_US)
 #define RESET_POLL_LAST_NS  (10 * VGPU_NS_PER_MS)
 
+/* true for the reasons that are failures of a world switch */
 static bool is_hang(enum vgpu_pf_reason reason)
 {
 	return reason >= VGPU_PF_REASON_IDLE_TIMEOUT && reason <= VGPU_PF_REASON_BAD_STATUS;
 }
 
-/* True if a guest or its VMM can cause a reset for this reason. */
+/* true if a guest or its VMM can cause a reset for this reason */
 static bool can_guest_cause(enum vgpu_pf_reason reason)
 {
 	return reason == VGPU_PF_REASON_GUEST_REQUEST || reason == VGPU_PF_REASON_GUEST_FLR ||
@@ -58,8 +69,8 @@ static bool is_done_by_device(enum vgpu_pf_reason reason)
 
 static bool should_notify(const struct vgpu_vf *vf)
 {
-	return vf->control.driver_loaded && !vf->reset.guest_notified && vf->reset.answer == 0 &&
-	       !is_done_by_device(vf->reset.reason);
+	return vf->control.driver_loaded && !vf->reset.guest_notified &&
+	       vf->reset.pending_message == 0 && !is_done_by_device(vf->reset.reason);
 }
 
 static void notify_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -68,11 +79,11 @@ static void notify_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION, 0, 0);
 }
 
-/* sets the timer to half of the time that the guest has for its answer */
+/* sets the timer to half of RESET_GUEST_MS, the time that the guest has for its answer */
 static void start_half_wait(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET,
-			     vgpu_pf_timer_scaled_ms(pf, RESET_GUEST_MS) / 2);
+			     vgpu_pf_timer_scaled_ns(pf, RESET_GUEST_MS) / 2);
 }
 
 static void wait_for_guest(struct vgpu_pf *pf, struct vgpu_vf *vf)
@@ -94,7 +105,7 @@ static void notify_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 static void wait_for_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->reset.stage = VGPU_VF_RESET_WAIT_FLR;
-	vf->reset.deadline_ns = vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ms(pf, RESET_FLR_MS);
+	vf->reset.deadline_ns = vgpu_pf_timer_now(pf) + vgpu_pf_timer_scaled_ns(pf, RESET_FLR_MS);
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_RESET, RESET_POLL_FIRST_NS);
 }
 
@@ -105,7 +116,7 @@ void vgpu_pf_reset_start_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	wait_for_flr(pf, vf);
 }
 
-/* answers a message that vgpu_pf_reset_take_answer() returned; 0: no message to answer */
+/* answers a message that vgpu_pf_reset_take_message() returned; 0: no message to answer */
 static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message)
 {
 	if (message == MAILBOX_REQ_GPU_RESET_ACCESS)
@@ -114,7 +125,7 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t messag
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 }
 
-/* programs again what an FLR cleared: the gates and, before the VF runs next, its quantum */
+/* sets the gates after an FLR, and makes run/engine.c write the quantum before the next run */
 static void program_after_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->control.gates = UINT32_MAX;
@@ -136,7 +147,7 @@ static void complete(struct vgpu_vf *vf)
 	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET_DONE, vf->reset.reason);
 }
 
-/* End the reset after the FLR: write VBIOS and PF2VF, set gates, answer the guest. */
+/* End the reset after the FLR: write VBIOS and PF2VF, set gates, report, answer the guest. */
 void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_pf_event done = {
@@ -145,7 +156,7 @@ void vgpu_pf_reset_end(struct vgpu_pf *pf, struct vgpu_vf *vf)
 
 	done.duration_ns = vgpu_pf_timer_now(pf) - vf->reset.started_ns;
 	vf->reset.unanswered = vf->reset.guest_notified && !vf->reset.guest_ready;
-	message = vgpu_pf_reset_take_answer(vf);
+	message = vgpu_pf_reset_take_message(vf);
 	vgpu_pf_vbios_write(pf, vf);
 	vgpu_pf_pf2vf_write(pf, vf);
 	program_after_flr(pf, vf);
@@ -200,6 +211,10 @@ static void count_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_rea
 static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->reset.flr_done) {
+		/*
+		 * the device has already reset the VF, but an FLR that the PF began may still be in
+		 * progress
+		 */
 		wait_for_flr(pf, vf);
 		poll_flr(pf, vf);
 		return;
@@ -212,17 +227,20 @@ static void begin_stages(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Reset a VF in RESETTING. The VF must have left the engine, except after a hang. */
+/* Begin the reset of a VF in RESETTING. The VF must have left the engine, except after a hang. */
 void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	vf->reset.reason = reason;
 	vf->reset.started_ns = vgpu_pf_timer_now(pf);
 	vf->reset.flr_done = is_done_by_device(reason);
-	/* the reset of the device has notified this guest already */
+	/*
+	 * during a reset of the device, unanswered is true if this guest was notified of the reset
+	 * and has not answered yet
+	 */
 	vf->reset.guest_notified = pf->device_reset.is_under_way && vf->reset.unanswered;
 	vf->reset.guest_ready = false;
 	vf->reset.unanswered = false;
-	/* acknowledge the FLR now, so that the device reports the next one separately */
+	/* acknowledge the FLR now, so that the device reports a further FLR separately */
 	if (vf->reset.is_flr_known)
 		acknowledge_flr(pf, vf);
 	vf->reset.is_flr_known = false;
@@ -231,32 +249,38 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 		begin_stages(pf, vf);
 }
 
-/* Reset the VF as its guest requests; message: the request, answered when the reset is done. */
+/*
+ * Post RESET, because the guest requests a reset. message: the request, which the end of the reset
+ * will answer.
+ */
 void vgpu_pf_reset_request(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t message)
 {
-	vf->reset.answer = message;
+	vf->reset.pending_message = message;
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
 /* Get the message that the end of the reset will answer. Return: enum mailbox_to_pf; 0: none. */
-uint32_t vgpu_pf_reset_answer(const struct vgpu_vf *vf)
+uint32_t vgpu_pf_reset_pending_message(const struct vgpu_vf *vf)
 {
-	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.answer;
+	return vf->reset.guest_ready ? MAILBOX_READY_TO_RESET : vf->reset.pending_message;
 }
 
-/* As vgpu_pf_reset_answer(), but also forget the message, which the caller must answer or defer. */
-uint32_t vgpu_pf_reset_take_answer(struct vgpu_vf *vf)
+/*
+ * As vgpu_pf_reset_pending_message(), and forget the message. The caller answers, defers or drops
+ * the message.
+ */
+uint32_t vgpu_pf_reset_take_message(struct vgpu_vf *vf)
 {
-	uint32_t message = vgpu_pf_reset_answer(vf);
+	uint32_t message = vgpu_pf_reset_pending_message(vf);
 
 	vf->reset.guest_ready = false;
-	vf->reset.answer = 0;
+	vf->reset.pending_message = 0;
 	return message;
 }
 
-/* Continue a reset that was in progress or pending when the previous core ended. */
+/* Begin again a reset that was in progress or pending when the checkpoint was written. */
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_RESETTING)
@@ -264,7 +288,7 @@ void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	else if (vf->reset.is_flr_known)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET,
 			     vf->attached ? VGPU_PF_REASON_GUEST_FLR : VGPU_PF_REASON_DETACH);
-	else if (vf->reset.answer)
+	else if (vf->reset.pending_message)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, VGPU_PF_REASON_GUEST_REQUEST);
 }
 
@@ -272,7 +296,7 @@ void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->device_reset.is_under_way) {
-		vf->reset.answer = MAILBOX_READY_TO_RESET;
+		vf->reset.pending_message = MAILBOX_READY_TO_RESET;
 		vf->reset.guest_ready = true;
 		vgpu_pf_checkpoint_mark(pf);
 		vf->reset.unanswered = false;
@@ -324,10 +348,10 @@ void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_reset_start_flr(pf, vf);
 }
 
-/* Cancel a reset because of a more severe event. Answer FAIL if the guest waits for the reset. */
+/* Cancel the VF's reset, if any. Answer FAIL if the guest waits for the reset. */
 void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	if (vgpu_pf_reset_take_answer(vf))
+	if (vgpu_pf_reset_take_message(vf))
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 	vf->reset.stage = VGPU_VF_RESET_NONE;
 	vf->reset.unanswered = false;
@@ -340,26 +364,28 @@ static void stop_waiting(struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
 		return;
-	/* the next guest must not answer the notification to this guest */
+	/* READY_TO_RESET of the next driver must not count as an answer to this notification */
 	vf->reset.guest_notified = false;
 	complete(vf);
 }
 
-/* handles an FLR that the VF's client has done, or the end of the client */
+/* handles a reset of the VF by its client, or the end of the client */
 static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* RESET is pending already; keep newer messages, which come from the next driver */
+		/* RESET is pending already; messages since then are the next driver's: keep them */
 		if (vf->reset.is_flr_known)
 			return;
-		vf->reset.answer = 0;
+		vf->reset.pending_message = 0;
 		vgpu_pf_mailbox_forget(pf, vf);
 		vf->reset.is_flr_known = true;
 		vgpu_pf_checkpoint_mark(pf);
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, reason);
 	} else {
 		acknowledge_flr(pf, vf);
+		/* the driver that sent these messages is gone */
+		(void)vgpu_pf_reset_take_message(vf);
 		vgpu_pf_mailbox_forget(pf, vf);
 		/* an FLR does not end a pause */
 		if (vf->state == VGPU_PF_VF_PAUSED) {
@@ -373,7 +399,7 @@ static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgp
 		vgpu_pf_guard_count(pf, vf, VGPU_GUARD_FLR);
 }
 
-/* Check whether the VF's client has reset, attached or detached the VF, and act on that. */
+/* Check whether the VF's client has attached, detached or reset the VF, and handle the change. */
 void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t status = vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_STATUS);
@@ -396,8 +422,8 @@ void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		handle_client_reset(pf, vf, VGPU_PF_REASON_DETACH);
 }
 
-/* Handle the interrupt VF_FLR, which does not name the VF. */
-void vgpu_pf_reset_function_event(struct vgpu_pf *pf)
+/* Poll all VFs: the interrupt VF_FLR does not name the VF. */
+void vgpu_pf_reset_poll_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
@@ -410,20 +436,24 @@ static bool is_notified(const struct vgpu_vf *vf)
 	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_notified;
 }
 
-/* Notify the loaded drivers of a device reset, and post DEVICE_LOST to all VFs. */
+/*
+ * Notify the loaded drivers of a device reset, and carry out DEVICE_LOST for all VFs that are not
+ * ABSENT. A driver that was notified already, or that waits for an answer, gets no notification.
+ */
 void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
 
 	vgpu_for_each_vf(pf, vf) {
 		bool is_loaded = vf->control.driver_loaded;
-		uint32_t pending = vgpu_pf_reset_take_answer(vf);
+		uint32_t pending = vgpu_pf_reset_take_message(vf);
 
 		if (is_loaded && !pending && !is_notified(vf))
 			notify_guest(pf, vf);
 		vgpu_pf_inbox_device_lost(pf, vf);
+		/* only now, because DEVICE_LOST may clear these members */
 		vf->reset.unanswered = is_loaded && !pending;
-		vf->reset.answer = pending;
+		vf->reset.pending_message = pending;
 	}
 }
 
@@ -435,6 +465,6 @@ void vgpu_pf_reset_answer_all(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		/* vgpu_pf_reset_end() will answer the guests of the other VFs */
 		if (vf->state != VGPU_PF_VF_RESETTING)
-			answer_guest(pf, vf, vgpu_pf_reset_take_answer(vf));
+			answer_guest(pf, vf, vgpu_pf_reset_take_message(vf));
 	}
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* RESTORE fills a VF from a stream, which is untrusted input; stream.h has the format. */
+/*
+ * RESTORE fills a paused VF from a stream, which is untrusted input. stream.c explains the stream,
+ * and stream.h defines its format.
+ */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
 
+/* returns what is wrong with the head of a stream, as a text; NULL: nothing */
 static const char *check_head(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
 			      const struct stream_head *head)
 {
@@ -17,6 +21,7 @@ static const char *check_head(const struct vgpu_pf *pf, const struct vgpu_vf *vf
 	return NULL;
 }
 
+/* as check_head(), for the head of a section */
 static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf *vf,
 				 const struct section_head *head)
 {
@@ -26,13 +31,13 @@ static const char *check_section(const struct vgpu_pf *pf, const struct vgpu_vf 
 		return "unknown section";
 	if ((head->kind == SECTION_STATE) != (pf->stream.step == STEP_STATE))
 		return "the device state is not the first section, or comes twice";
-	/* vram_offset is at most vram_bytes, so the subtraction does not wrap */
+	/* offset is vram_offset, which is at most vram_bytes: the subtraction does not wrap */
 	if (is_vram && (head->offset != pf->stream.vram_offset ||
 			head->bytes > vf->config.vram_bytes - head->offset || head->bytes == 0))
 		return "a section is not next to the previous one, or lies outside the VF's VRAM";
 	if (head->kind == SECTION_VRAM && head->bytes > CHUNK_BYTES)
 		return "a section is too long";
-	if (head->kind == SECTION_STATE && head->bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET)
+	if (head->kind == SECTION_STATE && head->bytes > VGPU_STREAM_BUFFER_MAX - PAYLOAD_OFFSET)
 		return "the device state is too long";
 	if (head->kind == SECTION_END && pf->stream.vram_offset != vf->config.vram_bytes)
 		return "the stream ends too early";
@@ -66,19 +71,21 @@ static void restore_section(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	if (has_payload && head.bytes > vgpu_pf_stream_room(pf)) {
 		if (!vgpu_pf_stream_grow(pf, head.bytes))
 			return;
+		/* the new buffer does not have the head */
 		*vgpu_pf_stream_section(pf) = head;
 	}
 	pf->stream.step = STEP_PAYLOAD;
 	vgpu_pf_stream_expect(pf, PAYLOAD_OFFSET, has_payload ? (uint32_t)head.bytes : 0);
 }
 
+/* the bulk operation that applies a section to the VF */
 static const uint32_t section_ops[] = {
 	[SECTION_STATE] = VGPU_OP_LOAD_STATE,
 	[SECTION_VRAM] = VGPU_OP_DMA_IN,
 	[SECTION_ZERO] = VGPU_OP_SCRUB_VRAM,
 };
 
-/* before the VF changes: take driver_loaded over from the saved VF, and end full access */
+/* prepares the first change of the VF: sets driver_loaded as in the saved VF, ends full access */
 static void begin_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (pf->stream.is_changed)
@@ -87,7 +94,7 @@ static void begin_change(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vf->control.driver_loaded = pf->stream.driver_loaded;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* until RESTORE ends, the checkpoint has the VF as STOPPED: state_of() in checkpoint.c */
+	/* until RESTORE ends, the checkpoint says STOPPED (state_of() in checkpoint.c) */
 	vgpu_pf_checkpoint_mark(pf);
 	vgpu_pf_checkpoint_flush(pf);
 }
@@ -114,7 +121,10 @@ static void apply_section(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_stream_submit(pf, &op);
 }
 
-/* Do the next step of a RESTORE; has_answer: true if the device has finished an operation. */
+/*
+ * Do the next step of a RESTORE. The input of this step is in the buffer. has_answer: true if the
+ * device has applied the section in the buffer.
+ */
 void vgpu_pf_stream_restore_next(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	switch (pf->stream.step) {
@@ -125,7 +135,7 @@ void vgpu_pf_stream_restore_next(struct vgpu_pf *pf, struct vgpu_vf *vf, bool ha
 	case STEP_SECTION:
 		restore_section(pf, vf);
 		return;
-	default:
+	default: /* STEP_PAYLOAD */
 		if (!has_answer) {
 			apply_section(pf, vf);
 			return;

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Scrub of a released VF: state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT. The
- * VF keeps its units until the client has recorded the scrub. A new core scrubs only the state of a
- * SCRUBBING VF again, because the new core begins with the VF's units free. Units that are not
- * known to be clean (all units, after a start of core or device) are scrubbed before another VF
- * gets them.
+ * Scrub of a released VF:
+ *
+ *   device state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT
+ *
+ * The VF keeps its units of VRAM until SCRUB_DURABLE, by which the client reports that it has
+ * recorded the scrub on disk. A unit is clean if it is known to hold zeroes; otherwise it is dirty.
+ * After a start of the core, and after a loss or reset of the device, all units are dirty. A dirty
+ * unit is scrubbed before a VF gets it. So a new core frees the units of a SCRUBBING VF at once,
+ * and scrubs only the device state of this VF again.
  *
  * The core abandons a scrub that has failed three times. The VF then stays in SCRUBBING with a
- * last_error, and an event STATE reports this. RELEASE or SCRUB_DURABLE begins the scrub again.
+ * last_error, and an event STATE from SCRUBBING to SCRUBBING reports this. RELEASE, SCRUB_DURABLE
+ * or the return of a lost or reset device begins the scrub again.
+ *
+ * This file also implements VERIFY_ZERO: a client requests a check that the VRAM of a released VF
+ * holds zeroes, and the device does the check.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/vf_page_table.h"
@@ -22,7 +30,7 @@ static uint64_t units_to_bytes(uint32_t units)
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf);
 static void finish_verify(struct vgpu_pf *pf, int error, const char *message);
 
-/* abandons the scrub; the units stay with the VF until a scrub succeeds */
+/* abandons the scrub; the VF keeps its units */
 static void abandon(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
@@ -109,6 +117,7 @@ static void finish_scrub(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			 vf->generation);
 }
 
+/* submits the next operation of the scrub; ends the scrub after the last one */
 static void scrub_advance(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_bulk_op state = {.opcode = VGPU_OP_SCRUB_STATE,
@@ -149,16 +158,19 @@ void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		scrub_advance(pf, vf);
 }
 
-/* Scrub a VF in SCRUBBING, which keeps its units. The VF must have left the engine. */
+/*
+ * Take page table and doorbells away from a VF in SCRUBBING, and begin its scrub. The VF must have
+ * left the engine.
+ */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* from here on, the VF cannot reach its VRAM and doorbells */
+	/* from here on, the guest cannot reach the VF's VRAM and doorbells */
 	vgpu_pf_vf_page_table_clear(pf, vf);
 	vgpu_pf_doorbell_set(pf, vf, 0);
 	vgpu_pf_scrub_again(pf, vf);
 }
 
-/* True if the scrub was abandoned after SCRUB_ATTEMPTS failures. */
+/* True if the core has abandoned the scrub of a VF in SCRUBBING after SCRUB_ATTEMPTS failures. */
 bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_SCRUBBING && vf->scrub.stage == VGPU_VF_SCRUB_NONE &&
@@ -166,8 +178,9 @@ bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf)
 }
 
 /*
- * Free the VF's units, because the client has recorded the scrub. Return: 0; -EINVAL if the VF is
- * not in SCRUBBING; or -EBUSY if the scrub is not finished. Errors have a message.
+ * Free the VF's units, because the client has recorded the scrub. If the scrub has failed, begin it
+ * again instead. Return: 0; -EINVAL if the VF is not in SCRUBBING; or -EBUSY if the scrub is not
+ * finished. Errors have a message.
  */
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -183,7 +196,7 @@ int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 					 "VF%u: scrub is not finished; wait for event SCRUBBED",
 					 vf->number);
 	vf->scrub.stage = VGPU_VF_SCRUB_NONE;
-	/* from here on, the VRAM that is not checked yet may get another owner */
+	/* from here on, another VF may get the VRAM that VERIFY_ZERO has not checked yet */
 	if (pf->verify.vf == vf->number)
 		finish_verify(pf, -ECANCELED, "the VRAM was released while it was checked");
 	vgpu_pf_vram_release(pf, vf);
@@ -195,6 +208,7 @@ static void handle_provision_step_done(struct vgpu_pf *pf, uint32_t owner, int e
 {
 	struct vgpu_range range = {0, 0};
 
+	/* the first dirty range is the one that vgpu_pf_scrub_units() has submitted */
 	if (!error && vgpu_pf_range_next_dirty(&pf->vram, (uint8_t)owner, &range))
 		vgpu_pf_range_set_clean(&pf->vram, range);
 	if (error)
@@ -204,9 +218,9 @@ static void handle_provision_step_done(struct vgpu_pf *pf, uint32_t owner, int e
 }
 
 /*
- * Scrub the next dirty units of a VF that is being provisioned and has no page table yet. The end
- * of the operation calls vgpu_pf_provision_continue(). Return: 0, -ENOENT if no unit is dirty, or
- * an error of vgpu_pf_bulk_submit().
+ * Submit a scrub of the next dirty units of a VF that is being provisioned and has no page table
+ * yet. At the end of the operation, handle_provision_step_done() continues the provisioning.
+ * Return: 0, -ENOENT if no unit is dirty, or an error of vgpu_pf_bulk_submit().
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -245,12 +259,13 @@ static void handle_verify_step_done(struct vgpu_pf *pf, uint32_t owner, int erro
 		error = submit_verify(pf);
 	if (error == -EINPROGRESS)
 		return;
-	/* after a reset of the device, the error says nothing about the VRAM */
+	/* -EIO: a byte is not zero, the device refused the check, or a device reset ended it */
 	if (error == -EIO && !pf->device_reset.is_under_way)
 		error = -EUCLEAN;
 	finish_verify(pf, error, error ? verify_message(error) : "");
 }
 
+/* starts the check of the next range; returns -EINPROGRESS, 0 after the last range, or an error */
 static int submit_verify(struct vgpu_pf *pf)
 {
 	struct vgpu_bulk_op op = {.opcode = VGPU_OP_VERIFY_ZERO,
@@ -267,11 +282,14 @@ static int submit_verify(struct vgpu_pf *pf)
 }
 
 /*
- * Have the device check that the VRAM of a SCRUBBING VF holds zeroes. An ABSENT VF has no VRAM and
- * passes. Return: 0; -EINPROGRESS; or an error, with a message.
+ * Start the device's check that the VRAM of a SCRUBBING VF holds zeroes. A VF without VRAM, such as
+ * an ABSENT VF that is not being provisioned, passes. Return: 0 if the VF has no VRAM;
+ * -EINPROGRESS; or an error, with a message.
+ *
  * Errors of the later reply: -EUCLEAN if a byte is not zero, or the device refused the check;
  * -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read; -EIO, -ENODEV or -ETIMEDOUT
- * if the device was reset, was lost or took too long.
+ * if the device was reset, was lost or took too long; -EBUSY if the queue of resource/bulk.c was
+ * full.
  */
 int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {

@@ -2,18 +2,20 @@
 /*
  * SAVE and RESTORE move a paused VF through a stream:
  *
- *   head      identity and size of the VF
- *   STATE     device state, as the device serialises it
- *   VRAM      contents of VRAM at an offset, at most 1 MiB; or
- *   ZERO      a range of VRAM that holds zeroes; VRAM and ZERO sections until the end of the VRAM
- *   END
+ *   head           identity and resources of the VF
+ *   STATE          section with the device state, as the device serialises it
+ *   VRAM or ZERO   sections for all VRAM in order: contents of a range of at most 1 MiB, or a range
+ *                  that holds zeroes
+ *   END            section without contents
  *
- * Head and sections carry a CRC-32C. A stream is untrusted input: RESTORE checks the order of
- * sections and their ranges. A RESTORE that fails half way stops the VF, which then needs a reset.
- * The data pass through one DMA buffer, in which a section's head and payload are adjacent. At
- * first, the buffer has room for the state of all CUs of the device, each with as many waves as it
- * can hold. The buffer grows if the state is longer, because queues that wait for a CU have state,
- * too.
+ * The head and each section have a CRC-32C. A stream is untrusted input: RESTORE checks the
+ * checksums, and the order and the ranges of sections. If a RESTORE fails after it has changed the
+ * VF, the core stops the VF, which then needs a reset.
+ *
+ * The data pass through one DMA buffer, in which a section's payload directly follows the section's
+ * head. At first, the buffer has room for the state of all CUs of the device, each with as many
+ * waves as it can hold. Queues that wait for a CU have state, too, so the buffer grows if the state
+ * is longer. DUMP (top/dump.c) writes its text through such a buffer, without head and sections.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
@@ -26,7 +28,7 @@ static uint32_t buffer_bytes(const struct vgpu_pf *pf, enum vgpu_stream_kind kin
 
 	if (kind == VGPU_STREAM_DUMP)
 		return VGPU_STREAM_BUFFER_DUMP;
-	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER);
+	return (uint32_t)vgpu_min_u64(bytes, VGPU_STREAM_BUFFER_MAX);
 }
 
 /* Compute the checksum of a section in the buffer. */
@@ -73,12 +75,15 @@ void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 	vgpu_pf_stream_finish(pf, error);
 }
 
-/* Make room for a payload; the buffer's contents are lost. Return: false if the stream failed. */
+/*
+ * Make room for a payload of this length; the buffer's contents are lost. Return: false if the
+ * stream failed.
+ */
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 {
 	struct vgpu_os_dma *buffer = &pf->stream.buffer;
 
-	if (bytes > VGPU_STREAM_BUFFER - PAYLOAD_OFFSET) {
+	if (bytes > VGPU_STREAM_BUFFER_MAX - PAYLOAD_OFFSET) {
 		vgpu_pf_text_fail(pf, -E2BIG,
 				  "VF%u: stream: device state of %llu bytes is too large",
 				  pf->stream.vf, LLU(bytes));
@@ -101,8 +106,8 @@ static void request_state(struct vgpu_pf *pf);
 static bool needs_room(struct vgpu_pf *pf, uint64_t *bytes)
 {
 	/*
-	 * if buffer.cpu is NULL, bulk.c has kept the memory for an abandoned operation, which may
-	 * not have set SIZE
+	 * if buffer.cpu is NULL, resource/bulk.c has kept the memory for an operation that it
+	 * abandoned, and the device may not have set SIZE
 	 */
 	if (pf->stream.kind != VGPU_STREAM_SAVE || pf->stream.step != STEP_STATE ||
 	    !pf->stream.buffer.cpu)
@@ -145,6 +150,7 @@ void vgpu_pf_stream_submit(struct vgpu_pf *pf, struct vgpu_bulk_op *op)
 
 /* ---- save ---- */
 
+/* puts the head before the payload, if any, in the buffer; move_data() then writes both */
 static void put_section(struct vgpu_pf *pf, enum section_kind kind, uint64_t offset, uint64_t bytes)
 {
 	struct section_head *head = vgpu_pf_stream_section(pf);
@@ -213,6 +219,7 @@ static void request_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	vgpu_pf_stream_submit(pf, &op);
 }
 
+/* bytes: a multiple of 8 */
 static bool is_zero(const uint8_t *data, uint64_t bytes)
 {
 	uint64_t word, any = 0;
@@ -234,7 +241,7 @@ static void put_chunk(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	pf->stream.vram_offset += bytes;
 }
 
-/* does the next step of a SAVE; has_answer: true if the buffer has data of the device */
+/* does the next step of a SAVE; has_answer: true if the device has put its data into the buffer */
 static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 {
 	struct vgpu_pf_stream_job *job = &pf->stream;
@@ -261,7 +268,7 @@ static void save_step(struct vgpu_pf *pf, struct vgpu_vf *vf, bool has_answer)
 			request_chunk(pf, vf);
 		}
 		return;
-	default:
+	default: /* STEP_END */
 		vgpu_pf_stream_finish(pf, 0);
 	}
 }
@@ -291,6 +298,10 @@ static bool move_data(struct vgpu_pf *pf)
 	return true;
 }
 
+/*
+ * does steps of the stream until the stream ends, or must wait for the device or the file;
+ * has_answer: true if the device has finished the operation that the stream waited for
+ */
 static void advance(struct vgpu_pf *pf, bool has_answer)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->stream.vf];
@@ -326,14 +337,15 @@ void vgpu_pf_stream_advance(struct vgpu_pf *pf)
 /* Continue the stream, because its file can move data again. */
 void vgpu_pf_stream_move(struct vgpu_pf *pf)
 {
-	/* only while data is moved; handle_device_done() handles answers of the device */
+	/* a stream without bytes to move waits for the device; handle_device_done() continues it */
 	if (pf->stream.kind != VGPU_STREAM_NONE && pf->stream.first < pf->stream.filled)
 		advance(pf, false);
 }
 
 /*
- * Start a stream. The caller must then call advance() or vgpu_pf_stream_advance(); before that,
- * the caller of a DUMP must fill the buffer. Return: 0, or -ENOMEM with a message.
+ * Start a stream. vf: 0 for a DUMP; request: the payload; the core sets request->bytes at the end.
+ * The caller must then call advance() or vgpu_pf_stream_advance(); the caller of a DUMP must fill
+ * the buffer first. Return: 0, or -ENOMEM with a message.
  */
 int vgpu_pf_stream_begin(struct vgpu_pf *pf, enum vgpu_stream_kind kind, uint32_t vf,
 			 struct vgpu_pf_stream *request, uint64_t token)
@@ -408,14 +420,17 @@ void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 		pf->stream.has_left_pause = true;
 }
 
-/* Forget that a RESTORE has changed the VF, because a reset of the VF begins. */
+/* Forget that a RESTORE has changed the VF: a reset begins, so a failure need not stop the VF. */
 void vgpu_pf_stream_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (vgpu_pf_stream_is_restoring(pf, vf))
 		pf->stream.is_changed = false;
 }
 
-/* Make a SAVE or RESTORE fail: the device is detached or will be reset. A DUMP continues. */
+/*
+ * End a SAVE or RESTORE with an error, because the device is detached or will be reset. A DUMP
+ * continues.
+ */
 void vgpu_pf_stream_abort(struct vgpu_pf *pf, int error)
 {
 	if (pf->stream.kind == VGPU_STREAM_SAVE || pf->stream.kind == VGPU_STREAM_RESTORE)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// await_soon(): waits for a condition that another thread fulfils within microseconds.
+// await_soon(): waits for a condition that another thread usually fulfils within microseconds.
 #pragma once
 
 #include <chrono>
@@ -8,9 +8,9 @@
 
 namespace vgpu::softgpu {
 
-/// Returns when `is_done()` is true. Spins for a moment, then sleeps: the host may have preempted
-/// the other thread, and a real-time thread that spins or yields would keep that thread off the CPU
-/// for ever.
+/// Returns when `is_done()` is true. Calls `is_done()` up to kSpins times, then between sleeps of
+/// kNap. The sleeps are necessary because the host may have preempted the other thread: a caller
+/// with real-time priority that only spins or yields could keep that thread off the CPU for ever.
 template <class Condition> void await_soon(const Condition& is_done) {
     constexpr int kSpins = 200;
     constexpr std::chrono::microseconds kNap{20};

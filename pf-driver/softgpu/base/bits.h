@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Conversions between bytes and numbers. Loads and stores are little endian, may be unaligned and
-// assert that they stay inside the caller's span. Only this file uses reinterpret_cast.
+// Conversions between bytes and numbers. load() and store() are little endian, accept unaligned
+// offsets, and assert that the access stays inside the caller's span. softgpu uses reinterpret_cast
+// only in this file.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@ namespace vgpu::softgpu {
 
 static_assert(std::endian::native == std::endian::little, "softgpu's memory formats are LE");
 
-/// The T stored at `offset` of `bytes`; the span must hold it.
+/// The T stored at byte `offset` of `bytes`; the span must hold all of the T.
 template <typename T> T load(std::span<const std::byte> bytes, std::size_t offset = 0) {
     static_assert(std::is_trivially_copyable_v<T>);
     assert(offset + sizeof(T) <= bytes.size());
@@ -26,7 +27,7 @@ template <typename T> T load(std::span<const std::byte> bytes, std::size_t offse
     return value;
 }
 
-/// Stores `value` at `offset` of `bytes`; the span must hold it.
+/// Stores `value` at byte `offset` of `bytes`; the span must have room for the whole value.
 template <typename T> void store(std::span<std::byte> bytes, std::size_t offset, const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
     assert(offset + sizeof(T) <= bytes.size());
@@ -43,7 +44,7 @@ template <typename T> std::span<const std::byte> bytes_of(const T& object) {
     return std::as_bytes(std::span<const T, 1>(&object, 1));
 }
 
-/// An atomic view of the T at `at`, for memory that a guest or another engine may change at any
+/// An atomic view of the T at `at`, for memory that a guest or another thread may change at any
 /// time. `at` must be aligned to sizeof(T).
 template <typename T> std::atomic_ref<T> shared_at(std::byte* at) {
     static_assert(std::atomic_ref<T>::is_always_lock_free);
@@ -51,18 +52,19 @@ template <typename T> std::atomic_ref<T> shared_at(std::byte* at) {
     return std::atomic_ref<T>(*reinterpret_cast<T*>(at));
 }
 
-/// Bits [first, first + count) of `value`. `first` is below 64; a count of 64 or more takes all
-/// bits from `first` on.
+/// Bits [first, first + count) of `value`, shifted down to bit 0. `first` is below 64; a count of
+/// 64 or more returns all bits from `first` on.
 constexpr std::uint64_t bits(std::uint64_t value, unsigned first, unsigned count) {
     const std::uint64_t mask = count >= 64 ? ~0ull : (1ull << count) - 1;
     return (value >> first) & mask;
 }
 
+/// True if bit `index` of `value` is set; `index` is below 64.
 constexpr bool bit(std::uint64_t value, unsigned index) {
     return ((value >> index) & 1u) != 0;
 }
 
-/// The 64-bit value of two dwords: a pair of registers, or of words in a packet.
+/// Joins two dwords, such as a LO/HI pair of registers or of packet dwords, to a 64-bit value.
 constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
     return (static_cast<std::uint64_t>(high) << 32) | low;
 }

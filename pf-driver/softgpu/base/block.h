@@ -3,17 +3,20 @@
 // The interface of the blocks whose state is part of a saved VF (concept Block), and the streams
 // that carry this state.
 //
-// A block has reset() drain() save(Writer&) load(Reader&) and functions for its work. A block's
-// constants are in `struct Spec` and its state, trivially copyable and without pointers, in `struct
-// State`, if the block has these. In true-copy mode a world switch drains and saves the blocks of
-// the outgoing VF and loads those of the incoming VF (VfBlocks); in pointer mode the blocks stay as
-// they are.
-//   reset()   back to the state after power-on or FLR
-//   drain()   on return no work is in flight inside the block; idempotent
-//   save()    appends the whole state; allowed only after drain()
-//   load()    the inverse: load(save(x)) == x, bit for bit; a stream that is truncated, or that the
-//             block finds invalid, is an error and leaves the block in its reset state
-// tests/contract/block_contract.hpp checks this contract.
+// A block has reset(), drain(), save(Writer&), load(Reader&) and functions for its work. A block
+// may have a `struct Spec` with its constants and a `struct State` with its state; a State is
+// trivially copyable and holds no pointers. Below, "state" means what save() writes: counters, and
+// settings that the PF makes, may stay outside it. Each VF has its own blocks. In true-copy mode
+// (SwitchMode in iov/vf_control.h), a world switch drains and saves the VfBlocks (gpu_vf_blocks.h)
+// of the outgoing VF. GpuVf loads the saved state before the blocks are used again, at the latest
+// when the VF returns to the engine. In pointer mode, the default, a world switch does not touch
+// the blocks.
+//   reset()   returns to the state after power-on or FLR
+//   drain()   returns when no work is in flight inside the block; idempotent
+//   save()    appends the whole state to the stream; allowed only after drain()
+//   load()    restores the state that save() wrote, bit for bit. If the stream is truncated, or
+//             invalid for the block, load() returns an error and leaves the block in reset state
+// tests/contract/block_contract.hpp checks these rules.
 #pragma once
 
 #include <concepts>
@@ -28,14 +31,14 @@
 
 namespace vgpu::softgpu {
 
-/// A type that a stream carries as it lies in memory. Padding is excluded because it holds leftover
-/// bytes: equal states would have different streams, and a guest's save area would show those
-/// bytes.
+/// A type that a stream carries as a plain copy of its bytes. Types with padding are excluded,
+/// because padding holds leftover bytes: equal states would have different streams, and a guest
+/// could read leftover bytes in the save area of a queue (cp/transition.cpp).
 template <typename T>
 concept Saved = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
-/// Appends values to a byte vector as they lie in memory; for save(). A stream fits one version of
-/// the program: it holds only the values of the blocks, and no description of their layout.
+/// Appends copies of values to a byte vector; for save(). A stream holds only values and no
+/// description of their layout, so only a program with the same layout can read the stream.
 class Writer {
 public:
     explicit Writer(std::vector<std::byte>& out) : out_(out) {}
@@ -54,14 +57,14 @@ private:
     std::vector<std::byte>& out_;
 };
 
-/// Reads the stream of a Writer; for load(). The bytes may come from a file or a guest's memory: a
-/// Reader never reads beyond them and never allocates for a length that they cannot hold. The block
-/// checks what the values mean.
+/// Reads the stream of a Writer; for load(). The bytes are untrusted, because they may come from a
+/// file or a guest's memory. A Reader never reads beyond the stream, and never allocates room for
+/// more elements than the stream can hold. The block itself must check that the values are valid.
 class Reader {
 public:
     explicit Reader(std::span<const std::byte> in) : in_(in) {}
 
-    /// EPROTO if fewer bytes are left; nothing is consumed then.
+    /// Fills `out`. EPROTO if fewer bytes are left; then nothing is consumed.
     [[nodiscard]] Result<> bytes(std::span<std::byte> out) {
         if (out.size() > in_.size()) return fail(EPROTO, "state stream is truncated");
         if (!out.empty()) std::memcpy(out.data(), in_.data(), out.size());
@@ -69,7 +72,7 @@ public:
         return {};
     }
     template <Saved T> [[nodiscard]] Result<> value(T& v) { return bytes(bytes_of(v)); }
-    /// EPROTO if the stream announces more than `limit` elements or more than it holds.
+    /// EPROTO if the vector has more than `limit` elements, or is not wholly in the stream.
     template <Saved T> [[nodiscard]] Result<> vector(std::vector<T>& values, std::uint64_t limit) {
         std::uint64_t count = 0;
         TRY_VOID(value(count));

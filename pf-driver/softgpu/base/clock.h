@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: the time of the device. Code that uses this time takes a Clock&; tests pass a VirtualClock
-// (tests/support/virtual_clock.h), so they need not sleep.
+// Clock: the time source of the GPU model. Code takes a Clock& for times that a guest or the PF can
+// see, so that tests can pass a VirtualClock (tests/support/virtual_clock.h) and need not sleep.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@ namespace vgpu::softgpu {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-/// Any thread may call now(). Virtual, so that tests control time.
+/// Any thread may call now().
 class Clock {
 public:
     virtual ~Clock() = default;
-    /// Time since an arbitrary start; never goes back.
+    /// Time since an arbitrary start; never decreases.
     [[nodiscard]] virtual Nanoseconds now() const = 0;
 };
 
-/// The host's monotonic clock. The clock continues while the guest is stopped.
+/// The host's monotonic clock; it advances even while a guest is stopped.
 class SteadyClock final : public Clock {
 public:
     [[nodiscard]] Nanoseconds now() const override {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// file_status(): fstat() by the system call of that name, for the blocks that check descriptors of
-// clients. libc's fstat() calls newfstatat() with an empty path, so the filter of a process that is
-// confined (pf-driver/confine) would have to allow newfstatat() of every path.
+// file_status(): calls the system call fstat directly, for code that checks descriptors of
+// clients. glibc's fstat() uses newfstatat() with an empty path instead. The seccomp filter of
+// softgpu (pf-driver/confine) cannot read paths: to allow that call, it would have to allow
+// newfstatat() for every path.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,7 +12,7 @@
 
 namespace vgpu::softgpu {
 
-/// Fills `status`. False, with errno set, if `fd` is not open.
+/// Fills `status`. False, with errno set, on a failure, for example if `fd` is not open.
 inline bool file_status(int fd, struct stat& status) {
     return ::syscall(SYS_fstat, fd, &status) == 0;
 }

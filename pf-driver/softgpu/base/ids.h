@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Ids of the software GPU. Each id has its own type, so that a VMID cannot be passed where a VF
-// number is required. Values are the hardware's numbers, but GPU-IOV counts VFs from 0
-// (iov::vf_bit()). Function 0 is the PF and is named kPf.
+// number is required. An id has the value that the hardware uses. Exceptions: the bit masks of
+// GPU-IOV (VF1 is bit 0, iov::vf_bit()) and some of its registers (hw/gpuiov.h) count VFs from 0.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,26 @@
 
 namespace vgpu::softgpu {
 
-/// Number of a PCI function of the GPU: 0 is the PF, 1 to 16 are the VFs. A VfId from a register or
-/// a configuration may name no VF: check it against the number of VFs.
+/// Number of a PCI function of the GPU: 0 is the PF, 1 to 16 are the VFs. A VfId that comes from a
+/// register or a configuration may name a VF that does not exist: check the VfId against the number
+/// of VFs.
 enum class VfId : std::uint8_t {};
 inline constexpr VfId kPf{0};
 
-/// A slot for a GPUVM address space inside one VF, 0..15.
+/// Number of a GPUVM address space inside one VF, 0..15.
 enum class Vmid : std::uint8_t {};
 
-/// Offset into a doorbell BAR in dwords, the unit of MQDs, packets and registers. A BAR2 offset in
-/// bytes is four times the index (Linux 6.12, amdgpu/amdgpu_doorbell.h).
+/// Offset into the doorbell BAR (BAR2) in dwords, the unit that MQDs, packets and registers use.
+/// The offset in bytes is four times the index (Linux 6.12, amdgpu/amdgpu_doorbell.h).
 enum class DoorbellIndex : std::uint32_t {};
 
 /// Register number: dword offset into BAR5.
 enum class RegisterIndex : std::uint32_t {};
 
-/// Virtual address of a shader, packet or SDMA engine; 48 significant bits.
+/// GPUVM virtual address, as shaders and packets use it; 48 significant bits.
 enum class GpuVa : std::uint64_t {};
 
-/// An address on the bus, as the function's client maps it (DMA_MAP).
+/// Bus (DMA) address as one function uses it; each function has its own mappings.
 enum class Iova : std::uint64_t {};
 
 /// Offset into the VRAM of one VF (before the VF page table).
@@ -37,7 +38,7 @@ enum class VfOffset : std::uint64_t {};
 /// Offset into the VRAM of the whole device (after the VF page table).
 enum class DeviceOffset : std::uint64_t {};
 
-/// The number behind an id, for arithmetic at the edge of a block.
+/// The plain number of an id, for arithmetic.
 template <typename Id> constexpr auto raw(Id id) noexcept {
     return static_cast<std::underlying_type_t<Id>>(id);
 }

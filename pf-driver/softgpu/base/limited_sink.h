@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// LimitedSink: writes the program's log to another sink, with a limit for lines that clients and
-// guests can cause (process/log_limit.h). The limit applies to level info and above; debug and
-// trace lines are all written, because an operator asked for them. main.cpp sets the sink up; any
-// thread may log.
+// LimitedSink: a spdlog sink that forwards lines to another sink and limits their rate, because
+// clients and guests can cause log lines (pf-driver/process/log_limit.h). The limit applies to
+// level info and above. Debug and trace lines are not limited, because an operator has enabled
+// them. main.cpp installs the sink; any thread may log.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace vgpu::softgpu {
 
 class LimitedSink final : public spdlog::sinks::base_sink<std::mutex> {
 public:
-    /// `clock` outlives the sink.
+    /// `clock` must outlive the sink.
     LimitedSink(spdlog::sink_ptr target, const Clock& clock)
         : target_(std::move(target)), clock_(clock) {}
 
@@ -47,6 +47,8 @@ protected:
     void set_pattern_(const std::string& pattern) override { target_->set_pattern(pattern); }
 
 private:
+    /// False if the line must be dropped. Else `left_out` is the number of lines about the same
+    /// subject (log_limit.h) that were dropped since the last line about it was logged.
     bool admits(const spdlog::details::log_msg& line, std::uint32_t& left_out) {
         const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now());
         return vgpu_log_admit(&limit_, static_cast<std::uint64_t>(now.count()),

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// The program's log: {fmt} texts at a level, written to the sink that main.cpp sets up. Any thread
-// may log. Only log.cpp and main.cpp (with limited_sink.h) include the logging library, whose
-// templates cost each file that includes them seconds of compile time.
+// The program's log. Each function formats a text with {fmt} and writes it to the sink that
+// main.cpp sets up. Any thread may log. Only log.cpp, main.cpp and limited_sink.h include the
+// logging library spdlog, because its templates add seconds to the compile time of each file.
 #pragma once
 
 #include <fmt/core.h>
 
 namespace vgpu::softgpu::log {
 
-/// The values are the logging library's (spdlog).
+/// The values are those of spdlog::level::level_enum.
 enum class Level { debug = 1, info, warn, error };
 
-/// Writes `format` with `arguments` if the log's level admits `level`.
+/// Writes a line if the log's level permits `level`.
 void write(Level level, fmt::string_view format, fmt::format_args arguments);
 
 template <typename... Args> void debug(fmt::format_string<Args...> format, Args&&... args) {

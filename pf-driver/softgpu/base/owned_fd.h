@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnedFd: owns one file descriptor and closes it. It can be moved, not copied. A receiver of a
-// descriptor from another process puts it into an OwnedFd first, so that no error path can leak the
-// descriptor.
+// OwnedFd: owns one file descriptor and closes it. It can be moved, but not copied. Code that
+// receives a descriptor from another process puts it into an OwnedFd first, so that no error path
+// can leak the descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -25,8 +25,9 @@ public:
     /// The descriptor, still owned by this object; -1 if none.
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-    /// Hands the descriptor over to the caller.
+    /// Gives the descriptor to the caller, who must close it; -1 if none.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+    /// Closes the present descriptor, if any, and takes ownership of `fd` (-1: none).
     void reset(int fd = -1) {
         if (fd_ >= 0) ::close(fd_);
         fd_ = fd;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // PiMutex, PiCondition: like std::mutex and std::condition_variable, for data that a real-time
-// thread shares with normal ones. While a more urgent thread waits for the mutex, the holder runs
-// at that thread's priority (PTHREAD_PRIO_INHERIT), so a holder that the host preempts does not
-// keep the real-time thread waiting for milliseconds. Time is CLOCK_MONOTONIC.
+// thread shares with normal threads. While a thread of higher priority waits for the mutex, the
+// holder runs at that priority (PTHREAD_PRIO_INHERIT). Otherwise other work of the host could
+// preempt the holder, and the real-time thread would wait for milliseconds. Timeouts use
+// CLOCK_MONOTONIC.
 #pragma once
 
 #include <pthread.h>
@@ -34,14 +35,16 @@ public:
     void lock() { pthread_mutex_lock(&mutex_); }
     void unlock() { pthread_mutex_unlock(&mutex_); }
     [[nodiscard]] pthread_mutex_t* native_handle() { return &mutex_; }
-    /// True if the calling thread holds the mutex. For assertions: glibc records the holder.
+    /// True if the calling thread holds the mutex. For assertions; reads the owner's thread id from
+    /// a private field of glibc.
     [[nodiscard]] bool is_held() const { return mutex_.__data.__owner == ::gettid(); }
 
 private:
     pthread_mutex_t mutex_;
 };
 
-/// Wakes may be spurious: wait in a loop or with a predicate.
+/// A condition variable for PiMutex. Wakeups may be spurious: wait in a loop or with a predicate.
+/// The waits do not report whether they timed out.
 class PiCondition {
 public:
     PiCondition() {
@@ -63,7 +66,7 @@ public:
     template <typename Predicate> void wait(std::unique_lock<PiMutex>& lock, Predicate is_over) {
         while (!is_over()) wait(lock);
     }
-    /// On Linux steady_clock is CLOCK_MONOTONIC, so its time points suit the condition.
+    /// Converts `end` without a change of clock: on Linux, steady_clock is CLOCK_MONOTONIC.
     void wait_until(std::unique_lock<PiMutex>& lock, std::chrono::steady_clock::time_point end) {
         constexpr long kSecond = 1'000'000'000;
         const long ns =

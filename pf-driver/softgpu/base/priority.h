@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Priorities of threads. A thread that must act on time runs under SCHED_FIFO, before every normal
-// thread of the host (docs/decisions/0004), and the host does not swap out the process's pages.
-// Best effort: if the host refuses (no CAP_SYS_NICE, no CAP_IPC_LOCK), nothing changes, and a
-// function that returns bool returns false.
+// Priorities of threads, and locked memory. A thread that must act on time runs under SCHED_FIFO,
+// ahead of all normal threads of the host (docs/decisions/0004). The host must not swap out the
+// thread's memory either. All functions are best effort: if the host refuses (no CAP_SYS_NICE, no
+// CAP_IPC_LOCK), nothing changes, and functions that return bool return false.
 #pragma once
 
 #include <pthread.h>
@@ -18,25 +18,28 @@
 
 namespace vgpu::softgpu {
 
-/// Lowest real-time priority: before all normal threads, after other programs' real-time threads.
+/// SCHED_FIFO priority of the io thread and of the engine's workers while they run in real time:
+/// the lowest priority, so that real-time threads of other programs run first.
 inline constexpr int kRealTime = 1;
-/// For threads that end quanta and switch worlds: before the threads that answer guests.
+/// SCHED_FIFO priority of threads that end quanta and switch worlds: ahead of kRealTime.
 inline constexpr int kRealTimeWatch = 2;
 
-/// Any thread may call this for any thread. False if the host refuses; nothing has changed then.
+/// Puts `thread` under SCHED_FIFO with `priority`. Any thread may call this for any thread.
 inline bool make_real_time(pthread_t thread, int priority) {
     const sched_param parameters{.sched_priority = priority};
     return pthread_setschedparam(thread, SCHED_FIFO, &parameters) == 0;
 }
 
-/// Makes the thread a normal one again, with its former nice value.
+/// Returns `thread` to SCHED_OTHER; the thread keeps its nice value.
 inline void make_normal(pthread_t thread) {
     const sched_param parameters{.sched_priority = 0};
     (void)pthread_setschedparam(thread, SCHED_OTHER, &parameters);
 }
 
-/// Gives the calling thread nice 0. The thread then yields to this process's threads that answer
-/// guests, and competes equally with the host's other threads.
+/// Sets the calling thread's nice value to 0. Threads that do not call this keep the -10 of the
+/// process (main.cpp), if the host permits -10, and get more CPU time. The calling thread competes
+/// as an equal with threads of other programs at nice 0. On Linux, PRIO_PROCESS with id 0 changes
+/// only the calling thread.
 inline void compute_in_the_background() {
     constexpr id_t kThisThread = 0;
     (void)::setpriority(PRIO_PROCESS, kThisThread, 0);
@@ -49,9 +52,10 @@ inline std::chrono::nanoseconds thread_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
 }
 
-/// True if there is no limit (RLIMIT_MEMLOCK) or CAP_IPC_LOCK lifts the limit. The kernel checks
-/// the capability in the initial user namespace, so a container's root may have the capability
-/// without effect. Only a probe shows whether it has an effect.
+/// True if RLIMIT_MEMLOCK is unlimited, or if a probe shows that CAP_IPC_LOCK lifts the limit. The
+/// kernel checks the capability in the initial user namespace, so root in a container may have
+/// CAP_IPC_LOCK without effect. Therefore this function does not read the capability, but tries to
+/// lock one page more than the limit. The probe uses no memory (PROT_NONE, MLOCK_ONFAULT).
 inline bool may_lock_all_memory() {
     constexpr std::size_t kPage = 4096;
     rlimit limit{};
@@ -66,9 +70,10 @@ inline bool may_lock_all_memory() {
     return is_locked;
 }
 
-/// Keeps pages in memory once this process has touched them; brings no page in early. Locks nothing
-/// and returns false if there is a limit, because every later mapping, VRAM and guests' memory
-/// included, would count and fail at the limit, and so would a stack that grows.
+/// Keeps pages in memory once this process has touched them; brings no page in early. If there is a
+/// limit (may_lock_all_memory()), locks nothing and returns false, because MCL_FUTURE counts every
+/// later mapping, including VRAM and guests' memory: mmap() and stack growth would fail at the
+/// limit.
 inline bool lock_memory() {
     return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }

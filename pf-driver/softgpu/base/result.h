@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or an error that names the failure, its place and the remedy. Only for errors
-// of the caller and of the system: a block answers a guest's mistake as hardware would, never with
-// a Result that leaves the block. TRY() returns early with the callee's error.
+// Result<T>: a value, or an Error. An error means that the caller or the system failed. A guest's
+// mistake is not an error: a block (base/block.h) answers the mistake as hardware would. TRY() and
+// TRY_VOID() pass an error on to the caller.
 #pragma once
 
 #include <cerrno>
@@ -13,12 +13,14 @@
 
 namespace vgpu {
 
-/// An errno value and a message. The layer that knows the VF and the operation adds context, once.
+/// An errno value and a message. Only the layer that knows the VF and the operation adds their
+/// names to the message.
 struct Error {
     int code = EINVAL;    ///< errno value, for exit codes and wire replies
-    std::string message;  ///< the failure, its place, and the remedy
+    std::string message;  ///< see fail()
 
-    /// `what`, then the system's message for `code`: "cannot map VRAM: Cannot allocate memory".
+    /// The message is `what`, then the system's text for `code`: "cannot map VRAM: Cannot allocate
+    /// memory".
     static Error from_errno(int code, std::string what) {
         what += ": ";
         what += std::generic_category().message(code);
@@ -33,7 +35,7 @@ inline tl::unexpected<Error> fail(int code, std::string message) {
     return tl::make_unexpected(Error{code, std::move(message)});
 }
 
-/// An error with the system's message for `code` after `what`.
+/// An error as from Error::from_errno().
 inline tl::unexpected<Error> fail_errno(int code, std::string what) {
     return tl::make_unexpected(Error::from_errno(code, std::move(what)));
 }
@@ -43,14 +45,15 @@ inline tl::unexpected<Error> fail_errno(int code, std::string what) {
 #define VGPU_CONCAT_(a, b) a##b
 #define VGPU_CONCAT(a, b) VGPU_CONCAT_(a, b)
 
-/// TRY(auto x, call()): x is the value of call(), or this function returns call()'s error.
+/// TRY(auto x, call()): sets x to the value of call(). If call() fails, the enclosing function
+/// returns the error.
 #define TRY(decl, ...)                                                              \
     auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__);                               \
     if (!VGPU_CONCAT(try_, __LINE__))                                               \
         return tl::make_unexpected(std::move(VGPU_CONCAT(try_, __LINE__)).error()); \
     decl = std::move(*VGPU_CONCAT(try_, __LINE__))
 
-/// TRY_VOID(call()): this function returns call()'s error if there is one.
+/// TRY_VOID(call()): if call() fails, the enclosing function returns the error.
 #define TRY_VOID(...)                                                                   \
     if (auto VGPU_CONCAT(try_, __LINE__) = (__VA_ARGS__); !VGPU_CONCAT(try_, __LINE__)) \
     return tl::make_unexpected(std::move(VGPU_CONCAT(try_, __LINE__)).error())

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RtBudget: the real-time budget of a thread that answers requests. The budget is CPU time that
-// refills with wall time. A mostly idle thread almost always has budget left, a busy one almost
-// never, and no thread runs in real time for more than 1 / Spec::refill of a CPU over time. Used by
-// one thread; the caller sets the priority.
+// RtBudget: the real-time budget of the io thread or of a worker of the engine. The budget is an
+// amount of CPU time, which refills as wall time passes. A mostly idle thread almost always has
+// budget left, a busy thread almost never. In the long run, the budget allows at most
+// 1 / Spec::refill of a CPU at real-time priority. Each object serves one thread. RtBudget only
+// counts; its user sets the priority.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +15,13 @@ namespace vgpu::softgpu {
 
 class RtBudget {
 public:
-    /// `budget` and `refill` together bound the real-time CPU time that such a thread takes from
-    /// the host.
+    /// Bounds the real-time CPU time of one thread: about `budget` at once, and 1 / `refill` of a
+    /// CPU in the long run.
     struct Spec {
-        Nanoseconds budget = std::chrono::milliseconds(1);  ///< full budget: CPU time
-        unsigned refill = 20;  ///< wall time that refills one unit of CPU time
+        Nanoseconds budget = std::chrono::milliseconds(1);  ///< CPU time of a full budget
+        unsigned refill = 20;  ///< 1 ms of CPU time refills in `refill` ms of wall time
 
-        /// The budget that must be left for the thread to return to real time.
+        /// The level from which a spent budget allows real time again.
         [[nodiscard]] Nanoseconds resume_threshold() const { return budget / 4; }
     };
 
@@ -33,35 +34,36 @@ public:
         left_ = std::min(spec_.budget, left_ + (now - refilled_) / spec_.refill);
         refilled_ = now;
         used_ = cpu;
-        if (left_ >= spec_.resume_threshold()) is_on_ = true;
-        return is_on_;
+        if (left_ >= spec_.resume_threshold()) allows_real_time_ = true;
+        return allows_real_time_;
     }
 
-    /// Call after work: subtracts the CPU time used since the last wake() or charge(). False once
-    /// the budget is spent, until the next wake() that returns true.
+    /// Call after work: subtracts the CPU time used since the last wake() or charge(). Once the
+    /// budget is spent, returns false and subtracts nothing until a wake() has returned true.
     [[nodiscard]] bool charge(Nanoseconds cpu) {
-        if (!is_on_) return false;
+        if (!allows_real_time_) return false;
         left_ -= cpu - used_;
         used_ = cpu;
-        if (left_ <= Nanoseconds::zero()) is_on_ = false;
-        return is_on_;
+        if (left_ <= Nanoseconds::zero()) allows_real_time_ = false;
+        return allows_real_time_;
     }
 
     /// True if the thread may run in real time now.
-    [[nodiscard]] bool is_on() const { return is_on_; }
+    [[nodiscard]] bool allows_real_time() const { return allows_real_time_; }
 
-    /// Only while is_on() is false: wall time from the last wake() until wake() would return true.
+    /// Wall time from the last wake() until wake() would return true. Call only while
+    /// allows_real_time() is false.
     [[nodiscard]] Nanoseconds recovery() const {
         return std::max(Nanoseconds::zero(), spec_.resume_threshold() - left_) * spec_.refill;
     }
 
 private:
     Spec spec_{};
-    /// CPU time left; at most the budget.
+    /// CPU time left; at most the budget, negative if the last work took more than was left.
     Nanoseconds left_ = Spec{}.budget;
     Nanoseconds refilled_{};  ///< wall time of the last wake()
-    Nanoseconds used_{};      ///< CPU time of the thread at the last wake() or charge()
-    bool is_on_ = false;
+    Nanoseconds used_{};      ///< `cpu` of the last wake(), or of the last charge() that subtracted
+    bool allows_real_time_ = false;
 };
 
 }  // namespace vgpu::softgpu

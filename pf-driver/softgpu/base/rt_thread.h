@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RtThread: gives the thread that answers guests real-time priority while its RtBudget has budget
-// left. With budget left, the thread keeps that priority while it sleeps, so that the host's other
-// work cannot keep it from waking. When the budget is spent, the thread is a normal one until the
-// budget has refilled. The thread itself makes the object and is its only user.
+// RtThread: gives the io thread, which answers guests, real-time priority while its RtBudget has
+// budget left. The thread keeps the priority while it sleeps, so that other work of the host cannot
+// delay its wakeup. When the budget is spent, the thread is a normal thread until a part of the
+// budget has refilled (RtBudget::Spec::resume_threshold()). The io thread itself makes the object
+// and is its only user.
 #pragma once
 
 #include <optional>
@@ -15,19 +16,19 @@ namespace vgpu::softgpu {
 
 class RtThread {
 public:
-    /// A larger budget than a worker's, because a driver that starts makes thousands of register
-    /// accesses in a row.
+    /// Larger than the default budget, which the engine's workers have: a guest's driver makes
+    /// thousands of register accesses in a row when it starts.
     static constexpr RtBudget::Spec kAnswers{.budget = std::chrono::milliseconds(5), .refill = 10};
 
     RtThread() { woke(); }
 
-    /// Call first after a sleep.
+    /// Call immediately after each sleep.
     void woke() { follow(rt_budget_.wake(clock_.now(), thread_time())); }
-    /// Call last before a sleep, and after each piece of work.
+    /// Call after each piece of work, and immediately before each sleep.
     void worked() { follow(rt_budget_.charge(thread_time())); }
-    /// The time of sleep after which woke() raises the thread to real time again. A thread that
-    /// wakes at that time has the priority before new work arrives. nullopt if the thread is in
-    /// real time already, or if the host refuses real time.
+    /// How long the thread may sleep while no work arrives. After this time woke() restores
+    /// real-time priority, so that the thread has the priority when work arrives. nullopt (no
+    /// limit) if the thread has the priority already, or if the host refuses it.
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep() const {
         if (is_real_time_ || !is_allowed_) return std::nullopt;
         return rt_budget_.recovery() + Nanoseconds{1};

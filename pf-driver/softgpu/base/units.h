@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes: a size with its unit. 16_MiB is a Bytes, not an int, so that a count of pages or MiB
-// cannot be passed where bytes are required. Time is std::chrono in interfaces; raw numbers (JSON,
-// registers, saved state) carry their unit in their name or comment.
+// Bytes: a size in bytes as a type. 16_MiB is a Bytes, not an integer, so that a count of pages or
+// MiB cannot be passed where bytes are required. Interfaces pass times as std::chrono durations.
+// Plain numbers (in JSON, registers, saved state) have their unit in their name or comment.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace vgpu::softgpu {
 
-/// Arithmetic wraps as on std::uint64_t: code that adds sizes from a guest checks first.
+/// Arithmetic wraps like std::uint64_t: code that adds sizes from a guest must check for overflow.
 struct Bytes {
     std::uint64_t count = 0;
 

@@ -25,19 +25,19 @@ enum class Verdict : std::uint8_t {
     Stopped,   ///< the queue has been halted
 };
 
-using Bytes64 = std::array<std::byte, AQL_PACKET_BYTES>;
-using AqlHandler = Verdict (*)(Core&, Queue&, const Bytes64&);
+using PacketBytes = std::array<std::byte, AQL_PACKET_BYTES>;
+using AqlHandler = Verdict (*)(Core&, Queue&, const PacketBytes&);
 
-/// Address in the ring of the packet with this index. A ring smaller than one packet counts as one
-/// packet, so that nothing is divided by 0.
+/// Address of packet `index` in the ring. A ring smaller than one packet counts as one packet, to
+/// avoid a division by 0.
 GpuVa packet_address(const Queue& queue, std::uint64_t index) {
     const std::uint64_t packets =
         std::max<std::uint64_t>(queue.ring_dwords() / (AQL_PACKET_BYTES / 4), 1);
     return GpuVa{raw(queue.ring()) + index % packets * AQL_PACKET_BYTES};
 }
 
-/// Address of the queue's amd_queue_t. The hardware knows only the address where it reports its
-/// read pointer, which is a member of amd_queue_t.
+/// Address of the queue's amd_queue_t. No register holds this address, but the read pointer is
+/// reported to aql_queue::read_dispatch_id, whose address is in a register.
 GpuVa queue_address(const Queue& queue) {
     return GpuVa{raw(queue.report_address()) - offsetof(aql_queue, read_dispatch_id)};
 }
@@ -46,8 +46,8 @@ GpuVa offset(GpuVa base, std::uint64_t bytes) {
     return GpuVa{raw(base) + bytes};
 }
 
-/// Writes the event mailbox and raises the interrupt of a signal whose value has changed. Does
-/// nothing for a signal without a mailbox. False if memory faults.
+/// Writes the event mailbox of a signal whose value has changed and raises an end-of-pipe
+/// interrupt. Does nothing for a signal without an event mailbox. False if memory faults.
 bool notify(Core& core, const Queue& queue, GpuVa signal) {
     Memory& memory = core.memory;
     const Vmid vmid = queue.vmid();
@@ -100,8 +100,8 @@ bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
 }
 
 /// Retires completed packets, oldest first. A packet's header becomes INVALID before
-/// read_dispatch_id passes it, because a producer may fill the slot as soon as it sees the new
-/// index.
+/// read_dispatch_id passes it, because a producer may write a new packet there as soon as it sees
+/// the new index.
 void retire(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     const std::uint64_t before = state.rptr;
@@ -121,14 +121,14 @@ void retire(Core& core, Queue& queue) {
         core.fault(queue);
 }
 
-/// Completes the signal of packet `index` and retires all packets that can be retired. Packets
-/// complete in any order. `done` has a bit for each packet in the window, and only the packets of
-/// consecutive set bits from bit 0 on retire.
+/// Completes the signal of packet `index` and retires all packets that can retire. Packets complete
+/// in any order, but retire oldest first: bit i of `done` is set if packet rptr + i is complete,
+/// and the packets up to the first clear bit retire.
 void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t signal,
                    const std::uint64_t* start_ticks) {
     ++core.counters.packets;
     core.needs_check = true;
-    // An index outside the window comes from a save area that the guest has forged.
+    // An index outside the window can come from a save area that the guest has forged.
     if (index - queue.state.rptr >= kAqlWindow) return;
     if (!complete_signal(core, queue, signal, start_ticks)) return;
     queue.state.done |= 1u << (index - queue.state.rptr);
@@ -136,7 +136,7 @@ void finish_packet(Core& core, Queue& queue, std::uint64_t index, std::uint64_t 
 }
 
 /// Halts the queue with an error code. Missing scratch is the only error that the runtime can fix:
-/// then the queue tries the packet again when the runtime has answered.
+/// after the runtime's answer, the queue tries the packet again.
 Verdict stop(Core& core, Queue& queue, std::uint32_t code) {
     const Halt why = code == AQL_QUEUE_ERROR_SCRATCH ? Halt::AqlScratch : Halt::AqlError;
     report_queue_error(core, queue, code, why);
@@ -156,7 +156,7 @@ Verdict wait_for(Queue& queue, WaitKind kind) {
 
 // --- kernel dispatch ----------------------------------------------------------------------------
 
-/// The error codes by isa::DispatchError.
+/// The queue error code for each value of isa::DispatchError.
 constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     0,                               // None
     AQL_QUEUE_ERROR_DIMENSIONS,      // Dimensions
@@ -166,7 +166,8 @@ constexpr std::array<std::uint32_t, 6> kDispatchErrors = {
     AQL_QUEUE_ERROR_APERTURE,        // EntryAddress
 };
 
-/// An error of a packet and KFD's name for it. KFD learns errors of waves from the trap handler.
+/// A queue error code and KFD's number for the same packet error. Errors of waves have no row,
+/// because KFD gets these errors from a trap handler, not from the CP.
 struct PacketErrorRow {
     std::uint32_t code;
     ih_packet_error error;
@@ -188,8 +189,8 @@ void raise_packet_error(Core& core, const Queue& queue, std::uint32_t code) {
     if (row != kPacketErrors.end()) core.raise_packet_error(queue, row->error);
 }
 
-/// Copies the queue's scratch settings to `state`. Returns the error code if the kernel needs more
-/// scratch than the queue has, else 0.
+/// Copies the queue's scratch settings to `state` (WAVESIZE is in KiB). Returns
+/// AQL_QUEUE_ERROR_SCRATCH if the kernel needs more scratch than the queue has, else 0.
 std::uint32_t set_scratch(const aql_queue& amd_queue, DispatchState& state) {
     isa::DispatchSpec& spec = state.spec;
     std::copy(std::begin(amd_queue.scratch_resource_descriptor),
@@ -214,7 +215,7 @@ void fill_spec(const Queue& queue, const aql_kernel_dispatch& packet,
     spec.entry =
         packet.kernel_object + static_cast<std::uint64_t>(kernel.kernel_code_entry_byte_offset);
     spec.pgm_rsrc1 = kernel.compute_pgm_rsrc1;
-    // the driver (MQD), not the program, says if there is a trap handler
+    // the driver (MQD), not the kernel's descriptor, decides whether there is a trap handler
     const std::uint32_t has_trap =
         HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, queue.sh(REG_GC_COMPUTE_PGM_RSRC2));
     spec.pgm_rsrc2 = HW_SET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, kernel.compute_pgm_rsrc2, has_trap);
@@ -226,7 +227,8 @@ void fill_spec(const Queue& queue, const aql_kernel_dispatch& packet,
     spec.kernarg_address = packet.kernarg_address;
 }
 
-/// Error code for the values in the packet, before any memory is read; 0: no error.
+/// Checks the dimensions and the address of the kernel descriptor, before any other memory is read.
+/// Returns an error code; 0: no error.
 std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
     if (HW_GET(AQL_SETUP, DIMENSIONS, packet.setup) == 0) return AQL_QUEUE_ERROR_DIMENSIONS;
     if (packet.kernel_object == 0 || packet.kernel_object % alignof(aql_kernel_descriptor) != 0)
@@ -236,7 +238,7 @@ std::uint32_t check_packet(const aql_kernel_dispatch& packet) {
 
 /// Copies packet, kernel descriptor and amd_queue_t and checks only the copies, because the guest
 /// may change its memory at any time. Starts the kernel after all checks.
-Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
+Verdict kernel_dispatch(Core& core, Queue& queue, const PacketBytes& bytes) {
     const auto packet = load<aql_kernel_dispatch>(bytes);
     if (const std::uint32_t code = check_packet(packet)) return stop(core, queue, code);
     aql_kernel_descriptor kernel{};
@@ -260,7 +262,7 @@ Verdict kernel_dispatch(Core& core, Queue& queue, const Bytes64& bytes) {
     state.packet = queue.state.next;
     state.signal = packet.completion_signal;
     state.start_ticks = core.ticks();
-    state.is_packet = 1;
+    state.is_aql = 1;
     state.is_profiled = (amd_queue.queue_properties & AQL_QUEUE_ENABLE_PROFILING) != 0 ? 1 : 0;
     core.dispatcher.start(state);
     return Verdict::Launched;
@@ -277,8 +279,9 @@ std::optional<std::int64_t> signal_value(Core& core, const Queue& queue, std::ui
 
 enum class WaitResult : std::uint8_t { No, Yes, Fault };
 
-/// Barrier-AND and barrier-OR. A signal is met at value 0; a handle of 0 means no signal (HSA
-/// Platform System Architecture, Barrier-AND packet). A packet that names no signal is met, too.
+/// The state of a barrier-AND or barrier-OR packet. A signal is met if its value is 0; a handle of
+/// 0 means no signal (HSA Platform System Architecture, Barrier-AND packet). The first signal that
+/// is met decides an OR; the first that is not met decides an AND. A packet without signals is met.
 WaitResult is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     const bool is_or = HW_GET(AQL_HEADER, TYPE, barrier.header) == AQL_TYPE_BARRIER_OR;
     bool has_signal = false;
@@ -292,6 +295,7 @@ WaitResult is_met(Core& core, const Queue& queue, const aql_barrier& barrier) {
     return is_or && has_signal ? WaitResult::No : WaitResult::Yes;
 }
 
+/// True if `value` <condition> `reference`. A condition other than EQ, NE and LT counts as GTE.
 bool holds(std::uint32_t condition, std::int64_t value, std::int64_t reference) {
     switch (condition) {
         case AQL_CONDITION_EQ:
@@ -325,7 +329,7 @@ Verdict finish_barrier(Core& core, Queue& queue, WaitResult met, WaitKind kind) 
     return stop_with_fault(core, queue);
 }
 
-Verdict barrier(Core& core, Queue& queue, const Bytes64& bytes) {
+Verdict barrier(Core& core, Queue& queue, const PacketBytes& bytes) {
     const WaitResult met = is_met(core, queue, load<aql_barrier>(bytes));
     return finish_barrier(core, queue, met, WaitKind::Signals);
 }
@@ -333,7 +337,7 @@ Verdict barrier(Core& core, Queue& queue, const Bytes64& bytes) {
 // --- vendor packets -----------------------------------------------------------------------------
 
 /// Enters the IB in the queue's VMID and ignores the VMID in the packet.
-Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
+Verdict pm4_ib(Core& core, Queue& queue, const PacketBytes& bytes) {
     const auto packet = load<aql_pm4_ib>(bytes);
     const std::uint32_t expected = PM4_HEADER_OF(PM4_OP_INDIRECT_BUFFER, 3);
     const std::uint32_t ignored =
@@ -350,9 +354,9 @@ Verdict pm4_ib(Core& core, Queue& queue, const Bytes64& bytes) {
     return Verdict::Entered;
 }
 
-/// All vendor packets have the format byte at the same offset, so one of their structures is enough
-/// to read the byte.
-Verdict vendor(Core& core, Queue& queue, const Bytes64& bytes) {
+/// All vendor packets have the format byte at the same offset, so any of their structures can be
+/// used to read the byte.
+Verdict vendor(Core& core, Queue& queue, const PacketBytes& bytes) {
     const auto packet = load<aql_barrier_value>(bytes);
     switch (packet.format) {
         case AQL_VENDOR_PM4_IB:
@@ -379,24 +383,25 @@ constexpr std::array kTypes = {
 };
 
 /// With the barrier bit, a packet of any type waits until no earlier packet is in flight.
-Verdict execute(Core& core, Queue& queue, const Bytes64& bytes, std::uint32_t header) {
+Verdict execute(Core& core, Queue& queue, const PacketBytes& bytes, std::uint32_t header) {
     const std::uint32_t type = HW_GET(AQL_HEADER, TYPE, header);
     if (HW_GET(AQL_HEADER, BARRIER, header) != 0 && queue.state.next != queue.state.rptr)
         return wait_for(queue, WaitKind::Dispatches);
     const auto row = std::find_if(kTypes.begin(), kTypes.end(),
                                   [&](const TypeRow& r) { return r.type == type; });
-    // Agent dispatch is for agents other than GPUs; every other type is not a packet.
+    // AGENT_DISPATCH packets are for HSA agents that are not GPUs; the remaining types are
+    // undefined.
     if (row == kTypes.end()) return stop(core, queue, AQL_QUEUE_ERROR_PACKET);
     return row->handler(core, queue, bytes);
 }
 
-std::uint64_t completion_signal_of(const Bytes64& bytes) {
+std::uint64_t completion_signal_of(const PacketBytes& bytes) {
     return load<std::uint64_t>(bytes, offsetof(aql_kernel_dispatch, completion_signal));
 }
 
-/// Start time for the signal of a barrier or vendor packet; nullptr if the packet has no signal or
-/// the queue is not profiled. These packets get times like kernels, because runtimes measure the
-/// time of events with such packets.
+/// Start time for the signal of a barrier or vendor packet; nullptr if the packet has no signal, or
+/// if AQL_QUEUE_ENABLE_PROFILING is not set or cannot be read. These packets get timestamps as
+/// kernels do, because runtimes use such packets to record the times of events.
 const std::uint64_t* find_start_ticks(Core& core, const Queue& queue, std::uint64_t signal) {
     if (signal == 0) return nullptr;
     const auto properties = core.memory.load<std::uint32_t>(
@@ -405,7 +410,7 @@ const std::uint64_t* find_start_ticks(Core& core, const Queue& queue, std::uint6
     return is_profiled ? &queue.state.packet_ticks : nullptr;
 }
 
-/// Completes the packet at `next`; false if an error on the way halts the queue.
+/// Completes the packet at `next`; false if an error halts the queue.
 bool finish_next(Core& core, Queue& queue, std::uint64_t signal) {
     const std::uint64_t index = queue.state.next++;
     finish_packet(core, queue, index, signal, find_start_ticks(core, queue, signal));
@@ -422,7 +427,7 @@ bool run_one(Core& core, Queue& queue) {
         return false;
     }
     const GpuVa address = packet_address(queue, state.next);
-    // Read only the header first, because it makes the rest of the packet valid.
+    // Read the header first: a producer writes it last, so the rest is valid once the header is.
     const auto header = core.memory.load<std::uint32_t>(queue.vmid(), address);
     if (!header) {
         core.fault(queue);
@@ -432,7 +437,7 @@ bool run_one(Core& core, Queue& queue) {
         wait_for(queue, WaitKind::Valid);
         return false;
     }
-    Bytes64 bytes;
+    PacketBytes bytes;
     if (!core.memory.read(queue.vmid(), address, bytes)) {
         core.fault(queue);
         return false;
@@ -454,7 +459,8 @@ bool run_one(Core& core, Queue& queue) {
     return false;
 }
 
-/// Value of queue_inactive_signal; nullopt if the queue has none that can be read.
+/// Value of the signal at queue_inactive_signal; nullopt if the queue has no such signal that can
+/// be read.
 std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
     const Vmid vmid = queue.vmid();
     const auto signal = core.memory.load<std::uint64_t>(
@@ -464,8 +470,9 @@ std::optional<std::uint64_t> inactive_value(Core& core, const Queue& queue) {
                                            offset(GpuVa{*signal}, offsetof(aql_signal, value)));
 }
 
-/// Ends a halt whose request the runtime has answered, and a wait that is over. False if the queue
-/// still waits or is halted. Inside an IB, run_pm4() checks the wait.
+/// Ends the halt if the runtime has answered the queue's request, and ends a wait that is over.
+/// False if the queue still waits or is halted. Inside an IB, only the halt counts, because
+/// run_pm4() checks the wait.
 bool try_to_continue(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.halt == Halt::AqlScratch || state.halt == Halt::AqlReclaim) {
@@ -521,7 +528,7 @@ void complete_kernel(Core& core, Dispatch& dispatch) {
     core.dispatcher.remove(&dispatch);
     ++core.counters.dispatches;
     core.needs_check = true;
-    if (state.is_packet == 0 || !queue.is_aql()) return;
+    if (state.is_aql == 0 || !queue.is_aql()) return;
     const std::uint64_t* start = state.is_profiled != 0 ? &state.start_ticks : nullptr;
     finish_packet(core, queue, state.packet, state.signal, start);
     if (state.gives_scratch_back != 0 && queue.state.halt == Halt::None)
@@ -549,7 +556,7 @@ void report_queue_error(Core& core, Queue& queue, std::uint32_t code, Halt why) 
 }
 
 bool is_barrier_over(Core& core, const Queue& queue) {
-    Bytes64 bytes;
+    PacketBytes bytes;
     if (!core.memory.read(queue.vmid(), packet_address(queue, queue.state.next), bytes))
         return true;
     if (queue.state.wait.kind == WaitKind::SignalValue)

@@ -19,9 +19,9 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// A byte that is out of range as a queue phase, VMID or kind of wait.
+/// Fill byte for poison(); out of range as a queue phase, VMID or kind of wait.
 constexpr std::uint8_t kPoison = 0xa5;
-/// Limit of the bytes of one queue's context in a state stream; far above the limit of activate().
+/// Largest Queue::stream, in bytes, that load() accepts; far above the limit in activate().
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
 StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
@@ -34,8 +34,8 @@ bool waits_for_runtime(const Queue& queue) {
     return queue.state.halt == Halt::AqlScratch || queue.state.halt == Halt::AqlReclaim;
 }
 
-/// True if step() would do something for this queue. Has the conditions of step_queue() without its
-/// effects: change both together.
+/// True if step() could make progress on this queue. Repeats the conditions of step_queue() without
+/// its effects: change both functions together.
 bool is_runnable(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     if (!queue.is_mapped()) return false;
@@ -47,7 +47,8 @@ bool is_runnable(Core& core, Queue& queue) {
     return queue.is_aql() ? state.next != state.wptr : stream_left(queue) != 0;
 }
 
-/// Kinds of wait whose end only polling can find.
+/// Waits that can end without a report to the CP, so that only polling detects the end. Valid is
+/// not among them, because a producer rings the doorbell after it has written the header.
 constexpr std::array kPolled = {
     WaitKind::Memory,      WaitKind::Register, WaitKind::Signals,
     WaitKind::SignalValue, WaitKind::Atomic,   WaitKind::Unmap,
@@ -59,7 +60,7 @@ bool is_polled(const Queue& queue) {
            std::find(kPolled.begin(), kPolled.end(), queue.state.wait.kind) != kPolled.end();
 }
 
-/// True if the run list is active or a queue waits for something that only polling can find. step()
+/// True if the run list is active or only polling can detect the end of a queue's wait. step()
 /// stores the result in has_waits, so that the next step() looks for work.
 bool must_poll(const Core& core) {
     return is_run_list_timed(core) ||
@@ -70,10 +71,12 @@ bool must_poll(const Core& core) {
 
 using Return = Dispatcher::Return;
 
-/// What becomes of a group, by isa::StopReason.
+/// The argument `how` of Dispatcher::reclaim() for each value of isa::StopReason. Again puts the
+/// group at the end of Dispatch::ready: if a stopped group went to the front, short quanta would
+/// run only this group.
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
-    Return::Again,   // Stopped: to the end of `ready`; a quantum may be shorter than a group's run
+    Return::Again,   // Stopped
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: if no trap handler handles it, the group is dropped with its kernel
     Return::Again,   // IllegalInstruction: as for Fault
@@ -81,8 +84,8 @@ constexpr std::array<Return, 7> kReturns = {
     Return::Halted,  // Halted
 };
 
-/// Drops the kernel, then halts its queue with the error: no group of the kernel starts to run
-/// after the guest has the report.
+/// Drops the kernel, then halts its queue with the error. The order ensures that no group of the
+/// kernel starts to run after the guest has received the report.
 void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
     Queue& queue = core.queue(kernel.state.queue);
     core.dispatcher.drop(kernel);
@@ -92,12 +95,14 @@ void fail_kernel(Core& core, Dispatch& kernel, std::uint32_t code) {
         core.refuse(queue, IH_SOURCE_CP_PRIV_INSTR, code);
 }
 
-/// Lets the wave continue after its trap instruction, as for llvm.debugtrap without a debugger.
+/// Lets the wave continue after an s_trap that no trap handler takes. The debug trap
+/// (llvm.debugtrap) is thus a NOP; for other traps, report_wave_error() then drops the kernel.
 void resume_wave(isa::Workgroup& group, std::uint32_t wave) {
     if (wave < group.waves.size()) group.waves[wave].state.phase = isa::WavePhase::Running;
 }
 
-/// Logs only the 1st, 2nd, 4th, 8th … illegal instruction, because a guest can cause any number.
+/// Logs only if the count of illegal instructions is a power of two, because a guest can cause any
+/// number of them.
 void log_illegal_instruction(const Core& core, const isa::RunResult& result) {
     if (!std::has_single_bit(core.counters.illegal_instructions)) return;
     log::warn("VF{}: illegal instruction {:#010x} {:#010x} at {:#x}, wave {}: kernel dropped",
@@ -170,9 +175,9 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
     core_->wake();
 }
 
-/// Clears needs_check before it looks at the queues: an event meanwhile sets the flag again and is
-/// not lost. The next step begins after the last queue that made progress, so a busy queue cannot
-/// starve other queues.
+/// Clears needs_check before it looks at the queues, so that a wake() in the meantime sets the flag
+/// again and is not lost. The next step begins after the last queue that made progress, so a busy
+/// queue cannot starve other queues.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_check && !core.has_waits) return StepResult::Idle;
@@ -213,8 +218,8 @@ bool CommandProcessor::needs_polling() const {
 
 // --- work-groups --------------------------------------------------------------------------------
 
-/// Makes a port and a cache when a worker first meets a VMID, because most workers never meet most
-/// VMIDs.
+/// Creates the port and the cache of a VMID when the worker first runs a group of the VMID, because
+/// a worker runs groups of few VMIDs.
 std::optional<GroupLease> CommandProcessor::take_group(std::uint32_t worker,
                                                        std::atomic<bool>& stop) {
     Core& core = *core_;
@@ -245,8 +250,9 @@ bool CommandProcessor::has_groups() const {
     return core_->dispatcher.has_runnable();
 }
 
-/// Raises messages before the completion: a guest sees the interrupts of a kernel before its
-/// signal. Messages of a dropped kernel are dropped. After reclaim() the kernel may be freed.
+/// Raises the messages before it completes the kernel, so that a guest sees a kernel's interrupts
+/// before its signal. Drops the messages of a dropped kernel. reclaim() may free a dropped kernel,
+/// so the later code uses the copies `is_dropped` and `queue`.
 void CommandProcessor::release(const GroupLease& lease, const isa::RunResult& result,
                                const Messages& messages) {
     Core& core = *core_;
@@ -361,8 +367,8 @@ Result<> load_core(Core& core, Reader& in) {
 
 }  // namespace
 
-/// Calls suspend() again for queues that were stopping: the stream does not say which are
-/// suspended.
+/// Calls suspend() again for queues that were being stopped, because the stream does not hold the
+/// dispatcher's suspend flags.
 Result<> CommandProcessor::load(Reader& in) {
     Core& core = *core_;
     reset();
@@ -392,7 +398,8 @@ void CommandProcessor::poison() {
         queue.stream_position = 0;
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
-    core.watches.clear();  // differs from the saved state if a watch was set
+    // Drops the watches, so that a load() that did not restore them would fail visibly.
+    core.watches.clear();
 }
 
 }  // namespace vgpu::softgpu::cp

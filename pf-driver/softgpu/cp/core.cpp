@@ -9,8 +9,8 @@ namespace {
 
 constexpr unsigned kApertureShift = 48;
 
-/// The queue's doorbell in 8-byte units from the start of the doorbell BAR. Consumers keep the low
-/// 10 bits, by which KFD numbers the doorbells in a process's page.
+/// The queue's doorbell in 8-byte units from the start of the doorbell BAR. Users of this value
+/// keep only the low 10 bits, by which KFD numbers the doorbells of a process.
 std::uint32_t doorbell_id(const Queue& queue) {
     constexpr unsigned kDoorbellIdShift = 1;
     return raw(queue.doorbell()) >> kDoorbellIdShift;
@@ -74,8 +74,8 @@ void Core::raise_packet_error(const Queue& queue, ih_packet_error error) {
               HW_PREP(CP_BAD_OPCODE_0, ERROR, static_cast<std::uint32_t>(error)));
 }
 
-/// The payload's bits lie in three places around the wave's identity (Linux 6.12,
-/// amdkfd/kfd_int_process_v9.c, SQ_INTERRUPT_WORD_WAVE).
+/// The bits of the payload are split over three fields; the fields between them identify the wave
+/// (Linux 6.12, amdkfd/kfd_int_process_v9.c, SQ_INTERRUPT_WORD_WAVE).
 void Core::raise_message(Vmid vmid, const Message& message) {
     const std::uint32_t payload = message.payload;
     const std::uint32_t hw_id = message.hw_id;
@@ -109,8 +109,8 @@ void Core::fault(Queue& queue) {
     fault(queue, memory.fault_vmid(), memory.fault());
 }
 
-/// The access is not retried, as with XNACK off. The fault is reported once, and the queue stays
-/// halted.
+/// Like hardware with XNACK off, does not retry the access. So the fault is reported once, and the
+/// queue stays halted.
 void Core::fault(Queue& queue, Vmid vmid, const mem::Fault& what) {
     count_fault(vmid, what);
     halt(queue, Halt::Fault);
@@ -126,7 +126,7 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
     ++counters.bad_packets;
     halt(queue, Halt::BadPacket);
     dispatcher.drop(queue.id);
-    // KFD reads a bad opcode of a user queue as error code and doorbell, not as a packet header.
+    // For a bad opcode of a user queue, KFD expects an error code and a doorbell, not the header.
     if (source != IH_SOURCE_CP_BAD_OPCODE || raw(queue.vmid()) == 0) raise(queue, source, header);
     if (source != IH_SOURCE_CP_PRIV_INSTR) raise_packet_error(queue, IH_PACKET_ERROR_UNSUPPORTED);
 }

@@ -10,15 +10,17 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// Number of ended groups whose memory is kept. Registers and LDS of a group may take hundreds of
-/// KiB, and to allocate them would cost more than a small kernel.
+/// Maximum number of unused groups whose memory is kept for new groups. The registers and LDS of a
+/// group may take hundreds of KiB; to allocate them would take longer than a small kernel runs.
 constexpr std::size_t kSpareGroups = 64;
+/// Maximum number of kernels that load() accepts in a state stream.
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
-/// Limit of the groups of one kernel in a stream: all CUs full of groups of one wave, and one
-/// more group, which start_group() allows on full CUs.
+/// Maximum length of each list of groups (ready, halted) of a kernel in a state stream: groups of
+/// one wave on 64 full CUs (no device has more CUs), plus the one group that start_group() allows
+/// on full CUs.
 constexpr std::uint64_t kMaxGroups = std::uint64_t{64} * kWavesPerCu + 1;
 
-/// True if slots of equal number are the same memory for both kernels.
+/// True if scratch slot n is the same memory for both kernels, for every n.
 bool has_same_scratch(const DispatchState& a, const DispatchState& b) {
     return a.spec.scratch_base == b.spec.scratch_base &&
            a.spec.scratch_wave_bytes == b.spec.scratch_wave_bytes && a.vmid == b.vmid;
@@ -64,7 +66,8 @@ void Dispatcher::resume(QueueId queue) {
     is_suspended_[raw(queue)] = false;
 }
 
-/// reclaim() discards groups that workers hold; their stop flag makes the workers return them soon.
+/// Sets the stop flags of leased groups, so that workers return the groups soon; reclaim() then
+/// discards them.
 void Dispatcher::drop(Dispatch& dispatch) {
     dispatch.is_dropped = true;
     for (const auto& group : dispatch.leased) group->stop->store(true);
@@ -75,7 +78,7 @@ void Dispatcher::drop(Dispatch& dispatch) {
     remove_if([](const Dispatch& d) { return d.is_dropped && d.leased.empty(); });
 }
 
-/// Collects the kernels first, because drop() removes from the list.
+/// Collects the kernels first, because drop() of a kernel may remove it from the list.
 void Dispatcher::drop(QueueId queue) {
     std::vector<Dispatch*> victims;
     for (const Owned& dispatch : dispatches_)
@@ -98,8 +101,8 @@ bool Dispatcher::may_start(const Dispatch& dispatch) const {
     return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
 }
 
-/// The conditions of acquire(), without its effects. Every kernel may have one group even on full
-/// CUs, so no kernel can keep another out.
+/// Repeats the conditions of acquire() without its effects. Every kernel may have one resident
+/// group even on full CUs, so full CUs keep no kernel from running.
 bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
     if (dispatch.is_dropped || is_suspended_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
@@ -112,9 +115,10 @@ bool Dispatcher::has_runnable() const {
                        [&](const Owned& d) { return is_runnable(*d); });
 }
 
-/// Kernels of a queue get slots in the order of their packets, because the hardware starts their
-/// groups in this order. Otherwise a later kernel could take the slots of an earlier kernel for
-/// which it waits. The memory of the slots may change only while no slot is used.
+/// Kernels of a queue get scratch slots in the order of their packets, as on hardware. Otherwise a
+/// later kernel that waits for an earlier kernel could hold the slots that the earlier kernel
+/// needs. If two kernels have different scratch memory, the later one waits until the earlier one
+/// uses no slot.
 bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     for (const Owned& earlier : dispatches_) {
         if (earlier.get() == &dispatch) break;
@@ -126,7 +130,9 @@ bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
     return true;
 }
 
-/// First fit of consecutive slots: wave n of the group uses slot (first + n).
+/// The first slot of a run of free scratch slots that is long enough for a group (first fit). Wave
+/// n of the group, counted from 0, uses the slot n places later. 0 if the kernel takes no slots;
+/// nullopt if the group must wait for slots.
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
     if (!may_take_scratch(dispatch)) return std::nullopt;
@@ -146,8 +152,8 @@ void Dispatcher::mark_scratch(const Dispatch& dispatch, std::uint32_t first, boo
     for (std::uint32_t i = 0; i < dispatch.footprint.waves; ++i) used[first + i] = is_used;
 }
 
-/// Moves `next` to the next group: x first, then y, then z, as the hardware walks a grid. After the
-/// last group sets is_launched.
+/// Moves `next` to the next group: x first, then y, then z, as the hardware walks a grid. Sets
+/// is_launched after the last group.
 void Dispatcher::advance(DispatchState& state) {
     for (unsigned i = 0; i < 3; ++i) {
         if (++state.next[i] < state.end[i]) return;
@@ -160,7 +166,8 @@ CuMask Dispatcher::cu_mask(const Dispatch& dispatch) const {
     return queues_[raw(dispatch.state.queue)].cu_mask();
 }
 
-/// Hardware register HW_ID (Vega ISA manual); SIMD and wave slot are not modelled.
+/// The HW_ID register of a group's wave 0 (Vega ISA manual); SIMD_ID and WAVE_ID are 0.
+/// start_workgroup() adds the wave's number for the other waves.
 std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) const {
     const CuPlace place = occupancy_.place(cu);
     const QueuePlace queue = queues_[raw(state.queue)].place();
@@ -218,7 +225,7 @@ ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExc
     return nullptr;
 }
 
-/// A dropped kernel never completes; it is freed when its last leased group is back.
+/// A dropped kernel never completes; the return of its last leased group frees the kernel.
 Dispatch* Dispatcher::reclaim(ResidentGroup* group, Return how) {
     Dispatch& dispatch = *group->owner;
     const auto found = std::find_if(dispatch.leased.begin(), dispatch.leased.end(),
@@ -298,8 +305,8 @@ Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
     });
 }
 
-/// Reads everything into a separate list, then adds the list: a stream that breaks off changes
-/// nothing.
+/// Calls `adopt` for the state of each kernel. Reads all kernels into a separate list before it
+/// adds them, so that a bad stream changes nothing.
 Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
     std::uint64_t count = 0;
     TRY_VOID(in.value(count));

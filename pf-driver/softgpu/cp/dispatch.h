@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
-// consumed: its description, the position in the grid where the next work-group starts, and its
-// resident groups. Workers lease groups for one run at a time. A new group starts when a compute
-// unit has room or the kernel has no resident group. If the kernel needs scratch, enough slots must
-// also be free. A group that has used up its run goes to the end of `ready`, so groups that spin
-// for each other all make progress. Kernels are served round robin.
+// executed: its description, the position in the grid of the next work-group (group) to start, and
+// its resident groups, which have started and not ended. The dispatcher leases a group to a worker:
+// only this worker uses the group until the worker returns it, after one run. A new group starts
+// when a compute unit has room or the kernel has no resident group. If the kernel needs scratch,
+// enough scratch slots (DispatchState) must also be free. A returned group that can run again goes
+// to the end of `ready`, so that groups that spin for each other all make progress. Kernels are
+// served round robin.
 //
-// Dispatches and groups are state of the VF. Every leased group comes back at an instruction
-// boundary. Then the dispatches of one queue (context save) or all of them (world switch) can be
-// saved, dropped or loaded.
+// Dispatches and groups are state of the VF. Workers return every leased group at an instruction
+// boundary. The dispatches of one queue (context save) or of all queues (world switch) can be saved
+// while none of their groups is leased.
 //
 // Called with the VF's lock held; the Workgroup of a lease belongs to the worker until the worker
 // returns the lease.
@@ -33,26 +35,28 @@
 
 namespace vgpu::softgpu::cp {
 
-/// The description and progress of a dispatch; trivially copyable. It travels in state streams and
-/// in a guest's context save area, so a load checks sizes, positions and ids.
+/// The description and progress of a dispatch; trivially copyable. State streams contain it, and so
+/// do context save areas, which a guest can write. So a load checks sizes, positions and ids.
 struct DispatchState {
     isa::DispatchSpec spec;
-    std::array<std::uint32_t, 3> start{};  ///< position of the first work-group
+    std::array<std::uint32_t, 3> start{};  ///< position of the first work-group in the grid
     std::array<std::uint32_t, 3> end{};    ///< number of work-groups in each dimension of the grid
-    std::array<std::uint32_t, 3> next{};   ///< position of the next group
-    /// A slot is the scratch memory of one wave. A work-group takes consecutive slots, one for each
-    /// wave. All kernels of a queue share the queue's slots.
-    std::uint32_t scratch_slots = 0;  ///< number of slots; 0: the kernel takes none
-    std::uint64_t packet = 0;         ///< AQL: index of the packet
-    std::uint64_t signal = 0;         ///< AQL: completion signal; 0: none
-    std::uint64_t start_ticks = 0;    ///< GPU clock when the kernel was accepted
+    std::array<std::uint32_t, 3> next{};   ///< position of the next work-group to start
+    /// Number of scratch slots of the queue; 0: the kernel takes none. A slot is the scratch memory
+    /// of one wave. A work-group takes consecutive slots, one for each wave. All kernels of a queue
+    /// share the queue's slots.
+    std::uint32_t scratch_slots = 0;
+    std::uint64_t packet = 0;       ///< AQL: index of the packet
+    std::uint64_t signal = 0;       ///< AQL: address of the completion signal; 0: none
+    std::uint64_t start_ticks = 0;  ///< GPU clock when the kernel was accepted
     QueueId queue = kNoQueue;
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< 1 if every group has started
-    std::uint8_t is_profiled = 0;
-    /// AQL_QUEUE_USE_SCRATCH_ONCE: asks the runtime to take scratch back when the kernel has ended.
+    std::uint8_t is_profiled = 0;  ///< 1 if the signal gets timestamps
+    /// 1 if the CP asks the runtime to take the scratch back when the kernel has ended
+    /// (AQL_QUEUE_USE_SCRATCH_ONCE).
     std::uint8_t gives_scratch_back = 0;
-    std::uint8_t is_packet = 0;  ///< 1: AQL packet number `packet`; 0: PM4 dispatch
+    std::uint8_t is_aql = 0;  ///< 1: AQL packet number `packet`; 0: PM4 dispatch
     std::array<std::uint8_t, 2> reserved{};
 };
 
@@ -64,19 +68,22 @@ struct ResidentGroup {
     Dispatch* owner = nullptr;
     /// Index in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
-    std::uint32_t scratch_slot = 0;     ///< first of the group's scratch slots
+    std::uint32_t scratch_slot = 0;     ///< first of its scratch slots, if it takes any
     std::atomic<bool>* stop = nullptr;  ///< stop flag of the group's worker; nullptr: not leased
 };
 
 /// A kernel in flight; never moves, because its groups point to it.
 struct Dispatch {
     DispatchState state;
-    Footprint footprint;
+    Footprint footprint;  ///< of each group
+    /// Groups that a worker may lease.
     std::deque<std::unique_ptr<ResidentGroup>> ready;
-    /// Groups whose waves are all halted (s_sethalt).
+    /// Groups in which no wave can run, because waves are halted (s_sethalt).
     std::vector<std::unique_ptr<ResidentGroup>> halted;
+    /// Groups that workers run.
     std::vector<std::unique_ptr<ResidentGroup>> leased;
-    bool is_dropped = false;  ///< true if the kernel waits only for its leased groups
+    /// True if the kernel is dropped: the return of its last leased group frees the kernel.
+    bool is_dropped = false;
 
     [[nodiscard]] std::size_t resident() const {
         return ready.size() + halted.size() + leased.size();
@@ -88,11 +95,13 @@ struct Dispatch {
 /// Owned by Core; one per VF.
 class Dispatcher {
 public:
-    /// `queues` are all queues of the VF by id; a queue says which CUs its work-groups may use.
+    /// `queues` holds all queues of the VF, by id. The CU mask of a queue limits the CUs that the
+    /// queue's work-groups may use.
     Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
         : queues_(queues), occupancy_(compute_units) {}
 
-    /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow.
+    /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow, and whose scratch_slots
+    /// is 0 or enough for one group.
     void start(const DispatchState& state);
 
     /// Number of kernels of the queue that are neither complete nor dropped.
@@ -103,42 +112,45 @@ public:
     /// True if a group could be leased now.
     [[nodiscard]] bool has_runnable() const;
 
-    /// For a queue that is preempted: its groups are neither leased nor started, and leased groups
-    /// are asked to stop.
+    /// Stops the groups of a queue: sets the stop flags of those that are leased. Until resume(),
+    /// no group of the queue starts or is leased.
     void suspend(QueueId queue);
     /// Ends suspend(); groups may be leased again.
     void resume(QueueId queue);
-    /// Drops the kernels of the queue, which never complete. Leased groups are discarded when
-    /// they come back.
+    /// Drops the kernels of the queue: they never complete. reclaim() discards their leased groups.
     void drop(QueueId queue);
-    /// Drops one kernel; the caller reports the error of its queue.
+    /// Drops one kernel; the caller reports the error.
     void drop(Dispatch& dispatch);
 
-    /// Leases a group of the next kernel in turn that can give one: a new group if one can start,
-    /// else the first of `ready`. nullptr if no kernel can give a group. The worker reads the flag
-    /// `stop`, which must exist until the group is back. `debug` applies to a new group.
+    /// Leases a group of the next kernel, round robin, that has a group to lease: a new group if
+    /// one can start, else the first group in `ready`. nullptr if no kernel has a group to lease.
+    /// The dispatcher sets `stop` to get the group back early; the flag must exist until the worker
+    /// has returned the group. `debug` applies to a new group.
     [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
                                          const isa::LaunchExceptions& debug);
+    /// The state of a returned group. Again: the group can run again. Halted: no wave can run.
+    /// Ended: all waves have ended.
     enum class Return : std::uint8_t { Again, Halted, Ended };
-    /// Takes a group back; `Ended` frees the group. Returns the dispatch if it is complete now; the
-    /// caller then calls remove(). A group of a dropped kernel is discarded.
+    /// Takes a leased group back: moves the group to `ready` or `halted`, or frees the group
+    /// (Ended, or its kernel is dropped). Returns the dispatch if the dispatch is now complete; the
+    /// caller then calls remove(). Else returns nullptr.
     [[nodiscard]] Dispatch* reclaim(ResidentGroup* group, Return how);
-    /// Frees a completed dispatch, which has no groups any more.
+    /// Frees a complete dispatch.
     void remove(Dispatch* dispatch);
 
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
 
-    /// No group may be leased.
+    /// Drops all kernels and ends all suspensions. No group may be leased.
     void reset();
-    /// Saves the kernels of one queue, or all for kNoQueue. No saved group may be leased
-    /// (asserted).
+    /// Saves the kernels of one queue, or of all queues for kNoQueue. None of their groups may be
+    /// leased (asserted).
     void save(Writer& out, QueueId queue = kNoQueue) const;
-    /// Adds the kernels of a stream, all or none. EPROTO if the stream is truncated, or holds a
-    /// kernel that start() and the hardware's sizes would not allow.
+    /// Adds the kernels of a stream, all or none. EPROTO if the stream is truncated or holds an
+    /// impossible value, for example a group larger than a CU.
     [[nodiscard]] Result<> load(Reader& in);
-    /// Like load() above, from a queue's save area. The area belongs to the guest, so all kernels
-    /// become kernels of `queue` and, if `vmid` is given, run in `vmid`.
+    /// Like load() above, for a stream from a queue's save area. The guest may have changed the
+    /// area, so all kernels become kernels of `queue` and, if `vmid` is given, run in `vmid`.
     [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
 
 private:
@@ -166,12 +178,13 @@ private:
     /// The dispatches of one queue are in the order of their packets.
     std::vector<Owned> dispatches_;
     std::size_t next_ = 0;  ///< index of the dispatch that acquire() tries first
-    /// By QueueId. The array covers all 256 values of the type, so a damaged id cannot index beyond
-    /// its end.
+    /// By QueueId. Has an element for each of the 256 values of QueueId, so that a damaged id
+    /// cannot index beyond the end.
     std::array<bool, 256> is_suspended_{};
-    /// By QueueId and slot: true if the slot is used. Slots beyond the end of a vector are free.
+    /// By QueueId and scratch slot: true if the slot is used. Slots beyond the end of a vector are
+    /// free.
     std::array<std::vector<bool>, kQueues> scratch_used_;
-    std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< ended groups, whose memory is reused
+    std::vector<std::unique_ptr<ResidentGroup>> spare_;  ///< unused groups, for their memory
 };
 
 }  // namespace vgpu::softgpu::cp

@@ -19,10 +19,10 @@ struct Engine::Worker final : isa::MessageSink {
     std::atomic<std::uint64_t> run_sequence{0};  ///< odd while a group runs
     bool is_inside = false;  // guarded by mutex_; true if the worker may touch the VF
     WorkerPriority priority;
-    std::chrono::microseconds pause{};
-    Messages messages;
+    std::chrono::microseconds pause{};  ///< next pause between polls
+    Messages messages;                  ///< messages of the group that runs
 
-    /// Stops the group at once, so that the interrupt is raised while its kernel runs.
+    /// Stops the group, so that release() raises the interrupt while the kernel still runs.
     void interrupt(std::uint32_t payload) override {
         messages.emplace_back(payload);
         stop.store(true);
@@ -71,13 +71,13 @@ Result<std::uint64_t> Engine::run(Context& context, std::optional<Nanoseconds> q
     return time_slice_.number();
 }
 
-/// mutex_ held. The phase changes first, so that no further worker enters.
+/// Call with mutex_ held. After the change of the phase, no further worker enters the VF.
 void Engine::request_park() {
     time_slice_.stop(clock_.now());
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
-        // A worker that the host has preempted would see the request only at its next step.
+        // A worker that the host has preempted sees the request only when it runs again.
         if (worker->is_inside) worker->priority.raise();
     }
     changed_.notify_all();
@@ -107,8 +107,9 @@ bool Engine::is_over(std::uint64_t time_slice) const {
     return shutdown_ || !time_slice_.is_running() || time_slice_.number() != time_slice;
 }
 
-/// If the quantum timer already parks the VF, the timer gives the report, and this call waits until
-/// quantum_expired() has returned. So on return the VF is off the engine in both cases.
+/// If the quantum timer already parks the VF, the timer reports the time slice, and park() waits
+/// until quantum_expired() has returned or has started the next time slice. So the time slice is
+/// over and reported on return.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (time_slice_.is_running()) {
@@ -129,11 +130,11 @@ std::optional<VfId> Engine::running() const {
                                             : std::optional(time_slice_.context()->vf);
 }
 
-/// Ends time slices whose quantum is over. Waits for a deadline at most kLongest at a time, so that
+/// Ends time slices whose quantum is over. Each wait for a deadline lasts at most kLongest, so that
 /// the thread notices a jump of a virtual clock even without tick().
 void Engine::run_quantum_timer() {
     constexpr Nanoseconds kLongest = std::chrono::seconds(1);
-    // The default timer slack of 50 us would prolong every quantum.
+    // The default timer slack of 50 us could lengthen every quantum. 1 ns is the minimum.
     (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     (void)make_real_time(pthread_self(), kRealTimeWatch);
     std::unique_lock lock(mutex_);
@@ -160,10 +161,11 @@ void Engine::run_quantum_timer() {
 
 // --- wake-ups -----------------------------------------------------------------------------------
 
-/// Takes no lock unless a worker sleeps, so a doorbell of a busy VF costs two atomic accesses.
+/// Takes no lock unless a worker sleeps, so a kick costs two atomic accesses while all workers are
+/// busy.
 void Engine::kick() {
     kicks_.fetch_add(1);
-    // A worker increments asleep_ before it reads kicks_ for the last time.
+    // No kick is lost: a worker increments asleep_ before it reads kicks_ for the last time.
     if (asleep_.load() == 0) return;
     const std::lock_guard lock(mutex_);
     changed_.notify_all();
@@ -176,12 +178,13 @@ void Engine::tick() {
 }
 
 /// An odd sequence number means that the worker is inside isa::run(). Stops such a worker and waits
-/// until its number changes; any other worker holds no pointer of a wave. This covers waves only: a
-/// caller that must exclude packets, too, holds the VF lock.
+/// until its number changes; any other worker holds no pointer of a wave. This covers only waves;
+/// GpuVm::await_holds() does the same for packets.
 ///
-/// No wave of a VF runs while the VF is off the engine, because all workers leave before its time
-/// slice ends. The caller has already ended the translations. If the next time slice begins after
-/// the check, it begins under mutex_, so its waves see that the translations have ended.
+/// A VF off the engine has no wave to wait for, because all workers leave the VF before its time
+/// slice ends. The caller has already ended the VF's translations. If a time slice of the VF begins
+/// after the check of running(), run() takes mutex_ after running() did, so the waves of the time
+/// slice see that the translations have ended.
 void Engine::quiesce(VfId vf) {
     if (running() != vf) return;
     for (const auto& worker : workers_) {
@@ -213,8 +216,8 @@ void Engine::work(Worker& worker) {
     }
 }
 
-/// Counts the worker's CPU time. Gives the worker normal priority once its real-time budget is
-/// spent, except during a park.
+/// Charges the worker's CPU time to its real-time budget. Gives the worker normal priority once the
+/// budget is spent, except during a park.
 void Engine::count_time(Worker& worker) {
     if (!worker.priority.has_budget() || worker.priority.charge()) return;
     const std::lock_guard lock(mutex_);
@@ -222,7 +225,7 @@ void Engine::count_time(Worker& worker) {
         worker.priority.lower();
 }
 
-/// Works for the VF until the VF is parked; on return the worker is outside the VF.
+/// Does the VF's work until the time slice ends; on return the worker is outside the VF.
 void Engine::serve(Worker& worker, Context& context) {
     worker.pause = spec_.poll_first;
     while (true) {
@@ -247,8 +250,8 @@ Engine::Progress Engine::step_packets(Context& context) {
     return progress;
 }
 
-/// Clears the stop flag for the next group, unless the whole time slice is to stop. Reads stopping_
-/// after it has cleared the flag, so that the request of a park that comes between is not lost.
+/// Clears the stop flag for the next group, unless the whole time slice must stop. Reads stopping_
+/// after it clears the flag, so that a park request in between is not lost.
 void Engine::clear_stop_flag(Worker& worker) const {
     worker.stop.store(false);
     if (stopping_.load()) worker.stop.store(true);
@@ -287,7 +290,8 @@ Engine::Progress Engine::step(Worker& worker, Context& context) {
         clear_stop_flag(worker);
         const std::optional<GroupLease> lease = context.cp.take_group(worker.index, worker.stop);
         if (!lease) break;
-        // Wake other workers: no doorbell announces a kernel that waited for an earlier kernel.
+        // Wake sleeping workers: groups may become ready without a doorbell, for example those of a
+        // kernel that waited for an earlier kernel.
         if (asleep_.load() != 0 && context.cp.has_groups()) kick();
         vf_lock.unlock();
         const isa::RunResult result = run_group(worker, *lease);
@@ -301,8 +305,8 @@ Engine::Progress Engine::step(Worker& worker, Context& context) {
     return progress;
 }
 
-/// True if the worker must poll, because no kick would come when the VF can make progress. Worker 0
-/// polls for all workers.
+/// True if this worker must poll, because nothing kicks the engine at the end of a wait of the VF.
+/// Only worker 0 polls.
 bool Engine::must_poll(const Worker& worker, Context& context) const {
     if (worker.index != 0 || stopping_.load()) return false;
     const std::lock_guard vf_lock(context.lock);
@@ -311,19 +315,20 @@ bool Engine::must_poll(const Worker& worker, Context& context) const {
                        [](const PacketSource* s) { return s->needs_polling(); });
 }
 
-/// Reports the idle period. Releases mutex_ while it calls the listener, because the listener takes
-/// other locks.
+/// Reports the idle period. Releases mutex_ during the call of the listener, which takes other
+/// locks.
 void Engine::report_idle(std::unique_lock<PiMutex>& lock) {
     idle_.report();
     const VfId vf =
-        time_slice_.context()->vf;  // a park may end the time slice once the lock is free
+        time_slice_.context()->vf;  // read now: a park may end the time slice during the call
     lock.unlock();
     listener_.out_of_work(vf);
     lock.lock();
 }
 
 /// Waits for a kick or the end of the time slice; if `is_polling`, at most for the worker's pause.
-/// The worker that leaves the VF last starts the idle period and reports it after the grace period.
+/// The worker that was the last to leave the VF starts the idle period. A waiting worker reports
+/// the period when its grace is over.
 void Engine::idle_wait(std::unique_lock<PiMutex>& lock, const Worker& worker, bool is_polling,
                        std::uint64_t seen_kicks) {
     const std::uint64_t time_slice = time_slice_.number();

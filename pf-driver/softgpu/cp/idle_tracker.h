@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// IdleTracker: decides when the VF on the engine counts as out of work, and measures for how long.
+// IdleTracker: decides when the VF on the engine counts as out of work, and measures for how long
+// the VF is idle.
 //
 // A VF that has worked and runs out of packets is out of work only after a grace period. Otherwise
-// a guest that waits for each packet before it submits the next would lose its slice with every
-// packet. A VF that has had no work since its time slice began has no such guest and gets no grace.
+// a guest that waits for each packet before it submits the next packet would lose its time slice
+// after every packet. A VF that has had no work since its time slice began gets no grace, because
+// its guest is not in such a sequence of packets.
 //
-// Guarded by the engine's lock, except worked().
+// A worker is "inside" the VF while it may touch the VF's state (engine.h). Call all functions with
+// the engine's lock (Engine::mutex_) held, except worked(), which needs no lock.
 #pragma once
 
 #include <atomic>
@@ -32,8 +35,8 @@ public:
         has_worked_ = true;
         is_idle_ = false;
     }
-    /// Call when no worker is inside the VF and the VF has no work. After a spurious wake the idle
-    /// period continues.
+    /// Call when no worker is inside the VF and the VF has no work: starts an idle period, or
+    /// continues the present one, if a worker has meanwhile looked for work in vain.
     void found_no_work(Nanoseconds now) {
         if (!is_idle_.exchange(true)) {
             idle_since_ = now;
@@ -41,23 +44,25 @@ public:
         }
         if (is_reported_ && !reported_since_) reported_since_ = now;
     }
-    /// Time until the idle period is to be reported; zero or less: now. nullopt if there is no
-    /// idle period, or if it was reported.
+    /// Time left until the idle period must be reported; zero or less: report it now. nullopt if
+    /// there is no idle period, or if the period was reported.
     [[nodiscard]] std::optional<Nanoseconds> left(Nanoseconds now) const {
         if (!is_idle_ || is_reported_) return std::nullopt;
         return has_worked_ ? idle_since_ + grace_ - now : Nanoseconds::zero();
     }
-    /// Call when the idle period is reported: all of it counts in idle_time(), from its beginning.
+    /// Call when the idle period is reported. The period then counts in idle_time() from its start,
+    /// so the grace counts, too.
     void report() {
         is_reported_ = true;
         reported_since_ = idle_since_;
     }
-    /// Call when a worker looks for work again, or the time slice ends.
+    /// Call when a worker looks for work again, or when the time slice ends. Adds the time of a
+    /// reported period to idle_time().
     void end_idle(Nanoseconds now) {
         if (reported_since_) idle_time_ += now - *reported_since_;
         reported_since_.reset();
     }
-    /// Sum of the reported idle periods of this time slice, without a period that still lasts.
+    /// Sum of the reported idle time of this time slice, up to the last end_idle().
     [[nodiscard]] Nanoseconds idle_time() const { return idle_time_; }
 
 private:
@@ -66,7 +71,7 @@ private:
     std::atomic<bool> has_worked_{false};
     Nanoseconds idle_since_{};
     bool is_reported_ = false;  ///< true if this idle period was reported
-    /// Start of a reported idle period that still lasts.
+    /// Start of the reported idle time that idle_time_ does not contain yet.
     std::optional<Nanoseconds> reported_since_;
     Nanoseconds idle_time_{};
 };

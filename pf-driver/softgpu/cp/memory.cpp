@@ -15,10 +15,10 @@ mem::Port& Memory::clean_port(Vmid vmid) {
     return port;
 }
 
-/// Leaves the port clean for the next access.
+/// Also clears the port's fault.
 bool Memory::record_fault(Vmid vmid) {
     fault_ = port(vmid).fault();
-    // a DMA message to the client failed, and the port recorded no fault
+    // The port records no fault if a DMA message to the client fails.
     if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
     fault_vmid_ = vmid;
     port(vmid).clear_fault();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory: the packet processor's access to the VF's address spaces, with one port per VMID. It
-// reads and writes blocks of bytes, and values of 32 and 64 bits. The guest's CPU and copy engines
-// use the same values, so an access to a value is atomic if the value is aligned and its page has a
-// host address. fault() returns the last fault. Used with the VF's lock held.
+// Memory: the VF's address spaces as the command processor itself accesses them, with one port per
+// VMID. Waves do not use Memory; they have other ports (WorkerContext in core.h). Memory reads and
+// writes blocks of bytes and single values. The guest's CPU and copy engines access the same
+// values, so an access to a value is atomic if the value is aligned and its page has a host
+// address. Used with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -20,14 +21,15 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Each call is one access. An access that faults may have done a part, up to a page border.
+/// Each call is one access. An access that faults may have copied the bytes before the page that
+/// faults.
 class Memory {
 public:
     /// `services` makes the port of a VMID when the VMID is first used.
     explicit Memory(Services& services) : services_(services) {}
 
-    /// On a fault, loads return nullopt and stores false; fault() then returns the fault. Loads
-    /// acquire and stores release if the value is aligned and has a host address.
+    /// On a fault, load() returns nullopt, and store(), read() and write() return false; fault()
+    /// then returns the fault. An atomic load has acquire order, an atomic store release order.
     template <typename T> [[nodiscard]] std::optional<T> load(Vmid vmid, GpuVa va) {
         T value{};
         if (mem::load_value(clean_port(vmid), va, value)) return value;
@@ -42,17 +44,17 @@ public:
     /// Like mem::perform_atomic(), but fault() of this Memory, not of the port, returns the fault.
     [[nodiscard]] mem::AtomicResult atomic(Vmid vmid, const mem::AtomicRequest& request);
 
-    /// The fault of the last access that failed.
+    /// The fault of the last access that failed, and the VMID of that access.
     [[nodiscard]] const mem::Fault& fault() const { return fault_; }
     [[nodiscard]] Vmid fault_vmid() const { return fault_vmid_; }
 
-    /// The port of a VMID, which this object owns. For the packet processor only; waves have other
-    /// ports.
+    /// The port of a VMID. This object owns the port.
     [[nodiscard]] mem::Port& port(Vmid vmid);
 
 private:
+    /// The port of a VMID; clears the fault of an earlier access.
     [[nodiscard]] mem::Port& clean_port(Vmid vmid);
-    /// Keeps the fault of the VMID's port for fault(). Returns false.
+    /// Copies the fault of the VMID's port to fault_. Returns false, for the caller to return.
     bool record_fault(Vmid vmid);
 
     Services& services_;

@@ -35,7 +35,8 @@ void Occupancy::set_mask(std::uint64_t mask) {
     assign_places();
 }
 
-/// Counts like ShaderArrays: CU n of the VF is in shader engine n modulo kEngines.
+/// Counts like ShaderArrays: CU n of the mask, counted from 0, is in shader engine n modulo
+/// kEngines.
 void Occupancy::assign_places() {
     std::uint32_t count = 0;
     for (Unit& unit : units_) {
@@ -87,7 +88,7 @@ std::optional<std::uint32_t> Occupancy::take(const Footprint& need, const CuMask
     return std::nullopt;
 }
 
-/// Takes the CU with the fewest waves.
+/// Takes the CU with the fewest waves among those that the queue may use.
 std::uint32_t Occupancy::force(const Footprint& need, const CuMask& queue) {
     const CuMask& mask = usable_mask(queue);
     std::uint32_t best = 0;

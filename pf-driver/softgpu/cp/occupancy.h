@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Occupancy: tracks which compute unit (CU) has room for another work-group. A CU of gfx900 holds
-// 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask take new
-// groups. CUs are distributed to the shader engines round robin, as ShaderArrays reports them.
-// Queues limit themselves to CUs of these shader engines (COMPUTE_STATIC_THREAD_MGMT_SE0..3). The
-// needs of a group are known before it starts. So the number of CUs bounds the memory of resident
-// groups, apart from one group of each kernel (force()).
+// Occupancy: tracks which compute units (CUs) have room for another work-group (group). A CU of
+// gfx900 holds 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask
+// take new groups. CUs are distributed to the shader engines round robin, as ShaderArrays
+// (regs/shader_arrays.h) reports them to the driver. A queue may limit itself to some CUs of each
+// shader engine (COMPUTE_STATIC_THREAD_MGMT_SE0..3).
+//
+// The limits of the CUs also bound the host memory of resident groups (groups that have started and
+// not ended). Only force(), by one group of each kernel, and restore() can exceed these limits.
 #pragma once
 
 #include <array>
@@ -25,22 +27,21 @@ inline constexpr std::uint32_t kVgprBytesPerCu = 256u << 10;
 inline constexpr std::uint32_t kLdsBytesPerCu = 64u << 10;
 inline constexpr std::uint32_t kBytesPerVgpr = 256;  // 64 lanes of 4 bytes
 
-/// The part of a CU that one work-group takes. It follows from the kernel's descriptor and packet,
-/// and is equal for all groups of a kernel.
+/// The part of a CU that one group takes; equal for all groups of a kernel.
 struct Footprint {
     std::uint32_t waves = 0;
     std::uint32_t lds_bytes = 0;
     std::uint32_t vgpr_bytes = 0;
 
     [[nodiscard]] static Footprint of(const isa::DispatchSpec& spec);
-    /// False if even an empty CU could not hold the group.
+    /// True if an empty CU can hold the group.
     [[nodiscard]] bool fits_a_cu() const;
 };
 
 /// The place of a CU in the shader engines.
 struct CuPlace {
-    std::uint32_t engine = 0;  ///< shader engine
-    std::uint32_t cu = 0;      ///< index in the array of the shader engine
+    std::uint32_t engine = 0;  ///< index of the shader engine
+    std::uint32_t cu = 0;      ///< index of the CU in its shader engine
 };
 /// The CUs that a queue may use: a bit per CU, by shader engine.
 using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
@@ -52,20 +53,24 @@ class Occupancy {
 public:
     explicit Occupancy(std::uint32_t compute_units);
 
-    /// A bit per CU; groups on a CU that leaves the mask stay until they end.
+    /// Sets the CUs of the VF: a bit per CU; a mask without CUs counts as CU 0. Groups on a CU that
+    /// leaves the mask stay until they end.
     void set_mask(std::uint64_t mask);
-    /// True if a CU has room. A queue mask that names none of the VF's CUs counts as all of them,
-    /// because such a queue could never finish a kernel.
+    /// True if a CU that the queue may use has room. Here and below, a queue mask without any CU of
+    /// the VF counts as all CUs, because otherwise the queue could never finish a kernel.
     [[nodiscard]] bool can_take(const Footprint& need, const CuMask& queue) const;
-    /// Takes room on a CU; nullopt if no CU that the queue may use has room.
+    /// Takes room on a CU and returns the CU's index; nullopt if no CU that the queue may use has
+    /// room.
     [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need, const CuMask& queue);
-    /// Takes room on an allowed CU even if it is full. Every kernel may have one such group
-    /// resident, so that an endless kernel cannot keep other kernels out.
+    /// Takes room on a CU that the queue may use, even if all such CUs are full, and returns the
+    /// CU's index. Every kernel may have one such group resident, so that an endless kernel cannot
+    /// keep other kernels from running.
     [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
-    /// The place of a CU; for a CU outside the mask, its last place.
+    /// The place of a CU. A CU that has left the mask keeps its former place.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
-    /// Takes room for a group that a stream restores.
+    /// Takes room on CU `cu` for a group that a load restores, even if the CU is full.
     void restore(std::uint32_t cu, const Footprint& need);
+    /// Returns the room of a group.
     void release(std::uint32_t cu, const Footprint& need);
     /// Frees all room; the mask stays.
     void clear();

@@ -10,7 +10,7 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// The table of hw/pm4.def; a row whose action has no handler does not link.
+/// The table of hw/pm4.def, by opcode. An action without a handler is a link error.
 constexpr std::array<PacketRow, 256> make_rows() {
     std::array<PacketRow, 256> rows{};
 #define PM4(name, opcode, min_body, max_body, action, doc) \
@@ -21,8 +21,15 @@ constexpr std::array<PacketRow, 256> make_rows() {
 }
 constexpr std::array<PacketRow, 256> kRows = make_rows();
 
-enum class FetchResult : std::uint8_t { Packet, Filler, Nothing, Bad, Fault };
+enum class FetchResult : std::uint8_t {
+    Packet,
+    Filler,   ///< one dword without effect
+    Nothing,  ///< the stream has no complete packet
+    Bad,
+    Fault
+};
 
+/// The innermost stream: its VMID and the rest of its packets.
 struct Position {
     Vmid vmid;
     std::uint64_t left;  ///< dwords
@@ -36,7 +43,7 @@ Position position_of(const Queue& queue) {
 }
 
 /// Fills `out` from the innermost stream, `first` dwords after its position; the stream must hold
-/// these dwords. Needs at most two reads, because a ring wraps once.
+/// these dwords. Two reads are enough, because the dwords wrap around the ring at most once.
 bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
                  std::span<std::uint32_t> out) {
     const QueueState& state = queue.state;
@@ -71,7 +78,7 @@ FetchResult handle_short_packet(Queue& queue, std::uint64_t dwords) {
 }
 
 /// Fetches the next packet: its header and, in core.packet, the body for its handler. Reads the
-/// header first, because it says how long the packet is.
+/// header first, because it holds the packet's length. Does not read the body of a NOP.
 FetchResult fetch(Core& core, Queue& queue, std::uint32_t& header) {
     const std::uint64_t left = stream_left(queue);
     if (left == 0) return FetchResult::Nothing;
@@ -92,6 +99,8 @@ FetchResult fetch(Core& core, Queue& queue, std::uint32_t& header) {
     return FetchResult::Packet;
 }
 
+/// Writes the read pointer of a PM4 queue to memory if it has changed; writes nothing for a queue
+/// that a memory fault has halted.
 void report_rptr(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.halt != Halt::None && state.halt != Halt::BadPacket) return;
@@ -103,8 +112,9 @@ void report_rptr(Core& core, Queue& queue) {
         core.fault(queue);
 }
 
-/// Applies an outcome; true if the queue may continue at once. Moves the stream past the packet,
-/// unless the handler has moved it (Redirected).
+/// Applies an outcome; true if the queue may continue at once. After Done, advances the stream past
+/// the packet: a header, then a body of COUNT + 1 dwords. After Redirected, the handler has already
+/// advanced the stream.
 bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t header) {
     switch (outcome) {
         case Outcome::Done:
@@ -132,8 +142,8 @@ bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t head
 }
 
 /// Executes one packet; true if the queue may continue at once. The privilege depends on the
-/// stream, not on the queue alone: an IB that a kernel queue runs for a process has the process's
-/// privilege.
+/// stream, not only on the queue: an IB that a kernel queue runs in a process's VMID is not
+/// privileged.
 bool run_one(Core& core, Queue& queue, Budget& budget) {
     std::uint32_t header = 0;
     switch (fetch(core, queue, header)) {
@@ -155,7 +165,9 @@ bool run_one(Core& core, Queue& queue, Budget& budget) {
     }
     const Vmid vmid = position_of(queue).vmid;
     Packet packet{core, queue, vmid, queue.is_privileged() && raw(vmid) == 0, core.packet, budget};
+    core.executing = queue.id;
     const Outcome outcome = packet_row(HW_GET(PM4_HEADER, OPCODE, header)).handler(packet);
+    core.executing = kNoQueue;
     budget.charge(core.packet.size() * 4);
     if (outcome == Outcome::Done || outcome == Outcome::Redirected) ++core.counters.packets;
     return finish_packet(core, queue, outcome, header);
@@ -217,11 +229,12 @@ StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
         const std::uint32_t before = budget.packets;
         const bool continues = run_one(core, queue, budget);
         moved |= budget.packets != before && state.wait.kind == WaitKind::None;
-        // A vendor AQL packet ends with its IB. A queue that is being stopped may only finish the
-        // IB.
+        // An AQL vendor packet ends with its IB. A queue that is being stopped executes at most the
+        // rest of its IB, and only if the queue drains.
         const bool is_ib_over = was_in_ib && is_in_ring(queue);
-        if (!continues || (is_ib_over && (queue.is_aql() || state.phase != QueuePhase::Running)))
-            break;
+        const bool is_stopped =
+            state.phase != QueuePhase::Running && (is_in_ring(queue) || state.is_draining == 0);
+        if (!continues || is_stopped || (is_ib_over && queue.is_aql())) break;
     }
     report_rptr(core, queue);
     if (moved) return StepResult::Progress;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Pm4: executes the PM4 packets of a queue, from its ring and from the indirect buffers (IBs) that
-// its packets call. A packet's length is checked against hw/pm4.def and against the rest of the
-// stream before a handler sees the packet's body. Handlers answer with an Outcome. Only the
-// handlers of INDIRECT_BUFFER and COND_EXEC move the stream (Redirected).
+// Executes the PM4 packets of a queue. A stream is a sequence of packets: the ring of the queue, or
+// an indirect buffer (IB) that a packet calls. The packet processor (pm4.cpp) checks a packet's
+// length against hw/pm4.def and against the rest of the stream before a handler sees the packet's
+// body. Handlers return an Outcome. Only handle_indirect_buffer() and handle_cond_exec() advance
+// the stream themselves (Redirected).
 //
-// A stream is privileged while a kernel queue executes in VMID 0. IBs that a kernel queue runs in
-// another VMID and all streams of user queues are not privileged: they may use neither scheduler
-// packets nor registers outside the SH, context and UCONFIG spaces.
+// A stream is privileged if its queue is a kernel queue (Queue::is_privileged()) and its VMID is 0.
+// All other streams, including the IBs that a kernel queue runs in another VMID, may use neither
+// scheduler packets (those of scheduler.cpp and unmap.cpp) nor registers outside the SH, context
+// and UCONFIG spaces.
 #pragma once
 
 #include <cstdint>
@@ -18,65 +20,71 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A packet whose length fits its opcode. Lives for one call of its handler.
+/// A packet whose length fits its opcode. Exists for one call of its handler.
 struct Packet {
     Core& core;
     Queue& queue;
-    /// The VMID in which the packet reads and writes memory: the VMID of its ring or IB.
+    /// The VMID of the packet's ring or IB, in which most packets access memory.
     Vmid vmid;
-    /// True for a kernel queue that executes in VMID 0.
+    /// True if the packet's stream is privileged.
     bool is_privileged;
-    /// The packet without its header: min_body to max_body dwords of its row; empty for a NOP.
+    /// The packet without its header; the length is in the range of the opcode's PacketRow. Empty
+    /// for a NOP outside a run list.
     std::span<const std::uint32_t> body;
-    /// A handler that copies much data charges the budget and answers Partial.
+    /// handle_dma_data() charges `budget` for the bytes that it copies, and returns Partial if the
+    /// budget is spent before the end of the copy.
     Budget& budget;
 
-    /// `ordinal` counts from the header, which is 0; it must be inside the body.
+    /// Dword `ordinal` of the packet. The header is dword 0, so `ordinal` is 1 to body.size().
     [[nodiscard]] std::uint32_t dword(std::size_t ordinal) const { return body[ordinal - 1]; }
-    /// Two dwords as an address or value; ordinals count from the header (0) as in the documents.
+    /// The 64-bit value whose low half is dword `ordinal` and whose high half is the next dword.
     [[nodiscard]] std::uint64_t pair(std::size_t ordinal) const {
         return join(dword(ordinal), dword(ordinal + 1));
     }
 };
 
-/// A handler may be called again for the same packet after Partial or Blocked. It keeps its
+/// After Partial or Blocked, the handler is called again for the same packet. A handler keeps its
 /// progress in queue.state.progress, which is 0 at the first call (UNMAP_QUEUES: in is_unmapping).
 using PacketHandler = Outcome (*)(Packet&);
 
+/// The handling of an opcode (a row of hw/pm4.def).
 struct PacketRow {
     PacketHandler handler = nullptr;  ///< nullptr: no such opcode
-    std::uint32_t min_body = 0;
-    std::uint32_t max_body = 0;
+    std::uint32_t min_body = 0;       ///< dwords without the header
+    std::uint32_t max_body = 0;       ///< dwords without the header
 };
 
-/// The row of an opcode (8 bits).
+/// The row of an opcode; only the low 8 bits of `opcode` count.
 [[nodiscard]] const PacketRow& packet_row(std::uint32_t opcode);
 
-/// Executes packets until the budget is spent or the queue blocks, halts or is empty.
+/// Executes packets until `budget` is spent, the queue waits or halts, or no packet is left. Also
+/// returns at the end of the IB of an AQL vendor packet, and when a queue that is being stopped may
+/// not continue. Returns Progress if a packet was executed, completely or in part, without a wait.
+/// Else returns Blocked if the queue waits, and Idle if not.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
 /// Executes only the head packet, or a part of a long packet.
 void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 
-/// Enters an IB; false if the IB nests too deep. Does nothing for an IB of 0 dwords.
+/// Enters an IB; false if IBs nest too deep. Does nothing for an IB of 0 dwords and returns true.
 [[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);
 
-/// Dwords left in the innermost stream.
+/// Dwords left in the innermost stream; in a ring, up to the write pointer.
 [[nodiscard]] std::uint64_t stream_left(const Queue& queue);
-/// Moves the innermost stream by `dwords`, which the stream must hold. Leaves every IB that has
-/// ended.
+/// Advances the innermost stream by `dwords`, which must not exceed stream_left(). Leaves every IB
+/// that has ended.
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
 /// True if the condition of queue.state.wait is met, or memory faults: another execution of the
 /// packet then reports the fault.
 [[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
 
-// Handlers, one for each action of hw/pm4.def.
+// Handlers, one for each action in hw/pm4.def.
 #define PM4(name, opcode, min_body, max_body, action, doc) Outcome handle_##action(Packet& packet);
 #include "pf-driver/hw/pm4.def"
 #undef PM4
 
-/// Writes a register for a packet; false if the packet's stream may not access the register.
+/// Writes register `index` for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);
 /// Reads a register for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that control a stream: indirect buffers, conditions, register writes, dispatches from
-// registers.
+// PM4 packets that control a stream: indirect buffers, conditions, register writes, and dispatches,
+// whose kernel the registers describe.
 #include <algorithm>
 #include <array>
 
@@ -16,6 +16,7 @@ namespace {
 /// The first register of which each queue has its own copy (QueueState::sh).
 constexpr std::uint32_t kQueueRegisterFirst = REG_GC_COMPUTE_DISPATCH_INITIATOR;
 
+/// The registers [first, end).
 struct RegisterSpace {
     std::uint32_t first;
     std::uint32_t end;
@@ -24,7 +25,7 @@ constexpr RegisterSpace kConfig{HW_REG_BASE_CONFIG, HW_REG_END_CONFIG};
 constexpr RegisterSpace kSh{HW_REG_BASE_SH, HW_REG_END_SH};
 constexpr RegisterSpace kContext{HW_REG_BASE_CONTEXT, HW_REG_END_CONTEXT};
 constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG};
-/// A stream that is not privileged may access the registers of these spaces, no others.
+/// The only registers that a stream without privilege may access.
 constexpr std::array kUserSpaces{kSh, kContext, kUconfig};
 
 bool is_queue_register(std::uint32_t index) {
@@ -42,8 +43,10 @@ Outcome set_registers(Packet& packet, const RegisterSpace& space) {
     return Outcome::Done;
 }
 
+/// COMPUTE_PGM_LO/HI and COMPUTE_DISPATCH_SCRATCH_BASE_LO/HI hold addresses in units of 256 bytes.
 constexpr unsigned kAddressShift = 8;
 
+/// SET_BASE: the BASE_INDEX of the base for indirect arguments.
 constexpr std::uint32_t kBaseOfIndirect = 1;
 
 /// The operands of a dispatch, in addition to the registers of its queue.
@@ -58,7 +61,7 @@ std::uint32_t group_size(const Queue& queue, hw_reg which) {
     return std::max(HW_GET(COMPUTE_NUM_THREAD, FULL, queue.sh(which)), 1u);
 }
 
-/// The grid in work-items; nullopt if it exceeds 32 bits.
+/// The grid in work-items; nullopt if a dimension exceeds 32 bits.
 std::optional<std::array<std::uint32_t, 3>> grid_of(const Launch& launch,
                                                     const std::array<std::uint32_t, 3>& group) {
     const bool is_in_items =
@@ -72,6 +75,7 @@ std::optional<std::array<std::uint32_t, 3>> grid_of(const Launch& launch,
     return grid;
 }
 
+/// Copies the queue's scratch settings to `state` if the kernel uses scratch. WAVESIZE is in KiB.
 void set_scratch(const Queue& queue, DispatchState& state) {
     if (HW_GET(COMPUTE_PGM_RSRC2, SCRATCH_EN, state.spec.pgm_rsrc2) == 0) return;
     const std::uint32_t ring = queue.sh(REG_GC_COMPUTE_TMPRING_SIZE);
@@ -89,17 +93,19 @@ void set_start(const Queue& queue, const Launch& launch, DispatchState& state) {
     state.next = state.start;
 }
 
-/// True if too many kernels of the queue are in flight for another; the queue then waits for them.
+/// True if the queue has no room for another kernel in flight; the queue then waits until its
+/// kernels have ended.
 bool wait_for_room(Queue& queue, const Core& core) {
     if (core.dispatcher.in_flight(queue.id) < kAqlWindow) return false;
     queue.state.wait.kind = WaitKind::Dispatches;
     return true;
 }
 
-/// Starts a kernel that the queue's registers describe (Linux 6.12, amdgpu/gfx_v9_0.c,
-/// gfx_v9_0_do_edc_gpr_workarounds sends the same packets). Refuses a dispatch whose work-group
-/// fits no CU or has more waves than the queue has scratch slots; 0 slots (WAVES) mean that the
-/// kernel takes none. A dispatch that is not enabled or starts no work-group does nothing.
+/// Starts a kernel that the queue's registers describe (example: Linux 6.12, amdgpu/gfx_v9_0.c,
+/// gfx_v9_0_do_edc_gpr_workarounds). A dispatch that is not enabled or has no work-group starts
+/// nothing. Refuses a dispatch that grid_of() or isa::check() refuses, whose work-group fits no CU,
+/// or whose work-group needs scratch and has more waves than the queue has scratch slots. If the
+/// queue has 0 scratch slots (WAVES), the kernel takes none.
 Outcome dispatch(Packet& packet, const Launch& launch) {
     Queue& queue = packet.queue;
     DispatchState state;
@@ -169,8 +175,8 @@ Outcome handle_ignored(Packet&) {
     return Outcome::Done;
 }
 
-/// Sets the base address of indirect arguments; a packet that names another base does nothing. A
-/// packet that names this base without an address is refused.
+/// Sets the base address of indirect arguments, and refuses a packet for this base that has no
+/// address. A packet for another base does nothing.
 Outcome handle_set_base(Packet& packet) {
     const bool is_indirect = HW_GET(SET_BASE_1, BASE_INDEX, packet.dword(1)) == kBaseOfIndirect;
     if (is_indirect && packet.body.size() < 3) return Outcome::BadPacket;
@@ -179,14 +185,14 @@ Outcome handle_set_base(Packet& packet) {
 }
 
 Outcome handle_event_write(Packet& packet) {
-    // softgpu's memory is coherent, so an event only waits until earlier kernels have finished.
+    // softgpu has no data caches to flush, so an event only waits for the end of earlier kernels.
     if (packet.core.dispatcher.in_flight(packet.queue.id) == 0) return Outcome::Done;
     packet.queue.state.wait.kind = WaitKind::Dispatches;
     return Outcome::Blocked;
 }
 
-/// Moves the stream past the packet before the new IB begins. If a packet in an IB chains, moves
-/// the stream of that IB to its end, because an IB that chains to another IB never resumes.
+/// Advances the stream past the packet before the new IB begins. If an IB chains to the new IB,
+/// advances the stream of the old IB to its end, because the old IB never resumes.
 Outcome handle_indirect_buffer(Packet& packet) {
     QueueState& state = packet.queue.state;
     const std::uint32_t control = packet.dword(3);
@@ -199,7 +205,7 @@ Outcome handle_indirect_buffer(Packet& packet) {
     return call_ib(packet.queue, va, dwords, vmid) ? Outcome::Redirected : Outcome::BadPacket;
 }
 
-/// A skip beyond the end of the packet's stream stops at that end.
+/// A skip ends at the latest at the end of the packet's stream; in a ring, at the write pointer.
 Outcome handle_cond_exec(Packet& packet) {
     const std::optional<std::uint32_t> flag =
         packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{packet.pair(1) & ~3ull});
@@ -232,9 +238,10 @@ Outcome handle_dispatch_direct(Packet& packet) {
     return dispatch(packet, launch);
 }
 
-/// On the gfx ring the packet holds an offset from the base of SET_BASE, on other queues an
-/// address. A packet of another size is refused. Waits until there is room for the kernel, then
-/// reads the grid from memory and starts the kernel like a direct dispatch.
+/// On the gfx ring, the packet holds an offset from the base of SET_BASE; on other queues, it holds
+/// an address and is one dword longer. The handler refuses a packet of the wrong size. It waits
+/// until there is room for the kernel, then reads the grid from memory and starts the kernel like a
+/// direct dispatch.
 Outcome handle_dispatch_indirect(Packet& packet) {
     const bool is_offset = packet.queue.is_gfx();
     if (packet.body.size() != (is_offset ? 2u : 3u)) return Outcome::BadPacket;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that move data, wait for a value, and write fences.
+// PM4 packets that move data, wait for a value, write fences or invalidate caches.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,8 @@ constexpr std::uint64_t kAll = ~0ull;
 /// The kind of a source or destination. A packet with an unsupported operand is refused.
 enum class Operand : std::uint8_t { Register, Memory, Immediate, Clock, Unsupported };
 
-// by selector of COPY_DATA and WRITE_DATA
+// Indexed by SRC_SEL of COPY_DATA (kCopySource), and by DST_SEL of COPY_DATA and WRITE_DATA
+// (kDestination).
 constexpr std::array<Operand, 16> kCopySource = {
     Operand::Register,    Operand::Memory,      Operand::Memory,      Operand::Unsupported,
     Operand::Unsupported, Operand::Immediate,   Operand::Unsupported, Operand::Unsupported,
@@ -31,13 +32,14 @@ constexpr std::array<Operand, 16> kDestination = {
     Operand::Memory,      Operand::Unsupported, Operand::Unsupported, Operand::Unsupported,
     Operand::Unsupported, Operand::Unsupported, Operand::Unsupported, Operand::Unsupported};
 
-/// The actions of a RELEASE_MEM, by INT_SEL.
+/// What a RELEASE_MEM does for one value of INT_SEL.
 struct ReleaseAction {
     bool is_known = false;
     bool has_data = false;
     bool has_interrupt = false;
 };
-// 5 and 6 compare memory first; no driver sends them, and no public document describes them
+// INTERRUPT_IF_* compare memory first. The device refuses them: no driver sends them, and no public
+// document describes them.
 constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
     {true, true, false},  // NO_INTERRUPT
     {true, false, true},  // INTERRUPT_ONLY
@@ -49,12 +51,13 @@ constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
     {},
 }};
 
-constexpr std::uint32_t kWaitMemory = 1;
-constexpr std::uint32_t kWaitWriteThenWait = 1;
-constexpr std::uint32_t kDmaGds = 1;
-constexpr std::uint32_t kDmaImmediate = 2;  // as a source
-constexpr std::uint32_t kDmaNowhere = 2;    // as a destination
+constexpr std::uint32_t kWaitMemory = 1;         // MEM_SPACE of WAIT_REG_MEM
+constexpr std::uint32_t kWaitWriteThenWait = 1;  // OPERATION of WAIT_REG_MEM
+constexpr std::uint32_t kDmaGds = 1;             // SRC_SEL and DST_SEL of DMA_DATA
+constexpr std::uint32_t kDmaImmediate = 2;       // SRC_SEL of DMA_DATA
+constexpr std::uint32_t kDmaNowhere = 2;         // DST_SEL of DMA_DATA
 
+/// A register index in the packet has 18 bits; write_register() refuses HW_REG_COUNT and above.
 Outcome write_data_registers(Packet& packet) {
     const bool is_one_address = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
     std::uint32_t index = packet.dword(2) & (HW_REG_COUNT * 2 - 1);
@@ -65,6 +68,8 @@ Outcome write_data_registers(Packet& packet) {
     return Outcome::Done;
 }
 
+/// A single dword is an atomic store. With ONE_ADDR, every dword goes to the same address, so only
+/// the last one is stored.
 Outcome write_data_memory(Packet& packet) {
     const GpuVa va{packet.pair(2) & kDwordMask};
     const std::span<const std::uint32_t> data = packet.body.subspan(3);
@@ -137,7 +142,7 @@ Outcome store_value(Packet& packet, bool is_wide, std::uint64_t value) {
     }
 }
 
-/// Copies or fills a part of `bytes` bytes for a DMA_DATA packet, from byte `done` on. False if
+/// Copies or fills `bytes` bytes for a DMA_DATA packet, after the first `done` bytes. False if
 /// memory faults.
 bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     Memory& memory = packet.core.memory;
@@ -152,8 +157,8 @@ bool dma_part(Packet& packet, std::uint64_t done, std::size_t bytes) {
     return memory.write(packet.vmid, GpuVa{packet.pair(4) + done}, buffer);
 }
 
-/// False for an unknown INT_SEL, for data of the global data share (GDS), which the device lacks,
-/// and for a destination other than memory and L2.
+/// False for an INT_SEL that is not known in kReleaseActions, an unknown DATA_SEL, data of the
+/// global data share (GDS), which the device lacks, or a destination other than memory and L2.
 bool is_release_possible(std::uint32_t select) {
     const std::uint32_t to = HW_GET(RELEASE_MEM_2, DST_SEL, select);
     return kReleaseActions[HW_GET(RELEASE_MEM_2, INT_SEL, select)].is_known &&
@@ -161,6 +166,7 @@ bool is_release_possible(std::uint32_t select) {
            (to == PM4_RELEASE_TO_MEMORY || to == PM4_RELEASE_TO_L2);
 }
 
+/// Stores the data of a RELEASE_MEM. False if memory faults.
 bool store_fence(Packet& packet) {
     Memory& memory = packet.core.memory;
     const std::uint64_t address = packet.pair(3);
@@ -175,7 +181,7 @@ bool store_fence(Packet& packet) {
             return memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask},
                                                packet.core.ticks());
         case PM4_RELEASE_CP_PERFCOUNTER:
-            // the counters of the CP never run: there are no registers to start them
+            // the CP's counters are always 0, because softgpu has no registers to start them
             return memory.store<std::uint64_t>(packet.vmid, GpuVa{address & kQwordMask}, 0);
         default:
             return true;
@@ -205,7 +211,7 @@ Outcome handle_copy_data(Packet& packet) {
 /// Copies as many bytes as the budget allows at each call; `progress` counts the bytes copied.
 Outcome handle_dma_data(Packet& packet) {
     const std::uint32_t command = packet.dword(6);
-    // drivers set the address spaces SAS and DAS only for GDS and registers
+    // SAS and DAS select registers instead of memory; softgpu does not support this
     if (HW_GET(DMA_DATA_6, SAS, command) != 0 || HW_GET(DMA_DATA_6, DAS, command) != 0)
         return Outcome::BadPacket;
     const std::uint32_t from = HW_GET(DMA_DATA_1, SRC_SEL, packet.dword(1));
@@ -230,7 +236,8 @@ Outcome handle_atomic_mem(Packet& packet) {
     const mem::AtomicResult result = packet.core.memory.atomic(packet.vmid, request);
     if (result.status == mem::AtomicStatus::Fault) return Outcome::Fault;
     if (result.status == mem::AtomicStatus::Bad) return Outcome::BadPacket;
-    // The loop form repeats a compare-and-swap until it has swapped.
+    // The loop form repeats the operation until it finds the compare value in memory. Codes of
+    // 64-bit operations are larger than those of 32-bit operations.
     const bool is_wide = (request.operation & ~TC_OP_NO_RETURN) >= TC_OP_SWAP_64;
     const std::uint64_t mask = is_wide ? kAll : 0xffff'ffffull;
     const bool is_loop = HW_GET(ATOMIC_MEM_1, COMMAND, packet.dword(1)) == 1;
@@ -246,7 +253,8 @@ Outcome handle_atomic_mem(Packet& packet) {
     return Outcome::Blocked;
 }
 
-/// Cache actions (TC_WB, TC_INV, TCL1_INV …) do nothing, because memory is coherent.
+/// Waits until the queue's earlier kernels have ended. Cache actions (TC_WB, TC_INV, TCL1_INV and
+/// others) do nothing, because softgpu has no data caches.
 Outcome handle_release_mem(Packet& packet) {
     Queue& queue = packet.queue;
     const std::uint32_t select = packet.dword(2);
@@ -262,14 +270,15 @@ Outcome handle_release_mem(Packet& packet) {
     return Outcome::Done;
 }
 
-/// Data caches are coherent; only the cache of decoded code must be dropped.
+/// With SH_ICACHE_ACTION, drops the decoded code of the VMID. softgpu has no data caches to
+/// invalidate.
 Outcome handle_acquire_mem(Packet& packet) {
     if (HW_GET(ACQUIRE_MEM_1, SH_ICACHE_ACTION, packet.dword(1)) != 0)
         packet.core.invalidate_code(static_cast<std::uint16_t>(1u << raw(packet.vmid)));
     return Outcome::Done;
 }
 
-/// Checks the condition at once, because most waits of a driver are over when they are executed.
+/// Checks the condition at once, because most conditions are already met.
 Outcome handle_wait_reg_mem(Packet& packet) {
     const std::uint32_t control = packet.dword(1);
     const bool writes_first = HW_GET(WAIT_REG_MEM_1, OPERATION, control) == kWaitWriteThenWait;
@@ -285,11 +294,11 @@ Outcome handle_wait_reg_mem(Packet& packet) {
     if (!is_memory) {
         std::uint32_t ignored = 0;
         if (!read_register(packet, wait.index, ignored)) return Outcome::PrivilegedRegister;
-        // Writes the register of dword 2 only once: `progress` records the write.
+        // Write the register of dword 2 only once: `progress` records the write.
         if (writes_first && packet.queue.state.progress == 0 &&
             !write_register(packet, packet.dword(2), packet.dword(4)))
             return Outcome::PrivilegedRegister;
-        // The reference is also the value that was written, so only its masked bits are compared.
+        // Here the reference is also the value to write, so it may have bits outside the mask.
         if (writes_first) wait.reference &= wait.mask;
     } else if (!packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;

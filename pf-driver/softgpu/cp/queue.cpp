@@ -10,12 +10,13 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr unsigned kHqdsPerMe = CP_PIPES_PER_MEC * CP_QUEUES_PER_PIPE;
+/// CP_HQD_PQ_BASE holds an address in units of 256 bytes.
 constexpr unsigned kRingAddressShift = 8;
-/// Larger values of QUEUE_SIZE count as this one. A ring has 2 << QUEUE_SIZE dwords.
+/// Maximum of QUEUE_SIZE; larger values count as the maximum. A ring has 2 << QUEUE_SIZE dwords.
 constexpr std::uint32_t kMaxQueueSize = 26;
 constexpr std::uint64_t kAqlDwords = AQL_PACKET_BYTES / 4;
 
-/// The largest number up to `limit` that has the same low 28 bits as `low`.
+/// The largest number not above `limit` that has the same low 28 bits as `low`.
 std::uint64_t extend_index(std::uint64_t low, std::uint64_t limit) {
     constexpr std::uint64_t kMask = (1ull << 28) - 1;
     return limit - ((limit - low) & kMask);
@@ -63,8 +64,8 @@ DoorbellIndex Queue::doorbell() const {
         HW_GET(CP_HQD_PQ_DOORBELL_CONTROL, OFFSET, reg(REG_GC_CP_HQD_PQ_DOORBELL_CONTROL))};
 }
 
-/// ME 1 and 2 are the compute engines (MECs). Ids count the queues of a pipe, then the pipes of an
-/// ME, then the MEs.
+/// ME 1 and 2 are the compute processors (MECs). Ids count the queues of a pipe, then the pipes of
+/// an ME, then the MEs.
 QueuePlace Queue::place() const {
     if (is_gfx()) return {};
     const unsigned index = raw(id);
@@ -85,8 +86,9 @@ std::array<std::uint32_t, 4> Queue::cu_mask() const {
             state.sh[MQD_STATIC_THREAD_MGMT_SE3 - MQD_SH_FIRST]};
 }
 
-/// CP_HQD_PQ_RPTR has 32 bits and counts dwords; AQL indices have 64 bits. The high part comes from
-/// the write pointer, which is at most a ring ahead.
+/// CP_HQD_PQ_RPTR has 32 bits and counts dwords. An AQL packet has 16 dwords, so the register gives
+/// only the low 28 bits of the 64-bit packet index. The other bits follow from the write pointer,
+/// which is at most a ring ahead.
 void Queue::load_pointers() {
     const std::uint64_t rptr = reg(REG_GC_CP_HQD_PQ_RPTR);
     state.wptr = reg_pair(REG_GC_CP_HQD_PQ_WPTR_LO);

@@ -18,7 +18,7 @@ std::uint32_t selection(const Core& core) {
     return core.registers.get(index_of(REG_GC_GRBM_GFX_CNTL));
 }
 
-/// The HQD that GRBM_GFX_CNTL selects; nullptr if its ME is not a compute engine.
+/// The HQD that GRBM_GFX_CNTL selects; nullptr if its ME is not a compute processor (MEC).
 Queue* find_selected_queue(Core& core) {
     const std::uint32_t control = selection(core);
     const std::uint32_t me = HW_GET(GRBM_GFX_CNTL, ME, control);
@@ -29,7 +29,7 @@ Queue* find_selected_queue(Core& core) {
     return &core.queues[index];
 }
 
-/// The pointers of a mapped queue are in QueueState; a read updates the registers.
+/// While a queue is mapped, its pointers are in QueueState, so a read first copies them to `hqd`.
 std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return stored;
@@ -42,8 +42,9 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
 /// as a preemption, which keeps the work in flight.
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
-/// Begins to unmap the queue. Does one step at once, so that a queue with nothing in flight is off
-/// before the register write returns; drivers poll until a queue is off.
+/// Begins to unmap the queue. Does one step at once: a queue with nothing in flight is then
+/// unmapped before the register write returns, unless a packet of the queue does the write. For
+/// other queues, drivers poll CP_HQD_ACTIVE.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
     Budget budget;
@@ -68,8 +69,8 @@ void write_dequeue(Core& core, Queue& queue, std::uint32_t value) {
     stop(core, queue, request == kDequeueReset ? StopMode::Reset : StopMode::Preempt);
 }
 
-/// ACTIVE is never stored as written; it shows the state of the queue. A write of the read pointer
-/// of a mapped queue has no effect.
+/// A write to ACTIVE maps or unmaps the queue and is not stored, because ACTIVE shows the state of
+/// the queue. A write to the read pointer of a mapped queue has no effect.
 void write_hqd(Core& core, RegisterIndex index, std::uint32_t value) {
     Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return;
@@ -105,7 +106,7 @@ std::uint32_t get(const Core& core, hw_reg which) {
     return core.registers.get(index_of(which));
 }
 
-/// The packet processor treats the gfx ring as an HQD. This function translates the ring's
+/// The command processor treats the gfx ring as an HQD. This function translates the ring's
 /// registers (CP_RB0_*) to the registers of that HQD. Maps the ring once the driver has enabled the
 /// ring's doorbell.
 void refresh_gfx(Core& core) {
@@ -130,7 +131,7 @@ void refresh_gfx(Core& core) {
     }
 }
 
-/// A driver that writes 0 restarts the ring.
+/// A write pointer of 0 restarts the ring.
 void write_gfx_wptr(Core& core) {
     Queue& queue = core.queue(kGfxQueue);
     queue.state.wptr = join(get(core, REG_GC_CP_RB0_WPTR), get(core, REG_GC_CP_RB0_WPTR_HI));
@@ -163,7 +164,7 @@ std::uint32_t get(const Core& core, hw_reg which, unsigned watch) {
     return core.registers.get(RegisterIndex{which + watch * kWatchStride});
 }
 
-/// The contents of a watch's registers. MASK has no bits for the upper part of an address, so that
+/// Decodes the registers of a watch. MASK has no bits for the upper part of an address, so that
 /// part is always compared.
 isa::AddressWatch decode(const Core& core, unsigned watch) {
     constexpr unsigned kHighShift = 32 - isa::AddressWatch::kUnitShift;
@@ -187,7 +188,7 @@ void update_watch(Core& core, unsigned watch) {
 
 }  // namespace
 
-/// Claims the HQD registers as one range, because they are consecutive, as in the MQD.
+/// The HQD registers are consecutive, as in the MQD, so one claim covers them.
 void claim_registers(Core& core) {
     core.registers.claim(
         index_of(REG_GC_CP_MQD_BASE_ADDR), MQD_HQD_COUNT,

@@ -13,15 +13,17 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint32_t kLatencyUnitMs = 100;
 
-/// The result of a run list entry. After NoRoom the list waits until a process leaves. Bad and
-/// Fault end the list.
+/// The result of a run list entry. After NoRoom the list waits until a process has left the
+/// hardware. Bad and Fault end the list.
 enum class MapResult : std::uint8_t { Mapped, NoRoom, Bad, Fault };
 
+/// Values of QUERY_STATUS.COMMAND; values 1 and 2 write only the fence.
 enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 };
 
 // --- VMIDs --------------------------------------------------------------------------------------
 
-/// True if the process of the VMID has a queue on the hardware.
+/// True if the process of the VMID has a queue on the hardware, in an HQD or on an SDMA engine,
+/// that a packet has mapped.
 bool has_queues(const Core& core, Vmid vmid) {
     const SchedulerState& scheduler = core.scheduler;
     const std::uint16_t pasid = scheduler.processes[raw(vmid)].pasid;
@@ -35,19 +37,19 @@ bool has_queues(const Core& core, Vmid vmid) {
            });
 }
 
-/// True for a VMID that SET_RESOURCES gave to the scheduler; 0 is the kernel's.
+/// True for a VMID that SET_RESOURCES gave to the scheduler. VMID 0 always belongs to the kernel.
 bool is_scheduler_vmid(const SchedulerState& scheduler, unsigned vmid) {
     return vmid != 0 && bit(scheduler.vmid_mask, vmid);
 }
 
-/// True for a VMID in which the scheduler maps processes: one that SET_RESOURCES gave, or the VMID
-/// of a process under a debugger.
+/// True for a VMID in which the scheduler maps processes: a VMID from SET_RESOURCES, or the VMID of
+/// a process under a debugger.
 bool is_process_vmid(const SchedulerState& scheduler, unsigned vmid) {
     return is_scheduler_vmid(scheduler, vmid) || scheduler.processes[vmid].is_debugged != 0;
 }
 
-/// The VMID for a process: the VMID that it has, else an unused VMID, else the VMID of a process
-/// without queues.
+/// The VMID for a process: its current VMID, else an unused VMID, else the VMID of a process
+/// without queues. nullopt if all VMIDs have processes with queues.
 std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     const SchedulerState& scheduler = core.scheduler;
     std::optional<Vmid> unused;
@@ -66,9 +68,10 @@ std::optional<Vmid> find_vmid(const Core& core, std::uint16_t pasid) {
     return unused ? unused : idle;
 }
 
-/// The VMID of a debugged process; nullopt while another process has queues in it. Address watches
-/// apply to one VMID. KFD takes this VMID from the scheduler and gives it to the process under a
-/// debugger (Linux, kfd_device_queue_manager.c, reserve_debug_trap_vmid).
+/// VMID `number`, for the process under a debugger; nullopt while another process has queues in
+/// this VMID. KFD takes this VMID from the scheduler and keeps it for the debugged process, because
+/// an address watch applies to one VMID (Linux, kfd_device_queue_manager.c,
+/// reserve_debug_trap_vmid).
 std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std::uint16_t pasid) {
     const Vmid vmid{static_cast<std::uint8_t>(number)};
     const ProcessState& process = core.scheduler.processes[number];
@@ -76,7 +79,7 @@ std::optional<Vmid> find_debug_vmid(const Core& core, std::uint32_t number, std:
     return is_taken ? std::nullopt : std::optional(vmid);
 }
 
-/// SQ_SHADER_TBA and TMA: an address of 40 bits in units of 256 bytes, then flags.
+/// The address in SQ_SHADER_TBA or SQ_SHADER_TMA: 40 bits in units of 256 bytes; flags follow.
 std::uint64_t trap_address(const Packet& packet, std::size_t dword) {
     constexpr unsigned kBits = 40;
     constexpr unsigned kUnitShift = 8;
@@ -90,8 +93,9 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
-/// The bank that the process still has, else an unused bank, else the bank of the process without
-/// queues that was mapped longest ago.
+/// The current bank of the process, else an unused bank, else, of the banks of processes without
+/// queues, the bank that was mapped longest ago. Such a bank exists, because there are as many
+/// banks as VMIDs.
 WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     SchedulerState& scheduler = core.scheduler;
     const auto is_in_use = [&](const WaveSyncBank& bank) {
@@ -116,8 +120,8 @@ WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     return *oldest;
 }
 
-/// KFD gives a process all global wave sync (GWS) or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). In
-/// softgpu each process has a full set to itself, so processes need not take turns for it.
+/// KFD gives a process all global wave sync (GWS) or none (AMDKFD_IOC_ALLOC_QUEUE_GWS). In softgpu
+/// each process has its own full set, so processes with GWS need not take turns.
 void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     SchedulerState& scheduler = packet.core.scheduler;
     std::uint8_t& number = scheduler.wave_sync_of[raw(vmid)];
@@ -128,7 +132,8 @@ void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     number = static_cast<std::uint8_t>(&bank - scheduler.wave_sync.data() + 1);
 }
 
-/// A process keeps its VMID while it has queues. KFD maps it again to change its page table root.
+/// Executes a MAP_PROCESS. KFD also sends the packet for a process that has queues on the hardware,
+/// to change its page table root; the process then keeps its VMID.
 MapResult map_process(Packet& packet) {
     Core& core = packet.core;
     const std::uint32_t control = packet.dword(1);
@@ -164,6 +169,7 @@ GpuVa mqd_of(const Packet& packet) {
     return GpuVa{packet.pair(3)};
 }
 
+/// The user queue with this MQD; nullptr if the queue is not mapped.
 Queue* find_mapped(Core& core, GpuVa mqd) {
     const auto found = std::find_if(core.queues.begin(), core.queues.end(), [&](const Queue& q) {
         return q.is_mapped() && !q.is_gfx() && q.mqd() == mqd &&
@@ -180,7 +186,8 @@ Queue* find_slot(Core& core) {
     return nullptr;
 }
 
-/// Loads a queue's registers from its MQD and the packet that maps it.
+/// Loads a queue's registers from its MQD and from the packet that maps the queue. False if memory
+/// faults.
 bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
     std::array<std::uint32_t, MQD_DWORDS> mqd{};
     Core& core = packet.core;
@@ -203,7 +210,8 @@ bool load_mqd(Packet& packet, Queue& queue, Vmid vmid) {
     return true;
 }
 
-/// Loads the write pointer from memory, because a queue may be mapped with work in its ring.
+/// Loads the write pointer from memory, because a queue may be mapped with work in its ring. Keeps
+/// the write pointer from the MQD if memory faults.
 void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     const GpuVa address{queue.reg_pair(REG_GC_CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull};
     if (raw(address) == 0) return;
@@ -213,6 +221,7 @@ void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(*wptr));
 }
 
+/// If `slot` is still mapped, the new queue replaces the old one, whose kernels are dropped.
 MapResult map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
     if (slot.is_mapped()) {
         packet.core.dispatcher.drop(slot.id);
@@ -227,8 +236,8 @@ MapResult map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by)
     return MapResult::Mapped;
 }
 
-/// Maps an SDMA queue. Also returns Mapped for a queue that is already on its engine, because a
-/// list that is read again from the top names every queue.
+/// Maps an SDMA queue. Also returns Mapped for a queue that is already on its engine, because a new
+/// pass over the run list names every queue again.
 MapResult map_sdma(Packet& packet, SdmaEngine engine) {
     Core& core = packet.core;
     SchedulerState& scheduler = core.scheduler;
@@ -279,8 +288,8 @@ MapResult map_listed_queue(Packet& packet) {
 
 // --- run list -----------------------------------------------------------------------------------
 
-/// Ends the list for a bad entry. Returns false, which run_entry() and step_starved() return in
-/// turn.
+/// Ends the list because of an entry that is bad or can never be mapped. Returns false, for the
+/// caller to return.
 bool refuse_run_list(Core& core, std::uint32_t header) {
     end_run_list(core);
     ++core.counters.bad_packets;
@@ -288,16 +297,15 @@ bool refuse_run_list(Core& core, std::uint32_t header) {
     return false;
 }
 
-/// Ends the list for a memory fault. Returns false.
+/// Ends the list because of a memory fault. Returns false, for the caller to return.
 bool fault_run_list(Core& core) {
     core.fault(core.queue(core.scheduler.owner));
     end_run_list(core);
     return false;
 }
 
-/// Called at the end of the list. If a process had to leave in this round, the list starts again
-/// from the top. Otherwise everything is mapped, and the list is done. Clears has_preempted, which
-/// the next preemption sets.
+/// Call at the end of the list. If a process was evicted in this round (one pass over the list),
+/// the next round begins at the top. Otherwise all queues are mapped, and the list is done.
 void finish_round(Core& core) {
     RunListState& list = core.scheduler.run_list;
     list.next = 0;
@@ -318,9 +326,9 @@ MapResult execute_entry(Packet& packet, std::uint32_t opcode) {
     }
 }
 
-/// Handles a RUN_LIST inside the run list. KFD ends a list whose processes do not all fit with a
-/// RUN_LIST that leads back to the top (Linux, kfd_packet_manager.c, pm_create_runlist_ib), so the
-/// packet ends a round.
+/// Handles a RUN_LIST inside the run list, which ends a round: if the queues of a list do not all
+/// fit, KFD ends the list with a RUN_LIST that refers to the top of the list (Linux,
+/// kfd_packet_manager.c, pm_create_runlist_ib).
 void chain(Core& core, const Packet& packet) {
     RunListState& list = core.scheduler.run_list;
     list.va = packet.pair(1) & ~3ull;
@@ -329,8 +337,7 @@ void chain(Core& core, const Packet& packet) {
 }
 
 /// Reads and executes the entry at `next`. False if the entry must wait for room, or if an error
-/// has ended the list. The kernel driver writes the list, but entries are checked like all data of
-/// a guest: a bad entry ends the list and raises an interrupt.
+/// has ended the list. A bad entry also raises an interrupt.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -367,7 +374,8 @@ bool run_entry(Core& core, Budget& budget) {
     return fault_run_list(core);
 }
 
-/// The VMID of the process that has been on the hardware longest; nullopt if no process is on it.
+/// The VMID of the process that has been on the hardware longest; nullopt if no process is on the
+/// hardware.
 std::optional<unsigned> find_oldest(const Core& core) {
     std::optional<unsigned> found;
     const auto& processes = core.scheduler.processes;
@@ -386,7 +394,7 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
 }
 
 /// Begins to evict the process of VMID `index`. Leaves mapped_at unchanged: until the process has
-/// left, find_oldest() returns this process, and is_quantum_over() is false for it. So no other
+/// left, find_oldest() returns this process, for which is_quantum_over() is false. So no other
 /// process is evicted meanwhile.
 void preempt(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
@@ -402,7 +410,8 @@ void preempt(Core& core, unsigned index) {
         if (slot.is_used != 0 && slot.pasid == process.pasid) unmap_sdma_slot(core, slot);
 }
 
-/// Ends the eviction of processes whose queues are all off the hardware. True if it ended one.
+/// Ends the eviction of each process whose queues are all off the hardware. True if it has ended an
+/// eviction.
 bool finish_evictions(Core& core) {
     bool has_ended_one = false;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
@@ -418,7 +427,7 @@ bool finish_evictions(Core& core) {
     return has_ended_one;
 }
 
-/// True if finish_evictions() would find a process.
+/// True if finish_evictions() would end an eviction.
 bool is_eviction_done(const Core& core) {
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
@@ -427,9 +436,10 @@ bool is_eviction_done(const Core& core) {
     return false;
 }
 
-/// Evicts one process at a time, when its quantum is over, because the entry needs only one VMID or
-/// slot. True if an eviction has begun or ended. False if the list must wait, or if no process has
-/// what the entry needs, which ends the list.
+/// Evicts the process that has been on the hardware longest when its quantum is over. Evicts one
+/// process at a time, because the entry at `next` needs only one VMID or slot. True if an eviction
+/// has begun or ended. False if the list must wait, or has ended because no process is left to
+/// evict.
 bool step_starved(Core& core) {
     RunListState& list = core.scheduler.run_list;
     if (finish_evictions(core)) {
@@ -437,7 +447,7 @@ bool step_starved(Core& core) {
         return true;
     }
     const std::optional<unsigned> victim = find_oldest(core);
-    // no process has the VMID or slot that the entry needs, so the entry can never be mapped
+    // no process is left that could make room, so the entry can never be mapped
     if (!victim) return refuse_run_list(core, 0);
     if (!is_quantum_over(core, core.scheduler.processes[*victim])) return false;
     preempt(core, *victim);
@@ -461,8 +471,8 @@ void end_run_list(Core& core) {
 
 // --- packets ------------------------------------------------------------------------------------
 
-/// Handles KFD's packet (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_set_resources_v9). The
-/// packet that amdgpu sends for the KIQ changes nothing.
+/// Handles the packet that KFD sends on the HIQ (Linux 6.12, amdkfd/kfd_packet_manager_v9.c,
+/// pm_set_resources_v9). The packet that amdgpu sends on the KIQ changes nothing.
 Outcome handle_set_resources(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     constexpr std::uint32_t kHiq = 1;
@@ -482,8 +492,8 @@ Outcome handle_map_process(Packet& packet) {
     return map_process(packet) == MapResult::Mapped ? Outcome::Done : Outcome::BadPacket;
 }
 
-/// MAP_QUEUES outside a run list names the slot, as in the KIQ packets of amdgpu/gfx_v9_0.c
-/// (gfx_v9_0_kiq_map_queues).
+/// A MAP_QUEUES outside a run list names the slot, as in the packets that amdgpu/gfx_v9_0.c sends
+/// on the KIQ (gfx_v9_0_kiq_map_queues).
 Outcome handle_map_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     Core& core = packet.core;
@@ -521,8 +531,8 @@ Outcome handle_query_status(Packet& packet) {
     return Outcome::Done;
 }
 
-/// A new list replaces the present list. Queues that the new list does not name stay until
-/// UNMAP_QUEUES, which KFD sends before the new list.
+/// A new list replaces the current list. Mapped queues that the new list does not name stay mapped:
+/// KFD sends an UNMAP_QUEUES before it sends a new list.
 Outcome handle_run_list(Packet& packet) {
     Core& core = packet.core;
     if (!packet.is_privileged || core.scheduler.has_resources == 0) return Outcome::BadPacket;
@@ -534,9 +544,11 @@ Outcome handle_run_list(Packet& packet) {
     core.scheduler.owner = packet.queue.id;
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         ProcessState& process = core.scheduler.processes[i];
+        // ends evictions that are complete: the list cannot map a process that is leaving
         if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_leaving = 0;
     }
-    // If all entries of the list fit, a fence after this packet finds their queues mapped.
+    // Begin to read the list now: the queues of a short list are mapped before a later fence is
+    // written.
     (void)step_run_list(core, packet.budget);
     return Outcome::Done;
 }

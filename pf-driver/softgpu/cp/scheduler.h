@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// Scheduler: maps and unmaps queues. Kernel queues come with MAP_QUEUES on the KIQ, user queues
-// with a RUN_LIST on the HIQ. The run list is an indirect buffer (IB) in which each MAP_PROCESS is
-// followed by the MAP_QUEUES of that process. The scheduler reads the list until an entry needs a
-// VMID or a slot and none is free. Then it waits for the end of the quantum of the process that has
-// been on the hardware longest, stops that process, writes its queues back to their MQDs, and
-// continues to read. At the end of the list it starts again from the top if a process is off the
-// hardware. So every process is served, however many processes there are.
+// The queue scheduler, which is firmware of the command processor on a real GPU: maps and unmaps
+// queues. MAP_QUEUES on the KIQ maps kernel queues; RUN_LIST on the HIQ maps user queues. The run
+// list is an indirect buffer (IB) in which each MAP_PROCESS is followed by the MAP_QUEUES of that
+// process. The scheduler reads the list until it finds no room for an entry: for example no free
+// VMID, or no free queue slot (an HQD or a queue of an SDMA engine). Then the scheduler waits for
+// the end of the quantum of the process that has been on the hardware longest, stops that process,
+// writes its queues back to their MQDs, and continues to read. At the end of the list, the
+// scheduler starts again from the top if it has stopped a process. So every process gets time,
+// however many processes exist.
 //
 //   Idle --RUN_LIST--> Reading --end, all mapped--> Idle
-//                       |   ^ --end, a process off the hardware--> Reading from the top
-//            no slot    v   | slot free
+//                       |   ^ --end, a process was stopped--> Reading from the top
+//            no room    v   | room free
 //                      Starved --quantum over--> stop the oldest process
 //
-// UNMAP_QUEUES stops the queues that it names. It ends the run list, unless it names doorbells or
-// an SDMA engine. It blocks its own queue until the named queues are off the hardware, or until the
-// latency of SET_RESOURCES has passed. In the latter case it leaves the doorbell of the stuck queue
-// in the scheduler queue's MQD, as the firmware of the real part does.
+// UNMAP_QUEUES stops the queues that the packet names, and ends the run list unless the packet
+// names doorbells or an SDMA engine. The packet blocks its own queue until the named queues are off
+// the hardware or, on the HIQ, until the time limit from SET_RESOURCES (UNMAP_LATENCY) has passed.
+// In the second case the scheduler writes the doorbell of a queue that has not stopped to the HIQ's
+// MQD, as the firmware of a real GPU does. With the action PREEMPT_NO_UNMAP, the packet has no
+// effect.
 //
 // All functions work on a Core and are called with the VF's lock held.
 #pragma once
@@ -26,31 +30,36 @@
 
 namespace vgpu::softgpu::cp {
 
-/// Reads the run list and time-slices its processes. True if it did something.
+/// Reads the run list and time-slices its processes. True if it made progress.
 [[nodiscard]] bool step_run_list(Core& core, Budget& budget);
-/// True if the run list can continue now (an entry is left to read, or a quantum is over).
+/// True if step_run_list() would act now, for example because an entry can be read, an eviction has
+/// ended, a quantum is over, or the list must end because no process is on the hardware to make
+/// room.
 [[nodiscard]] bool has_run_list_work(const Core& core);
-/// True while a run list is active. Nothing reports the end of a quantum, after which a starved
-/// list can continue, so the caller must poll.
+/// True while a run list is active. The caller must then poll, because nothing reports the end of a
+/// quantum, for which a starved list waits.
 [[nodiscard]] bool is_run_list_timed(const Core& core);
 
-/// Stops reading the run list; mapped queues stay.
+/// Makes the scheduler stop reading the run list; mapped queues stay mapped.
 void end_run_list(Core& core);
-/// Takes the slot's queue off its SDMA engine and frees the slot. Does not wait, because no step of
-/// the SDMA engine is in progress while the caller holds the VF's lock.
+/// Takes the queue of `slot` off its SDMA engine and frees `slot`. Does not wait, because no step
+/// of the SDMA engine is in progress while the caller holds the VF's lock.
 void unmap_sdma_slot(Core& core, SdmaSlot& slot);
 
-/// Activates a queue whose registers have been set (CP_HQD_ACTIVE or MAP_QUEUES).
+/// Maps a queue whose registers are set, for CP_HQD_ACTIVE or MAP_QUEUES. Ends in phase Running or,
+/// if the queue has a saved context, Restoring.
 void activate(Core& core, Queue& queue);
-/// Starts to take a queue off the hardware; step_transition() finishes this. A preempted queue in
-/// Restoring leaves at once.
+/// Starts to unmap a queue; step_transition() continues. Does nothing if the queue is not mapped,
+/// or if `mode` is Preempt and the queue is already being stopped. With Preempt, unmaps a queue in
+/// phase Restoring at once.
 void begin_stop(Core& core, Queue& queue, StopMode mode);
-/// Continues a queue in Stopping, Saving or Restoring. True if it did something.
+/// Continues a queue in phase Stopping, Saving or Restoring. True if it made progress.
 [[nodiscard]] bool step_transition(Core& core, Queue& queue, Budget& budget);
-/// True if step_transition() would do something now; changes nothing itself.
+/// True if step_transition() could make progress now.
 [[nodiscard]] bool can_step_transition(Core& core, Queue& queue);
 
-/// The condition of WaitKind::Unmap, for a scheduler queue.
+/// The condition of WaitKind::Unmap: true if the queues that the head packet of `queue` stops
+/// (stopped_by) are unmapped, or if the time limit of UNMAP_QUEUES has passed.
 [[nodiscard]] bool is_unmap_over(Core& core, const Queue& queue);
 
 }  // namespace vgpu::softgpu::cp

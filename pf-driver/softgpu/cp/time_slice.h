@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// TimeSlice: one period of a VF on the engine, with its start, its deadline and its phase.
+// TimeSlice: one period of a VF on the engine, with its start, the end of its quantum and its
+// phase.
 //
 //             begin()                        stop()                       end()
 //   Parked ------------> Running ------------------------> Parking ------------> Parked
 //
-// Guarded by the engine's lock. The engine calls end() when no worker is inside the VF any more.
+// Guarded by the engine's lock. The engine calls end() once no worker is inside the VF (engine.h).
 #pragma once
 
 #include <cstdint>
@@ -20,24 +21,24 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A VF as the engine sees it. GpuVf owns the Context, which exists as long as the engine uses it.
+/// A VF as the engine sees it. GpuVf owns the Context and keeps it while the VF is on the engine.
 struct Context {
     VfId vf;
-    /// The VF lock. Workers hold it for packets and to get and return groups, never while a group
-    /// runs.
+    /// The VF lock. Workers hold it while they execute packets, lease a work-group (dispatch.h) or
+    /// return one, but not while they run one.
     PiMutex& lock;
     CommandProcessor& cp;
-    std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, posted doorbells
+    std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, iov::Doorbells
 };
 
 /// The report of one time slice of a VF on the engine.
 struct RunReport {
     std::uint64_t time_slice = 0;  ///< TimeSlice::number()
     VfId vf{};
-    Nanoseconds start{};             ///< clock at run()
-    Nanoseconds end{};               ///< clock when the last worker was out
-    Nanoseconds park{};              ///< time from the stop request to `end`
-    Nanoseconds idle{};              ///< sum of the reported idle periods
+    Nanoseconds start{};             ///< clock at begin()
+    Nanoseconds end{};               ///< clock when the last worker had left the VF
+    Nanoseconds park{};              ///< time from stop() to `end`
+    Nanoseconds idle{};              ///< IdleTracker::idle_time()
     std::uint64_t instructions = 0;  ///< wave instructions retired
 };
 
@@ -49,9 +50,10 @@ public:
     [[nodiscard]] bool is_running() const { return phase_ == Phase::Running; }
     /// nullptr if no VF is on the engine.
     [[nodiscard]] Context* context() const { return context_; }
-    /// Differs from time slice to time slice, also for the same VF.
+    /// Number of the current or last time slice; counts the time slices of all VFs. 0: none yet.
     [[nodiscard]] std::uint64_t number() const { return number_; }
-    /// nullopt if the time slice has no limit.
+    /// Clock at which the quantum ends; nullopt if the time slice has no limit, or if no VF is on
+    /// the engine.
     [[nodiscard]] std::optional<Nanoseconds> deadline() const { return deadline_; }
 
     void begin(Context& context, Nanoseconds now, std::optional<Nanoseconds> quantum) {
@@ -66,7 +68,7 @@ public:
         phase_ = Phase::Parking;
         stopped_ = now;
     }
-    /// Call when no worker is inside, so that the VF's counters do not change.
+    /// Call when no worker is inside the VF, so that the VF's counters do not change meanwhile.
     [[nodiscard]] RunReport end(Nanoseconds now, Nanoseconds idle) {
         const std::uint64_t instructions = context_->cp.counters().wave_instructions;
         const RunReport report{number_,

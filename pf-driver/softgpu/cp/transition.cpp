@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Transitions of queues onto the hardware and off it, with the context save area.
+// Maps and unmaps queues, and saves and restores their context.
 //
-// A queue that is preempted with kernels in flight is written to its context save area, if it has
-// one (CWSR, compute wave save and restore). The area gets one stream, after the space of the
-// control stack: the packets' bookkeeping and every resident work-group with its waves and LDS. The
-// format is vgpu's. CNTL_STACK_OFFSET and WG_STATE_OFFSET give the stream's size, as after a save
-// by hardware. The next map of the same MQD reads the stream back. The area belongs to the guest:
-// its contents are checked like any packet, and a user queue's VMID and queue number come from the
-// hardware, not from the area. Without an area, or if the area is too small, the kernels in flight
-// first run to their end, as on hardware without CWSR.
+// When a queue is preempted with kernels or an IB in flight, its context goes to the queue's
+// context save area (CWSR, compute wave save and restore). The area gets one stream, after the
+// space for the control stack: the state of the packets in flight and every resident work-group
+// with its waves and LDS. The format of the stream is private to vgpu. CNTL_STACK_OFFSET and
+// WG_STATE_OFFSET give the stream's size, as after a save by hardware. The next map of the same MQD
+// reads the stream back. The guest can write the area, so load_stream() checks the stream, and
+// takes the queue number and, for a user queue, the VMIDs from the queue, not from the stream.
+// Without an area, or if the area is too small, the kernels and IBs in flight run to their end
+// before the queue is unmapped, as on hardware without CWSR.
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -23,16 +24,18 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-constexpr std::uint32_t kStreamMagic = 0x53574356;  // VCWS
+constexpr std::uint32_t kStreamMagic = 0x53574356;  // "VCWS" in memory
 constexpr std::uint32_t kStreamVersion = 4;
+/// Size of the one entry on the control stack, which holds the stream's size.
 constexpr std::uint32_t kControlRecordBytes = 8;
+/// Initial capacity for a stream, to avoid reallocations.
 constexpr std::size_t kStreamReserve = 64u << 10;
-/// Bound, per compute unit, of a stream that is read back; more than twice the state of a CU (256
+/// Limit, per compute unit, of a stream that is read back; more than twice the state of a CU (256
 /// KiB of VGPRs, 64 KiB of LDS).
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
-/// The packet bookkeeping in front of the kernels. Dispatcher::save() of the queue follows, padded
-/// to a dword.
+/// The first part of a stream: the state of the packets in flight (see QueueState). The output of
+/// Dispatcher::save() for the queue follows, padded to a dword.
 struct StreamHead {
     std::uint32_t magic = kStreamMagic;
     std::uint32_t version = kStreamVersion;
@@ -47,14 +50,14 @@ struct StreamHead {
 };
 
 struct SaveArea {
-    std::uint64_t base = 0;
-    std::uint64_t control_stack = 0;  ///< bytes reserved in front of the wave data
-    std::uint64_t room = 0;           ///< bytes for the stream
+    std::uint64_t base = 0;           ///< address
+    std::uint64_t control_stack = 0;  ///< bytes reserved for the control stack, before the stream
+    std::uint64_t room = 0;           ///< bytes for the stream; 0: the area cannot be used
 };
 
-/// The queue's save area (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*). `room` is 0
-/// if the area cannot be used: QSWITCH_MODE is off, the address is 0, the control stack is shorter
-/// than a record, or no room is left after the control stack.
+/// The queue's save area (Linux 6.12, amdkfd/kfd_mqd_manager_v9.c, cp_hqd_ctx_save_*). The area
+/// cannot be used if QSWITCH_MODE is off, the address is 0, the control stack is shorter than its
+/// entry, or no room is left after the control stack.
 SaveArea save_area(const Queue& queue) {
     SaveArea area;
     const bool is_on = HW_GET(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE,
@@ -69,7 +72,7 @@ SaveArea save_area(const Queue& queue) {
     return area;
 }
 
-/// Size in bytes of the stream that an earlier save left; 0 if none.
+/// Size in bytes of the stream that an earlier save has left in the area; 0: none.
 std::uint64_t saved_bytes(const Queue& queue) {
     const SaveArea area = save_area(queue);
     const std::uint64_t end = queue.reg(REG_GC_CP_HQD_WG_STATE_OFFSET);
@@ -78,9 +81,9 @@ std::uint64_t saved_bytes(const Queue& queue) {
     return std::min(end - area.control_stack, area.room);
 }
 
-/// Records the size of the stream. CNTL_STACK_OFFSET counts down from the end of the control stack;
-/// the value of that end means an empty stack. KFD copies the bytes that CNTL_STACK_OFFSET and
-/// WG_STATE_OFFSET denote.
+/// Records the size of the stream in CNTL_STACK_OFFSET and WG_STATE_OFFSET; KFD copies the bytes
+/// that these registers denote. The control stack grows down from CNTL_STACK_SIZE, so
+/// CNTL_STACK_OFFSET == CNTL_STACK_SIZE means an empty stack.
 void record_stream_size(Queue& queue, std::uint64_t stream_bytes) {
     const SaveArea area = save_area(queue);
     const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
@@ -95,8 +98,9 @@ constexpr std::array kWrittenBack = {
     REG_GC_CP_HQD_CNTL_STACK_OFFSET, REG_GC_CP_HQD_WG_STATE_OFFSET, REG_GC_CP_HQD_ERROR,
 };
 
-/// Writes pointers, state and compute registers to the MQD. The compute registers are included
-/// because PM4 streams and IBs of AQL queues set them. False if memory faults.
+/// Writes the registers of kWrittenBack and the compute registers to the MQD. The compute registers
+/// are written because PM4 packets, also those in IBs of AQL queues, set them. False if memory
+/// faults.
 bool write_mqd(Core& core, Queue& queue) {
     const std::uint64_t mqd = raw(queue.mqd());
     if (mqd == 0 || queue.is_gfx()) return true;
@@ -109,7 +113,7 @@ bool write_mqd(Core& core, Queue& queue) {
 }
 
 /// Takes the queue off the hardware: writes its MQD, then frees its slot, because the next map of
-/// the queue reads the MQD. If the write fails, the fault is reported, and the queue still leaves.
+/// the queue reads the MQD. If the write fails, reports the fault and still frees the slot.
 void finish_stop(Core& core, Queue& queue) {
     queue.store_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 0);
@@ -122,7 +126,7 @@ void finish_stop(Core& core, Queue& queue) {
         core.services.report_fault(core.memory.fault_vmid(), core.memory.fault());
     }
     queue.clear_progress();
-    core.wake();  // the run list or an UNMAP_QUEUES may wait for this
+    core.wake();  // the run list or an UNMAP_QUEUES may wait for this queue to be unmapped
 }
 
 // --- saving -------------------------------------------------------------------------------------
@@ -133,7 +137,7 @@ std::vector<std::byte> make_stream(const Core& core, const Queue& queue) {
     Writer out(stream);
     const QueueState& state = queue.state;
     StreamHead head;
-    // in PM4 queues only `rptr` moves
+    // PM4 queues do not use `next`
     if (queue.is_aql()) head.in_flight = state.next - state.rptr;
     head.aql_signal = state.aql_signal;
     head.packet_ticks = state.packet_ticks;
@@ -152,10 +156,10 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Decides how the queue leaves the hardware; call it when no group of the queue is leased. After a
-/// Reset, or with nothing in flight, the queue leaves at once. Otherwise its state goes to the save
-/// area if the area can hold the stream; if not, the queue's kernels run to their end. Returns
-/// true, because each of these is a step.
+/// Decides how the queue is unmapped; call when no group of the queue is leased. After a Reset, or
+/// with nothing in flight, unmaps the queue at once. Otherwise begins to save the context if the
+/// save area can hold the stream; if not, lets the queue's kernels and IBs run to their end. Always
+/// returns true: each case is progress.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
@@ -176,9 +180,9 @@ bool leave(Core& core, Queue& queue) {
     return true;
 }
 
-/// Continues the IB. When the IB of a vendor packet in an AQL queue ends, also completes the
-/// packet; otherwise the next map would run the IB once more from its start. True if it did
-/// something.
+/// Continues the IB of a draining queue. At the end of the IB of an AQL vendor packet, also
+/// completes the packet; otherwise the next map would run the IB again from its start. True if it
+/// made progress.
 bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
     StepResult result = StepResult::Idle;
@@ -186,12 +190,14 @@ bool drain_ib(Core& core, Queue& queue, Budget& budget) {
     return has_ended || result == StepResult::Progress;
 }
 
-/// True if the queue is inside a long copy, which is done in parts. As on hardware, no packet is
-/// left half done: if a copy between overlapping ranges began again, it would read its own output.
+/// True if the queue is inside a long copy, which is done in parts. As on hardware, a preempted
+/// queue first finishes the copy: a copy between overlapping ranges that began again would read its
+/// own output.
 bool is_inside_packet(const QueueState& state) {
     return state.progress != 0 && state.wait.kind == WaitKind::None && state.halt == Halt::None;
 }
 
+/// Executes the next part of a long copy.
 bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
     run_pm4_packet(core, queue, budget);
     if (queue.state.in_aql_ib != 0) (void)end_aql_ib(core, queue);
@@ -199,17 +205,18 @@ bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
 }
 
 /// True if a draining queue still has kernels in flight or an IB to finish. The IB of a halted
-/// queue never ends, so the queue does not wait for that IB.
+/// queue never ends, so it does not count.
 bool has_to_drain(const Core& core, const Queue& queue) {
     const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
     return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
 }
 
-/// While the queue drains, kernels run to their end and an IB is finished, but no new packet of the
-/// ring is fetched.
+/// While the queue drains, its kernels and IBs run to their end, but no new packet of the ring is
+/// fetched. No packet may run while another packet is being executed (Core::executing).
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
-    if (is_inside_packet(state)) return finish_packet_part(core, queue, budget);
+    const bool may_run_packets = core.executing == kNoQueue;
+    if (is_inside_packet(state)) return may_run_packets && finish_packet_part(core, queue, budget);
     if (state.is_draining == 0) {
         return !core.dispatcher.has_leased_groups(queue.id) && leave(core, queue);
     }
@@ -217,9 +224,12 @@ bool step_stopping(Core& core, Queue& queue, Budget& budget) {
         finish_stop(core, queue);
         return true;
     }
-    return state.frame_count != 0 && state.halt == Halt::None && drain_ib(core, queue, budget);
+    return may_run_packets && state.frame_count != 0 && state.halt == Halt::None &&
+           drain_ib(core, queue, budget);
 }
 
+/// Writes the stream's size to the control stack, which begins 4 KiB after the MQD. False if memory
+/// faults.
 bool write_control_record(Core& core, const Queue& queue) {
     const std::uint64_t mqd = raw(queue.mqd());
     if (mqd == 0) return true;
@@ -236,7 +246,7 @@ bool step_saving(Core& core, Queue& queue, Budget& budget) {
     const GpuVa va{area.base + area.control_stack + queue.stream_position};
     const auto data = std::span(queue.stream).subspan(queue.stream_position, part);
     if (!core.memory.write(queue.vmid(), va, data)) {
-        core.fault(queue);  // the kernels in flight are lost, but the queue leaves
+        core.fault(queue);  // the kernels in flight are lost, but the queue is unmapped
         record_stream_size(queue, 0);
         finish_stop(core, queue);
         return true;
@@ -259,14 +269,15 @@ bool is_sound(const StreamHead& head) {
 }
 
 /// True for a queue of the guest's kernel driver. Processes cannot write the save area of such a
-/// queue, so dispatches that its IBs have started for a process keep the VMID of that process.
+/// queue, so the VMIDs in the stream can be trusted. They can be those of processes, because an IB
+/// of the queue, and its kernels, may run in the VMID of a process.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }
 
-/// Limits the position in each IB to the size of the IB. A process can write the area of its user
-/// queue, so the VMIDs in the area are replaced: otherwise the process could run kernels or IBs in
-/// another process.
+/// Restores the context from queue.stream. Limits the position in each IB to the size of the IB. A
+/// process can write the area of its user queue, so load_stream() replaces the VMIDs in the stream:
+/// otherwise the process could run kernels or IBs in the VMID of another process.
 Result<> load_stream(Core& core, Queue& queue) {
     Reader in(queue.stream);
     StreamHead head;
@@ -333,20 +344,20 @@ void activate(Core& core, Queue& queue) {
         queue.state.phase = QueuePhase::Restoring;
     }
     // If the queue's inactive signal is still set, the runtime has not answered the last request.
-    // It may still have to take scratch back, which the next kernel must not use.
+    // The request may be to take scratch back, and the next kernel must not use that scratch.
     if (queue.is_aql() && is_inactive(core, queue)) queue.state.halt = Halt::AqlReclaim;
     core.wake();
 }
 
-/// A Reset overrides a Preempt in progress, but not the reverse.
+/// A Reset overrides a Preempt in progress; a Preempt does not override a Reset.
 void begin_stop(Core& core, Queue& queue, StopMode mode) {
     QueueState& state = queue.state;
     if (!queue.is_mapped()) return;
     if (state.phase == QueuePhase::Stopping || state.phase == QueuePhase::Saving) {
         if (mode != StopMode::Reset) return;
     }
-    // A queue that is still being restored has its context in the save area, so it can leave at
-    // once.
+    // The context of a queue in phase Restoring is still in the save area, so nothing has to be
+    // saved.
     const bool keeps_area = state.phase == QueuePhase::Restoring && mode == StopMode::Preempt;
     if (keeps_area) {
         finish_stop(core, queue);
@@ -363,6 +374,7 @@ void begin_stop(Core& core, Queue& queue, StopMode mode) {
 }
 
 bool step_transition(Core& core, Queue& queue, Budget& budget) {
+    if (core.executing == queue.id) return false;  // the packet that stops its own queue ends first
     switch (queue.state.phase) {
         case QueuePhase::Stopping:
             return step_stopping(core, queue, budget);

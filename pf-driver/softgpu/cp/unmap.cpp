@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The packet UNMAP_QUEUES: stops the queues that the packet names, and waits until these queues are
-// off the hardware.
+// off the hardware or a time limit has passed.
 #include <algorithm>
 
 #include "pf-driver/hw/fields.h"
@@ -47,9 +47,10 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
 /// or selects all queues.
 constexpr std::uint8_t kStaticQueue = 2;
 
-/// A doorbell can name any queue. Other values of QUEUE_SEL reach only queues in user VMIDs that
-/// this scheduler queue has mapped (Linux 6.12, amdkfd/kfd_packet_manager_v9.c,
-/// pm_unmap_queues_v9).
+/// True if the packet selects the queue. A doorbell can name any mapped queue except
+/// `scheduler_queue`: the gfx ring if ENGINE_SEL is the gfx engine, else any other queue. The other
+/// values of QUEUE_SEL select only queues that `scheduler_queue` has mapped in a VMID other than 0
+/// (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
 bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, const Queue& queue) {
     if (!queue.is_mapped() || queue.id == scheduler_queue.id) return false;
     if (queue.is_gfx() != (request.engine == PM4_ENGINE_GFX)) return false;
@@ -66,6 +67,9 @@ bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, cons
     }
 }
 
+/// True if the packet selects the SDMA queue. A packet that names no SDMA engine can select SDMA
+/// queues, too: those of its PASID (PM4_UNMAP_BY_PASID), or all of them if it names the compute
+/// engine and neither doorbells nor a PASID.
 bool is_selected(const UnmapRequest& request, const SdmaSlot& slot) {
     const bool is_engine = request.engine == std::uint32_t{PM4_ENGINE_SDMA0} + slot.engine;
     const bool is_sdma = request.engine == PM4_ENGINE_SDMA0 || request.engine == PM4_ENGINE_SDMA1;
@@ -96,8 +100,9 @@ void begin_unmap(Packet& packet, StopMode mode) {
     }
 }
 
-/// Ends the wait for queues that do not stop, as the firmware does: writes the doorbell of such a
-/// queue to the scheduler queue's MQD; the queue stays mapped.
+/// Ends the wait for queues that have not stopped in time; does nothing if all have stopped. As the
+/// firmware does, writes the doorbell of such a queue to the scheduler queue's MQD. The queue stays
+/// mapped and continues.
 void abandon(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
@@ -114,11 +119,13 @@ void abandon(Core& core, Queue& scheduler_queue) {
 
 }  // namespace
 
-/// Begins the unmapping once, then waits; is_unmapping is 0 only at the first call for a packet.
+/// Begins to stop the queues at the first call for a packet, when is_unmapping is 0; later calls
+/// only check whether the wait is over.
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));
-    // The gfx ring continues to the trailing fence by itself: no preemption is needed.
+    // amdgpu preempts the gfx ring by this action, then waits for a fence in the ring. The ring
+    // reaches the fence without preemption.
     if (action == PM4_UNMAP_PREEMPT_NO_UNMAP) return Outcome::Done;
     QueueState& state = packet.queue.state;
     Core& core = packet.core;
@@ -128,9 +135,8 @@ Outcome handle_unmap_queues(Packet& packet) {
         state.is_unmapping = 1;
         state.stop_deadline = has_limit ? core.now_ns() + latency : kNever;
         begin_unmap(packet, action == PM4_UNMAP_RESET ? StopMode::Reset : StopMode::Preempt);
-        // Skip a queue that must end a packet first: that packet would overwrite core.packet.
         for (Queue& queue : core.queues)
-            if (queue.state.stopped_by == packet.queue.id && queue.state.progress == 0)
+            if (queue.state.stopped_by == packet.queue.id)
                 (void)step_transition(core, queue, packet.budget);
     }
     if (!is_unmap_over(core, packet.queue)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The conditions of queues' waits. The packet processor checks them before it tries a blocked
-// packet again, and the poller checks them for inactive VFs; a check executes nothing.
+// Checks whether the wait of a queue is over. The command processor calls is_wait_over() before it
+// tries a blocked packet again; the poller thread (gpu.h) calls this function for inactive VFs. A
+// check executes no packet.
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"
@@ -13,6 +14,8 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
+/// True if the value in memory fulfils the comparison. Also true if the load faults: the packet
+/// then runs again and reports the fault.
 bool memory_compares(Core& core, const Wait& wait) {
     const Vmid vmid{wait.vmid};
     const GpuVa va{wait.address};
@@ -29,7 +32,7 @@ bool register_compares(Core& core, const Wait& wait) {
 
 }  // namespace
 
-/// No check has a side effect that a guest can see, so the poller may call this.
+/// Has no side effect that a guest can see, so the poller may call it.
 bool is_wait_over(Core& core, Queue& queue) {
     const Wait& wait = queue.state.wait;
     switch (wait.kind) {

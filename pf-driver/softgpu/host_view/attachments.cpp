@@ -14,7 +14,7 @@ namespace vgpu::softgpu::host_view {
 
 // ---- functions
 
-/// Detaches functions before it drops the memory that they reach.
+/// Detaches the functions before it drops the memory that they may access.
 void Attachments::close() {
     while (!attached_.empty()) detach(*attached_.back().function);
     unmap_all();
@@ -64,7 +64,7 @@ Result<std::shared_ptr<const OwnedFd>> Attachments::duplicate_of(int fd) {
     return duplicate;
 }
 
-/// Refills translated functions, because one of their mappings may lead into the new range.
+/// Also refills the translated functions, because their mappings may cover a part of the new range.
 Result<> Attachments::map(const vfio_user::DmaRange& range, int fd) {
     TRY(auto duplicate, duplicate_of(fd));
     const Range entry{range, std::move(duplicate)};
@@ -105,7 +105,6 @@ bool Attachments::is_translated(const Attached& each) const {
     return iommu_.domain_of(each.routing_id) != Iommu::Domain::Identity;
 }
 
-/// The parts of the VM's ranges to which a mapping leads, at the addresses of the function.
 std::vector<Attachments::Range> Attachments::parts_of(const Iommu::Mapping& mapping) const {
     std::vector<Range> parts;
     const std::uint64_t end = mapping.target + mapping.size;
@@ -140,8 +139,8 @@ void Attachments::map_parts(pci::Function& function, const Iommu::Mapping& mappi
     }
 }
 
-/// Maps everything again: translations change rarely, and mapping only the differences would be
-/// more error-prone.
+/// Unmaps and maps everything, because translations change rarely and code for the differences
+/// would be more error-prone.
 void Attachments::refill(const Attached& each) const {
     each.function->dma_unmap_all();
     const Result<> filled = fill(each);

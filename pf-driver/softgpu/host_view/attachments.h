@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Attachments: the functions that the host view has attached, and the memory of the VM. A function
-// reaches all of this memory, or the ranges that the IOMMU maps for the function. A function that
-// is attached later gets the ranges that were mapped before. Descriptors are duplicated, one per
-// file, and closed when the last range of the file is unmapped. Their number is limited, because
-// other VMs need descriptors. Io thread only.
+// Attachments: the functions that the host view has attached, and the VM's memory that these
+// functions can access by DMA. A function in the IOMMU's identity domain can access all memory that
+// the VM has mapped (map()); any other function can access only the part of this memory to which
+// its IOMMU domain maps addresses. A function also gets the ranges that were mapped before its
+// attachment. Attachments keeps one duplicated descriptor per file, until the last range of the
+// file is unmapped. The number of files is limited, because other VMs need descriptors, too. Only
+// the io thread uses Attachments.
 #pragma once
 
 #include <cstddef>
@@ -19,27 +21,32 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Never touches a function that it has not attached, because a client of the function's socket may
-/// use the function.
+/// Changes only functions that the host view has attached, because the other functions may be
+/// attached to clients of their vfio-user sockets.
 class Attachments final : private Iommu::Listener {
 public:
-    /// The VM has connected. Functions attached later send message DMA and interrupts to `peer`.
+    /// Call when the VM has connected. Functions that are attached later send DMA messages and
+    /// interrupts to `peer`.
     void open(std::shared_ptr<Peer> peer) { peer_ = std::move(peer); }
-    /// The VM is gone; detaches all functions.
+    /// Call when the VM has disconnected. Detaches all functions, forgets all memory and resets the
+    /// IOMMU.
     void close();
 
-    /// The function's DMA carries `routing_id`. EBUSY if the function has another attachment,
-    /// ENODEV if no VM is connected. After any other error the function is not attached.
+    /// Attaches the function; `routing_id` selects its IOMMU domain. EBUSY if the function has
+    /// another attachment, ENODEV if no VM is connected, or an error of the function or of its DMA
+    /// mappings. After an error, this call has not attached the function.
     [[nodiscard]] Result<> attach(pci::Function& function, std::uint32_t routing_id);
     /// Does nothing if the host view has not attached the function.
     void detach(pci::Function& function);
 
-    /// Gives the range to all functions of the identity domain or, with an error, to none of them
-    /// (ENOSPC: too many files). Functions of other domains get the parts to which their mappings
-    /// lead; an error there is only logged.
+    /// Adds a range of the VM's memory; `fd` is borrowed, -1: accessed by messages. Maps the range
+    /// for all functions in the identity domain or, after an error, for none of them. ENOSPC: too
+    /// many files; another errno of fstat or fcntl; or an error of pci::Function::dma_map().
+    /// Functions in other domains get the parts that their mappings cover; errors there are only
+    /// logged.
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
-    /// Removes what earlier calls of map() have mapped in `range`, which must not cut a mapped
-    /// range in two. Afterwards no function reaches `range`.
+    /// Removes all ranges that lie in `range`, which must not cut a mapped range in two. On return,
+    /// no function that the host view has attached can access `range`.
     void unmap(const vfio_user::DmaRange& range);
     void unmap_all();
 
@@ -47,13 +54,14 @@ public:
 
 private:
     using File = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
-    /// Largest number of files of the VM's memory at the same time; a VM has one file for each of
-    /// its memory devices.
+    /// Maximum number of different files behind the VM's memory. QEMU has at most one file for each
+    /// memory backend of the VM.
     static constexpr std::size_t kMaxFiles = 64;
-    /// Several ranges of one file share a descriptor: VMs map their memory in many pieces.
+    /// One range of the VM's memory. Ranges of the same file share a descriptor, because a VM maps
+    /// its memory in many pieces.
     struct Range {
         vfio_user::DmaRange range;
-        std::shared_ptr<const OwnedFd> fd;  // nullptr: the range is accessed by message
+        std::shared_ptr<const OwnedFd> fd;  // nullptr: the range is accessed by messages
     };
     struct Attached {
         pci::Function* function = nullptr;
@@ -65,17 +73,20 @@ private:
     void unmapped(Iommu::Domain domain, const Iommu::Mapping& mapping) override;
     void routed(std::uint32_t routing_id) override;
 
+    /// True if the function is in another domain than the identity domain.
     [[nodiscard]] bool is_translated(const Attached& each) const;
+    /// The parts of the VM's ranges that `mapping` covers. Their addresses are those that the
+    /// function uses.
     [[nodiscard]] std::vector<Range> parts_of(const Iommu::Mapping& mapping) const;
-    /// Maps the memory that the function may reach. Returns an error only for a function of the
-    /// identity domain; map_parts() logs the errors of other functions.
+    /// Maps all memory that the function may access. Returns an error only for a function in the
+    /// identity domain; for other functions, map_parts() logs errors.
     [[nodiscard]] Result<> fill(const Attached& each) const;
     void map_parts(pci::Function& function, const Iommu::Mapping& mapping) const;
-    /// Replaces the function's mappings by those of the present tables. Logs errors, because the VM
-    /// cannot see them.
+    /// Replaces all mappings of the function by those of the current IOMMU tables. Logs errors
+    /// instead of returning them, because nothing can report them to the VM.
     void refill(const Attached& each) const;
     /// The shared duplicate of `fd`, made when the file is first mapped; nullptr if `fd` is -1.
-    /// ENOSPC: more than kMaxFiles files.
+    /// ENOSPC: kMaxFiles other files are in use.
     [[nodiscard]] Result<std::shared_ptr<const OwnedFd>> duplicate_of(int fd);
     [[nodiscard]] static Result<> map_in(pci::Function& function, const Range& range);
 

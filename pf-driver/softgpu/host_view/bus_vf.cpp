@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::byte kMaster{PCI_COMMAND_MASTER};
 
-/// Bytes of the header in which a VF differs from an independent function: kept bits, set bits.
+/// Header bytes that read as (byte & kept) | set on the bus, where `byte` is the value on the VF's
+/// socket.
 struct Overlay {
     std::uint32_t first;
     std::uint32_t count;
@@ -35,6 +36,7 @@ std::byte overlaid(std::uint32_t at, std::byte value) {
     return value;
 }
 
+/// True if the write sets the FLR bit, which is in the upper byte of Device Control.
 bool is_flr(std::uint32_t offset, std::span<const std::byte> data) {
     constexpr std::uint32_t kAt = VGPU_CAP_PCIE + PCI_EXP_DEVCTL + 1;
     constexpr std::byte kFlr{PCI_EXP_DEVCTL_BCR_FLR >> 8};
@@ -82,7 +84,8 @@ void BusVf::set_bus_master() {
     function_.config().write(PCI_COMMAND, bytes_of(kCommand));
 }
 
-/// Hardware keeps the driver's interrupt setup, too, when bus mastering ends.
+/// As in hardware, the driver's MSI setup survives the end of bus mastering: detach() resets the
+/// setup, so this function restores it.
 void BusVf::clear_bus_master() {
     if (!function_.is_bus_master()) return;
     const auto msi = function_.config().get<std::array<std::byte, pci::kMsiBytes>>(VGPU_CAP_MSI);

@@ -13,8 +13,8 @@ namespace {
 using pci::BarKind;
 
 constexpr Bytes kConfigWindow{std::uint64_t{VGPU_HOST_VIEW_BUSES} * VGPU_ECAM_BUS_BYTES};
-/// Room for the 32-bit BARs of root port, PF and VFs; as small as possible, because the window lies
-/// below 4 GiB.
+/// Has room for the 32-bit BARs of root port, PF and VFs, which have less than 9 MiB. The window is
+/// small, because it takes address space below 4 GiB.
 constexpr Bytes kLowWindow = 64_MiB;
 constexpr unsigned kPcieVersion2 = 2;
 constexpr unsigned kPcieTypeShift = 4;
@@ -30,8 +30,8 @@ constexpr Id kIds[] = {{VGPU_HOST_VIEW_VENDOR, VGPU_HOST_VIEW_DEVICE},
 
 }  // namespace
 
-/// PCIe is the only capability, and there are no interrupts: all else is in the domain behind the
-/// endpoint.
+/// The endpoint has only the PCIe capability and no interrupts. All other capabilities belong to
+/// functions in the PCI domain behind the endpoint.
 Endpoint::Endpoint(EndpointKind kind, Bytes high_window)
     : bars_{{VGPU_HOST_VIEW_BAR_CONFIG, BarKind::Memory64Prefetchable, kConfigWindow},
             {VGPU_HOST_VIEW_BAR_LOW, BarKind::Memory32, kLowWindow},

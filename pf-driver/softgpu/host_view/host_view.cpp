@@ -16,12 +16,13 @@ using vfio_user::Irq;
 
 constexpr std::uint32_t kConfigRegion = static_cast<std::uint32_t>(vfio_user::Region::Config);
 constexpr std::byte kAllOnes{0xff};
-/// No BAR is smaller than this, so a BAR begins or ends only at a multiple of this.
+/// The smallest BAR of root port, PF and VFs is at least this large. BARs are aligned to their
+/// size, so they begin and end only at multiples of kDecodeBytes.
 constexpr std::uint64_t kDecodeBytes = 4096;
 constexpr std::uint32_t kPfRoutingId = 0;
 constexpr std::uint32_t kVfBars = VGPU_ECAP_SRIOV + PCI_SRIOV_BAR;
 
-/// The function and the register that an offset of the configuration window addresses.
+/// Bus, function and register to which an offset in the configuration window (ECAM) leads.
 struct ConfigAddress {
     std::uint32_t bus;
     std::uint32_t devfn;
@@ -35,13 +36,14 @@ struct ConfigAddress {
     [[nodiscard]] bool is_root_port() const { return bus == 0 && devfn == 0; }
 };
 
-/// Bytes of an access at `offset` that lie in one dword.
-std::size_t in_dword(std::uint64_t offset, std::size_t size) {
+/// Number of bytes of an access at `offset` that lie in the first dword.
+std::size_t bytes_in_dword(std::uint64_t offset, std::size_t size) {
     constexpr std::size_t kDword = sizeof(std::uint32_t);
     return std::min(size, kDword - offset % kDword);
 }
 
-/// At least twice the size of all BARs: the kernel aligns each array of VF BARs and rounds the
+/// A power of two, at least 16 GiB and at least twice the size of all BARs of PF and VFs. The
+/// factor is necessary because the kernel aligns each array of VF BARs and rounds the root port's
 /// windows up.
 Bytes high_window(const pci::FunctionSpec& pf) {
     constexpr Bytes kMin = 16384_MiB;
@@ -78,7 +80,7 @@ void HostView::attach_pf() {
     if (!attached) log::warn("host view: the VM finds no PF: {}", attached.error().message);
 }
 
-/// The VM is off: the next VM finds PF, root port and endpoint as after power-on.
+/// The VM has disconnected. The next VM must find PF, root port and endpoint as after power-on.
 void HostView::detach() {
     reset_bus();
     attachments_.close();
@@ -121,7 +123,7 @@ vfio_user::IrqDescription HostView::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd, .count = is_known ? 1u : 0u};
 }
 
-/// Accepts the error and request interrupts of the endpoint itself, which never occur.
+/// Accepts eventfds for the endpoint's error and request interrupts, but never signals them.
 Result<> HostView::set_irqs(const vfio_user::IrqRequest&) {
     return {};
 }
@@ -167,25 +169,25 @@ BusVf* HostView::enabled_vf(std::uint64_t number) {
     return has_pf() && state.is_enabled && number < count ? &vfs_[number] : nullptr;
 }
 
-BusVf* HostView::vf_behind(std::optional<std::uint32_t> routing_id) {
+BusVf* HostView::vf_with_routing_id(std::optional<std::uint32_t> routing_id) {
     if (!routing_id || *routing_id < sriov_.first_vf_offset) return nullptr;
     const std::uint32_t from_first = *routing_id - sriov_.first_vf_offset;
     return from_first % sriov_.vf_stride == 0 ? enabled_vf(from_first / sriov_.vf_stride) : nullptr;
 }
 
-/// Splits the access into dwords, because an access to several functions' spaces is several
-/// accesses on the bus.
+/// Splits the access into dwords, because it may extend into the configuration space of another
+/// function.
 void HostView::config_read(std::uint64_t offset, std::span<std::byte> out) {
     while (!out.empty()) {
-        const auto part = out.first(in_dword(offset, out.size()));
+        const auto part = out.first(bytes_in_dword(offset, out.size()));
         const ConfigAddress at(offset);
-        const auto behind = root_port_.function_behind(at.bus, at.devfn);
+        const auto routing_id = root_port_.routing_id_of(at.bus, at.devfn);
         std::ranges::fill(part, kAllOnes);
         if (at.is_root_port())
             root_port_.config().read(at.offset, part);
-        else if (behind == kPfRoutingId && has_pf())
+        else if (routing_id == kPfRoutingId && has_pf())
             pf_.config().read(at.offset, part);
-        else if (BusVf* vf = vf_behind(behind); vf != nullptr)
+        else if (BusVf* vf = vf_with_routing_id(routing_id); vf != nullptr)
             vf->config_read(at.offset, part);
         offset += part.size();
         out = out.subspan(part.size());
@@ -194,21 +196,21 @@ void HostView::config_read(std::uint64_t offset, std::span<std::byte> out) {
 
 void HostView::config_write(std::uint64_t offset, std::span<const std::byte> data) {
     while (!data.empty()) {
-        const auto part = data.first(in_dword(offset, data.size()));
+        const auto part = data.first(bytes_in_dword(offset, data.size()));
         const ConfigAddress at(offset);
-        const auto behind = root_port_.function_behind(at.bus, at.devfn);
+        const auto routing_id = root_port_.routing_id_of(at.bus, at.devfn);
         if (at.is_root_port())
             root_port_.config().write(at.offset, part);
-        else if (behind == kPfRoutingId && has_pf())
+        else if (routing_id == kPfRoutingId && has_pf())
             write_pf(at.offset, part);
-        else if (BusVf* vf = vf_behind(behind); vf != nullptr)
+        else if (BusVf* vf = vf_with_routing_id(routing_id); vf != nullptr)
             vf->config_write(at.offset, part);
         offset += part.size();
         data = data.subspan(part.size());
     }
 }
 
-/// A write to NumVFs or VFE, or a reset, may remove VFs.
+/// A write to NumVFs or VF Enable, or an FLR of the PF, may disable VFs.
 void HostView::write_pf(std::uint32_t offset, std::span<const std::byte> data) {
     pf_.config().write(offset, data);
     for (std::size_t i = 0; i < vfs_.size(); i++)

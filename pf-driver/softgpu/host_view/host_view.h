@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// HostView: the whole card behind one vfio-user socket, so that the stock kernel of a VM finds a
-// root port, the PF with its SR-IOV capability and the VFs, as on a machine with the card:
+// HostView: the whole card behind one vfio-user socket. The unmodified kernel of a VM finds a root
+// port, the PF with its SR-IOV capability and the enabled VFs, as on a machine with the card:
 //
 //   host.sock -- Endpoint -- configuration window --> 00:00.0 RootPort -- 01:00.0 PF, 01:00.1 VF1
 //                        \-- memory windows --> RootPort's windows --> BARs of PF and VFs
 //
-// Each of these functions also has a socket of its own. A function is attached to a client of that
-// socket or to the host view, never to both (pci::Function). The PF is attached as long as a VM is
-// connected, unless a client of pf.sock came first: then the VM finds no PF until the client has
-// disconnected and the VM has reset the endpoint. For the VFs see BusVf. Interrupts of attached
-// functions are posted writes to the VM. DMA goes to the memory that the VM has mapped for the
-// endpoint, through an IOMMU if the VM has a driver for the IOMMU.
+// The PF and each VF also have their own socket (pf.sock, vf1.sock ...). A function is attached to
+// a client of its socket or to the host view, never to both (pci::Function). The host view attaches
+// the PF when a VM connects. If a client of pf.sock has the PF at that time, the VM finds no PF
+// until the client has disconnected and the VM has reset the endpoint. BusVf describes when a VF is
+// attached. Interrupts of attached functions are posted writes to the VM. DMA accesses the memory
+// that the VM has mapped for the endpoint. Iommu translates the addresses of the functions that the
+// VM's kernel has moved out of the identity domain (iommu.h).
 //
-// Everything that a VM does is untrusted: an access that decodes to nothing reads all ones or is
-// dropped. The Server calls HostView on the io thread only.
+// Accesses of a VM are untrusted. If no function decodes an address, a read returns all ones and a
+// write is dropped. Only the io thread uses the host view.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ namespace vgpu::softgpu::host_view {
 
 class HostView final : public vfio_user::Device {
 public:
-    /// `pf` has an SR-IOV capability; the functions outlive the host view. Attaches nothing: the PF
-    /// is attached with the VM's client, VFs at their first use.
+    /// `pf` must have an SR-IOV capability; all functions must outlive the host view. `vfs` begins
+    /// with VF1. Attaches no function: attach() attaches the PF, and a VF is attached at its first
+    /// use.
     HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
 
     std::string name() const override { return "host view"; }
@@ -50,33 +52,35 @@ public:
     void reset() override;
 
 private:
-    /// The meaning of an address: a BAR of an attached function or of the root port, and an offset
-    /// in this BAR. Valid until a config write.
+    /// The BAR and the offset to which an address decodes. Valid until the next write to a
+    /// configuration space.
     struct Target {
         bool is_iommu = false;  ///< the root port's BAR, which holds the registers of the IOMMU
-        pci::Function* function = nullptr;  ///< none: no function answers
+        /// nullptr: the root port, no function, or a VF that the host view could not attach.
+        pci::Function* function = nullptr;
         std::uint32_t bar = 0;
         std::uint64_t offset = 0;
-        std::uint64_t left = 0;  ///< bytes from the address on for which this target answers
+        std::uint64_t left = 0;  ///< bytes from the address on that have this target; never 0
     };
 
-    /// True if the VM sees the PF; false while a client of pf.sock has the PF, or without a VM.
+    /// True if the host view has attached the PF, so that the VM sees the PF.
     [[nodiscard]] bool has_pf() const { return pf_.reach() == pci::Reach::Bus; }
     void attach_pf();
     void detach_vfs();
-    /// Does what a secondary bus reset does: detaches VFs and resets the PF.
+    /// Secondary bus reset: detaches the VFs and resets the PF.
     void reset_bus();
 
-    /// The VF with this number, counted from 0 for VF1; nullptr if the VF is not enabled.
+    /// The VF with this number (VF1 is 0); nullptr if the VF is not enabled or has_pf() is false.
     [[nodiscard]] BusVf* enabled_vf(std::uint64_t number);
-    /// The VF with this routing id, counted from the PF; nullptr if no enabled VF has it.
-    [[nodiscard]] BusVf* vf_behind(std::optional<std::uint32_t> routing_id);
+    /// The VF with this routing id (the PF is 0); nullptr if no enabled VF has the id.
+    [[nodiscard]] BusVf* vf_with_routing_id(std::optional<std::uint32_t> routing_id);
     void config_read(std::uint64_t offset, std::span<std::byte> out);
     void config_write(std::uint64_t offset, std::span<const std::byte> data);
-    /// Writes to the PF's configuration space, then detaches the VFs that the write has removed.
+    /// Writes to the PF's configuration space, then detaches the VFs that the write has disabled.
     void write_pf(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// Decodes like the bus: the root port's own BAR, then its windows to PF and VFs.
+    /// Decodes a memory address as the bus does: first the root port's own BAR, then the BARs of PF
+    /// and VFs behind the root port's windows.
     [[nodiscard]] Target decode(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_pf(std::uint64_t address);
     [[nodiscard]] std::optional<Target> decode_vfs(std::uint64_t address);

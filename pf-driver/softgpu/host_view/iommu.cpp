@@ -20,7 +20,7 @@ bool is_well_formed(const Iommu::Mapping& mapping) {
            mapping.size <= kLast - mapping.address && mapping.size <= kLast - mapping.target;
 }
 
-/// The first mapping whose end is above `address`.
+/// The first mapping that ends after `address`.
 template <typename Map> auto first_beyond(Map& mappings, std::uint64_t address) {
     auto found = mappings.upper_bound(address);
     if (found == mappings.begin()) return found;
@@ -99,7 +99,7 @@ void Iommu::add(Domain domain, const Mapping& mapping) {
     listener_.mapped(domain, mapping);
 }
 
-/// A mapping that is cut is removed as a whole; its one or two remaining parts are added again.
+/// Removes every mapping that overlaps the range, then adds the parts outside the range again.
 Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t size) {
     const auto found = domains_.find(domain);
     if (found == domains_.end() || !is_well_formed({address, 0, size})) return Outcome::Refused;
@@ -125,7 +125,7 @@ Iommu::Outcome Iommu::unmap(Domain domain, std::uint64_t address, std::uint64_t 
     return Outcome::Done;
 }
 
-/// Functions routed to the domain are blocked until the VM's kernel routes them again.
+/// Functions in the domain move to Blocked until the VM's kernel routes them again.
 Iommu::Outcome Iommu::free(Domain domain) {
     const auto found = domains_.find(domain);
     if (found != domains_.end()) {
@@ -138,7 +138,7 @@ Iommu::Outcome Iommu::free(Domain domain) {
     return Outcome::Done;
 }
 
-/// The domain may have no mappings yet; all accesses of the function then fail.
+/// A domain other than Identity may have no mappings yet; the function's accesses then fail.
 Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     if (routing_id >= kRoutingIds) return Outcome::Refused;
     routes_.insert_or_assign(routing_id, domain);
@@ -146,7 +146,7 @@ Iommu::Outcome Iommu::route(std::uint32_t routing_id, Domain domain) {
     return Outcome::Done;
 }
 
-/// Resets the tables before it calls the listener, which reads them.
+/// Clears the tables before it calls the listener, because the listener reads them.
 void Iommu::reset() {
     registers_ = {};
     domains_.clear();

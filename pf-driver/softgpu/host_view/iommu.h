@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Iommu: the registers and tables of the IOMMU for the functions behind the root port, so that the
-// VM can pass a VF to a nested VM (vfio-pci). A function belongs to the identity domain until the
-// VM's kernel routes it to another domain. A domain maps pages to addresses of the VM. Registers:
-// VGPU_IOMMU_* of hw/pci.h.
+// Iommu: the registers and tables of the IOMMU for the functions behind the root port. With the
+// IOMMU, the VM can pass a VF to a nested VM (vfio-pci). A function is in the identity domain until
+// the VM's kernel routes it to another domain (command ROUTE). A domain maps addresses that
+// functions use to physical addresses of the VM. Registers: VGPU_IOMMU_* in pf-driver/hw/pci.h.
 //
-// Iommu only keeps tables. It reports every change to the owner of the functions (Listener), which
-// maps the memory. A MAP or UNMAP that would exceed the limits of the tables is refused. Io thread
-// only.
+// Iommu only keeps the tables and reports changes to the Listener, which maps and unmaps the memory
+// for the functions. Iommu refuses a MAP or UNMAP that would exceed the limits of the tables. Only
+// the io thread uses an Iommu.
 #pragma once
 
 #include <array>
@@ -20,9 +20,10 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// The VM chooses the numbers of domains and routing ids.
+/// The VM chooses the numbers of its domains, except for the two fixed numbers in Domain.
 class Iommu {
 public:
+    /// Number of a domain. Identity: all memory of the VM, untranslated. Blocked: no memory.
     enum class Domain : std::uint32_t {
         Identity = VGPU_IOMMU_IDENTITY,
         Blocked = VGPU_IOMMU_BLOCKED
@@ -36,38 +37,44 @@ public:
     };
     using Mappings = std::map<std::uint64_t, Mapping>;  // by address, never overlapping
 
-    /// Called inside write() and reset(), on the io thread; must not write registers.
+    /// Called by Iommu inside write() and reset(); must not call these two functions.
     class Listener {
     public:
         virtual ~Listener() = default;
         virtual void mapped(Domain domain, const Mapping& mapping) = 0;
-        /// A mapping that mapped() has reported is removed as a whole. reset() does not call this:
-        /// it only reports the new routes.
+        /// A mapping that mapped() has reported was removed. If a part of the mapping remains,
+        /// mapped() then reports that part. Not called by Iommu::reset(), which calls routed()
+        /// instead.
         virtual void unmapped(Domain domain, const Mapping& mapping) = 0;
-        /// ROUTE or reset() has set the function's domain. FREE, which blocks functions, does not
-        /// call this, because unmapped() has reported all mappings.
+        /// ROUTE or Iommu::reset() may have changed the domain of the function. Not called by FREE,
+        /// although FREE moves functions to the Blocked domain: unmapped() has reported all their
+        /// mappings.
         virtual void routed(std::uint32_t routing_id) = 0;
     };
 
     explicit Iommu(Listener& listener) : listener_(listener) {}
 
+    /// The domain of a function; Identity if the VM has not routed the function.
     [[nodiscard]] Domain domain_of(std::uint32_t routing_id) const;
-    /// The mappings of a domain other than Identity.
+    /// The mappings of a domain other than Identity; empty for an unknown domain.
     [[nodiscard]] const Mappings& mappings_of(Domain domain) const;
 
-    /// Accesses to the BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES.
+    /// Accesses to the BAR; offset + size <= VGPU_ROOT_PORT_BAR_BYTES. Bytes after the registers
+    /// read 0.
     void read(std::uint64_t offset, std::span<std::byte> out) const;
-    /// A write that reaches the command register executes the command; STATUS holds the outcome.
+    /// If the write includes the first byte of the command register, executes the command and sets
+    /// STATUS to its outcome.
     void write(std::uint64_t offset, std::span<const std::byte> data);
-    /// Moves all functions back to the identity domain; reports each to the listener.
+    /// Clears registers and domains, and moves all functions back to the identity domain. Calls
+    /// routed() for every function that was routed.
     void reset();
 
 private:
-    /// Limit for all domains together. MAP checks it, and so does an UNMAP that cuts the middle out
-    /// of a mapping, because this adds one mapping.
+    /// Limit for all domains together. Checked by MAP, and by an UNMAP that cuts the middle out of
+    /// a mapping, because such an UNMAP leaves two mappings instead of one.
     static constexpr std::size_t kMaxMappings = 65536;
     static constexpr std::size_t kMaxDomains = 64;
-    /// The value that STATUS shows.
+    /// The value of STATUS.
     enum class Outcome : std::uint32_t { Done, Refused };
 
     [[nodiscard]] Outcome execute(std::uint32_t command);

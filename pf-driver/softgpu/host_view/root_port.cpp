@@ -13,13 +13,13 @@ constexpr unsigned kPcieTypeShift = 4;
 constexpr unsigned kClassShift = 8;
 constexpr unsigned kLinkWidthShift = 4;
 constexpr unsigned kLinkWidth16 = 16;
-// The kernel's wait after a reset is shortest for a link of 2.5 GT/s that reports no state.
+// 2.5 GT/s without link-active reporting, because Linux then has the shortest wait after a reset.
 constexpr unsigned kLink = PCI_EXP_LNKCAP_SLS_2_5GB | kLinkWidth16 << kLinkWidthShift;
 constexpr unsigned kPortNumberShift = 24;
 constexpr unsigned kPmVersion3 = 3;
 
-constexpr unsigned kWindowShift = 16;
-constexpr std::uint64_t kWindowLast = 0xfffff;  // windows end on a MiB
+constexpr unsigned kWindowShift = 16;  // bits 15:4 of a window register are address bits 31:20
+constexpr std::uint64_t kWindowLast = 0xfffff;  // windows consist of whole MiB
 constexpr std::uint32_t kDevfnMask = 0xff;
 constexpr std::uint32_t kFunctionsOfDevice0 = 8;
 constexpr std::uint32_t kFunctionsOfBus = 256;
@@ -99,7 +99,7 @@ RootPort::RootPort(std::function<void()> secondary_reset)
     config_.seal();
 }
 
-/// A driver that sets BUS_RESET resets the bus. While the bit is set, the port forwards nothing.
+/// Resets the bus when the VM sets BUS_RESET. While the bit is set, the port forwards nothing.
 void RootPort::bridge_control_changed() {
     const auto control = config_.get<std::uint16_t>(PCI_BRIDGE_CONTROL);
     const bool was_in_reset = is_in_reset_;
@@ -112,9 +112,9 @@ void RootPort::reset() {
     is_in_reset_ = false;
 }
 
-/// Without ARI only the eight functions of the port's one device are in reach (PCIe 6.0, 6.13).
-std::optional<std::uint32_t> RootPort::function_behind(std::uint32_t bus,
-                                                       std::uint32_t devfn) const {
+/// Without ARI forwarding, the port reaches only device 0 of the secondary bus, with eight
+/// functions (PCIe 6.0, 6.13).
+std::optional<std::uint32_t> RootPort::routing_id_of(std::uint32_t bus, std::uint32_t devfn) const {
     const std::uint32_t secondary = config_.get<std::uint8_t>(PCI_SECONDARY_BUS);
     const std::uint32_t subordinate = config_.get<std::uint8_t>(PCI_SUBORDINATE_BUS);
     if (secondary == 0 || bus < secondary || bus > subordinate || is_in_reset_) return std::nullopt;
@@ -128,7 +128,8 @@ bool RootPort::decodes() const {
     return (config_.get<std::uint16_t>(PCI_COMMAND) & PCI_COMMAND_MEMORY) != 0;
 }
 
-/// The difference is unsigned: addresses below the BAR give a large offset and fail the check.
+/// The difference is unsigned, so an address below the BAR gives a large offset and fails the
+/// check.
 std::optional<std::uint64_t> RootPort::own_bar_offset(std::uint64_t address) const {
     const std::uint64_t offset = address - pci::bar_address(config_, PCI_BASE_ADDRESS_0, kBar);
     if (!decodes() || offset >= kBar.size.count) return std::nullopt;
@@ -137,16 +138,19 @@ std::optional<std::uint64_t> RootPort::own_bar_offset(std::uint64_t address) con
 
 std::uint64_t RootPort::forwarded_bytes(std::uint64_t address) const {
     if (!decodes() || is_in_reset_) return 0;
-    const auto part = [this](std::uint32_t at) -> std::uint64_t {
+    const auto low_bits = [this](std::uint32_t at) -> std::uint64_t {
         return std::uint64_t{config_.get<std::uint16_t>(at) & PCI_MEMORY_RANGE_MASK & 0xffff}
                << kWindowShift;
     };
-    const auto upper = [this](std::uint32_t at) { return join(0, config_.get<std::uint32_t>(at)); };
-    const std::uint64_t low =
-        bytes_left(address, part(PCI_MEMORY_BASE), part(PCI_MEMORY_LIMIT) | kWindowLast);
-    if (low != 0) return low;
-    return bytes_left(address, upper(PCI_PREF_BASE_UPPER32) | part(PCI_PREF_MEMORY_BASE),
-                      upper(PCI_PREF_LIMIT_UPPER32) | part(PCI_PREF_MEMORY_LIMIT) | kWindowLast);
+    const auto high_bits = [this](std::uint32_t at) {
+        return join(0, config_.get<std::uint32_t>(at));
+    };
+    const std::uint64_t left_in_low_window =
+        bytes_left(address, low_bits(PCI_MEMORY_BASE), low_bits(PCI_MEMORY_LIMIT) | kWindowLast);
+    if (left_in_low_window != 0) return left_in_low_window;
+    return bytes_left(
+        address, high_bits(PCI_PREF_BASE_UPPER32) | low_bits(PCI_PREF_MEMORY_BASE),
+        high_bits(PCI_PREF_LIMIT_UPPER32) | low_bits(PCI_PREF_MEMORY_LIMIT) | kWindowLast);
 }
 
 }  // namespace vgpu::softgpu::host_view

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RootPort: the bridge 00:00.0 above the PF in the host view's domain. It has bus numbers, memory
-// windows, ARI forwarding, a secondary bus reset, and a BAR with the registers of the IOMMU. It
-// only decodes addresses; HostView does the accesses. Io thread only.
+// RootPort: the PCIe root port 00:00.0 of the host view's PCI domain; PF and VFs are behind it. The
+// port has bus numbers, memory windows, ARI forwarding, a secondary bus reset, and a BAR with the
+// registers of the IOMMU. RootPort only decodes addresses; HostView does the accesses. Only the io
+// thread uses a RootPort.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,28 @@
 
 namespace vgpu::softgpu::host_view {
 
-/// Type 1 header (PCIe 6.0, 7.5.1.3) with a PCIe capability of type root port.
+/// Has a type 1 header (PCIe 6.0, 7.5.1.3) and a PCIe capability of type root port.
 class RootPort {
 public:
-    /// `secondary_reset` runs when the driver asserts the reset of the bus behind the port.
+    /// `secondary_reset` is called when the VM sets Secondary Bus Reset.
     explicit RootPort(std::function<void()> secondary_reset);
 
     [[nodiscard]] pci::ConfigSpace& config() { return config_; }
-    /// Routing id of a function behind the port. Each bus has 256 routing ids; the first bus behind
-    /// the port has 0 to 255. None if the function is not behind the port, while the bus is in
-    /// reset, and for function 8 and above of the first bus while ARI forwarding is off.
-    [[nodiscard]] std::optional<std::uint32_t> function_behind(std::uint32_t bus,
-                                                               std::uint32_t devfn) const;
-    /// Number of bytes from `address` on that a memory window forwards. 0 if the address is in
-    /// neither window, and while the bus is in reset or decoding is off.
+    /// Routing id of a function behind the port: (bus - secondary bus) * 256 + devfn. nullopt if
+    /// the function is not behind the port or the bus is in reset. While ARI forwarding is off,
+    /// also nullopt for devfn 8 and above on the secondary bus.
+    [[nodiscard]] std::optional<std::uint32_t> routing_id_of(std::uint32_t bus,
+                                                             std::uint32_t devfn) const;
+    /// Number of bytes from `address` to the end of the memory window that forwards it. 0 if the
+    /// address is in neither window, memory decoding is off or the bus is in reset.
     [[nodiscard]] std::uint64_t forwarded_bytes(std::uint64_t address) const;
-    /// Offset of the address in the port's own BAR; none if the address is not in the BAR.
+    /// Offset of the address in the port's own BAR; nullopt if the address is not in the BAR or
+    /// memory decoding is off.
     [[nodiscard]] std::optional<std::uint64_t> own_bar_offset(std::uint64_t address) const;
     void reset();
 
 private:
+    /// True if the memory bit of the command register is set.
     [[nodiscard]] bool decodes() const;
     void bridge_control_changed();
 

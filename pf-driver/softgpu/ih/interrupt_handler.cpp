@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0;  // no register: rings 1 and 2 have no write-back
 
+/// The numbers of a ring's registers.
 struct RingRegisters {
     std::uint32_t control;
     std::uint32_t base;
@@ -48,12 +49,13 @@ const RingRegisters& registers_of(Ring ring) {
 constexpr std::uint32_t kSpaceBus = 1;
 constexpr std::uint32_t kSpaceGpuVm = 4;
 
+/// IH_RB_BASE and IH_RB_BASE_HI hold the ring's address >> 8.
 constexpr std::uint32_t kBaseShift = 8;
 constexpr std::uint32_t kBaseHiMask = 0xff;
 constexpr std::uint32_t kSmallestRing = 2 * IH_ENTRY_BYTES;
 constexpr std::uint32_t kOverflow = HW_FIELD_MASK(IH_RB_WPTR, RB_OVERFLOW);
 
-/// RB_SIZE n means 4 << n bytes; a larger n than the hardware allows gives the largest ring.
+/// The size of a ring whose RB_SIZE is n: min(4 << n, IH_MAX_RING_BYTES).
 std::uint32_t ring_bytes(std::uint32_t control) {
     const std::uint32_t log2 = HW_GET(IH_RB_CNTL, RB_SIZE, control);
     const std::uint64_t bytes = sizeof(std::uint32_t) * (1ull << log2);
@@ -62,7 +64,7 @@ std::uint32_t ring_bytes(std::uint32_t control) {
 
 }  // namespace
 
-/// One ring as its registers describe it now.
+/// One ring, as its registers describe the ring at present.
 struct InterruptHandler::RingView {
     const RingRegisters* at;
     std::uint32_t control;
@@ -72,7 +74,7 @@ struct InterruptHandler::RingView {
     [[nodiscard]] bool can_take_entries() const {
         return HW_GET(IH_RB_CNTL, RB_ENABLE, control) != 0 && bytes >= kSmallestRing;
     }
-    /// A pointer register's value as the offset of an entry.
+    /// The offset in bytes of the entry to which a pointer register points.
     [[nodiscard]] std::uint32_t offset(std::uint32_t pointer) const {
         return pointer & (bytes - 1) & ~(IH_ENTRY_BYTES - 1);
     }
@@ -98,8 +100,9 @@ InterruptHandler::RingView InterruptHandler::view(Ring ring) const {
             join(regs_.get(RegisterIndex{at.base}), high) << kBaseShift};
 }
 
-/// A ring with one free entry is full, because the write pointer would reach the read pointer. With
-/// WPTR_OVERFLOW_ENABLE, raise() still writes this entry, and sets RB_OVERFLOW.
+/// A ring with one free entry counts as full, because one more entry would make the write pointer
+/// equal to the read pointer, as in an empty ring. With WPTR_OVERFLOW_ENABLE, raise() still writes
+/// this entry, and sets RB_OVERFLOW.
 void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     const RingView to = view(ring);
     if (!to.can_take_entries()) {
@@ -127,8 +130,9 @@ void InterruptHandler::raise(ih_iv_entry entry, Ring ring) {
     if (HW_GET(IH_RB_CNTL, ENABLE_INTR, to.control) != 0 && msi_) msi_();
 }
 
-/// Call before the write pointer moves, because the guest does not read the entry until then. False
-/// if the memory cannot be reached.
+/// Fills in time stamp and PASID and writes the entry to memory. Call before the write pointer
+/// moves, because the guest reads the entry once the pointer has moved. False if the memory cannot
+/// be reached.
 bool InterruptHandler::write_entry(const RingView& ring, std::uint32_t offset,
                                    const ih_iv_entry& entry) {
     ih_iv_entry complete = entry;
@@ -155,8 +159,8 @@ void InterruptHandler::publish(const RingView& ring, std::uint32_t write_pointer
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// IH rings lie in bus memory or in memory of VMID 0. False if the write failed; callers only count
-/// that, because the guest chose the address.
+/// IH rings are in bus memory or in memory of VMID 0. False if the write failed; callers only count
+/// the failure, because the guest chose the address.
 bool InterruptHandler::write_memory(const RingView& ring, std::uint64_t address,
                                     std::span<const std::byte> data) {
     const std::uint32_t space = HW_GET(IH_RB_CNTL, MC_SPACE, ring.control);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptHandler: the three IH rings of one function. raise() puts an entry into a ring in guest
-// memory, then publishes the write pointer (register and, if enabled, write-back word), then raises
-// MSI, if enabled. The order guarantees that a guest that sees the interrupt sees the entry. All
-// ring state is in the IH_* registers, so RPTR reads back at once, also while the VF is off the
-// engine.
+// InterruptHandler (IH): the three interrupt rings of one function. raise() puts an entry into a
+// ring in guest memory, then publishes the write pointer (in the register and, for ring 0 and if
+// enabled, in memory), then raises MSI, if enabled. The order guarantees that a guest that sees the
+// interrupt sees the entry. All ring state is in the IH_* registers, so a new read pointer reads
+// back at once, also while the VF is off the engine.
 //
 // A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; a full ring with
-// overflow disabled drops the new entry. Entries for a disabled ring or for unmapped memory are
-// dropped and counted. A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and privileged paths
-// can. A write of WPTR_OVERFLOW_CLEAR or of the read pointer clears RB_OVERFLOW. The read pointer
-// clears the bit because a VF's driver without full access cannot write WPTR_OVERFLOW_CLEAR, and
-// would read the whole ring at every interrupt. All calls are made with the VF's lock held.
+// overflow disabled drops the new entry. Entries for a disabled or too small ring, or for unmapped
+// memory, are dropped and counted. A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and
+// privileged paths (RegisterFile) can. A write of WPTR_OVERFLOW_CLEAR or of the read pointer clears
+// RB_OVERFLOW. The read pointer clears the bit because a VF's driver without full access cannot
+// write WPTR_OVERFLOW_CLEAR: if the bit stayed set, the driver would read the whole ring at every
+// interrupt. All calls are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>
@@ -27,37 +28,39 @@
 
 namespace vgpu::softgpu::ih {
 
-/// Rings 0 to 2. Blocks raise into Main (ring 0); drivers may set up the other two.
-enum class Ring : std::uint8_t { Main, First, Second };
+/// The blocks of softgpu put all entries into Main (ring 0); drivers may set up the other two
+/// rings.
+enum class Ring : std::uint8_t { Main, Ring1, Ring2 };
 
 /// Entry layout, registers and doorbells: Linux 6.12, amdgpu/vega10_ih.c.
 class InterruptHandler {
 public:
-    /// Statistics only: an interrupt that was dropped is gone.
+    /// Statistics only. A dropped entry is lost.
     struct State {
-        std::uint64_t raised = 0;            ///< entries written
+        std::uint64_t raised = 0;            ///< entries written to a ring
         std::uint64_t dropped_disabled = 0;  ///< entries for a ring that is off or too small
         std::uint64_t dropped_full = 0;      ///< entries for a full ring without overflow
-        std::uint64_t overwritten = 0;       ///< old entries lost by overflow
+        std::uint64_t overwritten = 0;       ///< entries that set RB_OVERFLOW
         /// Entries, and write-backs of the write pointer, to memory that cannot be reached.
         std::uint64_t dropped_memory = 0;
     };
 
-    /// `kernel` is a port of VMID 0 for rings in GPUVM; `msi` raises the function's interrupt.
-    /// All references outlive the object. Claims IH_RB_CNTL* and IH_RB_RPTR*.
+    /// `kernel` is a port of VMID 0 for rings in GPUVM, `system` the bus memory for other rings.
+    /// `msi` raises the function's interrupt. All references outlive the object. Claims IH_RB_CNTL
+    /// and IH_RB_RPTR of the three rings.
     InterruptHandler(regs::RegisterFile& regs, mem::SystemMemory& system, mem::Port& kernel,
                      const Clock& clock, std::function<void()> msi);
 
     /// Fills in the time stamp and, if the entry has a VMID other than 0 and no PASID, the VMID's
-    /// PASID of IH_VMID_0_LUT. Never fails: an entry that cannot be delivered is counted in State
+    /// PASID from IH_VMID_0_LUT. Never fails: an entry that cannot be delivered is counted in State
     /// and dropped, as on hardware.
     void raise(ih_iv_entry entry, Ring ring = Ring::Main);
 
-    /// Writes IH_RB_CNTL of ring 0..2 (others: ignored) for PSP's PROG_REG, which VFs' drivers use.
+    /// Writes IH_RB_CNTL of ring 0..2 for the PSP command PROG_REG. Ignores other ring numbers.
     void program_control(unsigned ring, std::uint32_t value);
 
-    /// Handles a read-pointer doorbell; false if `index` is no enabled IH doorbell. `value` is the
-    /// new read pointer in bytes. The VF may be off the engine.
+    /// Handles a doorbell: if `index` is an enabled IH doorbell, sets the ring's read pointer to
+    /// `value` (bytes); otherwise returns false. The VF may be off the engine.
     bool doorbell(DoorbellIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -65,10 +68,11 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
+    /// EPROTO if the stream is short.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// The registers are read again for every entry, because the guest may have moved the ring.
+    /// The registers of a ring; read for every entry, because the guest may have moved the ring.
     struct RingView;
     [[nodiscard]] RingView view(Ring ring) const;
     [[nodiscard]] bool write_entry(const RingView& ring, std::uint32_t offset,

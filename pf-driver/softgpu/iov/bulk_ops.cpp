@@ -11,17 +11,17 @@ namespace vgpu::softgpu::iov {
 
 namespace {
 
-/// Bytes of one piece of device VRAM; stop() is checked between pieces.
+/// Bytes of one piece of device VRAM. in_pieces() checks between pieces whether stop() was called.
 constexpr std::uint64_t kPieceBytes = 4ull << 20;
-/// Size of the bounce buffer, and so of a piece that goes through the buffer. The buffer fits the
-/// CPU's cache.
+/// Size of the bounce buffer, and so of a piece that goes through the buffer. The buffer fits into
+/// the CPU's cache.
 constexpr std::uint64_t kBufferBytes = 64ull << 10;
 
 }  // namespace
 
 /// One row per operation.
 struct BulkOps::Row {
-    /// The owner of the VRAM or state that a request of this operation may name.
+    /// What a request of this operation may name: the device (VF 0), a VF, or either of them.
     enum Scope : std::uint8_t { Device, Vf, Both };
 
     vgpu_hw_op opcode;
@@ -180,7 +180,7 @@ Result<> BulkOps::verify_zero(const Request& request) {
 
 Result<> BulkOps::save_state(const Request& request) {
     TRY(const std::vector<std::byte> stream, vfs_[request.vf].save_state());
-    size_ = stream.size();  // also if the state does not fit: the PF reads the size
+    size_ = stream.size();  // even if the state does not fit, because the PF reads the size
     if (stream.size() > request.size)
         return fail(ENOSPC, fmt::format("the state needs {} bytes", stream.size()));
     if (!bus_.write(Iova{request.destination}, stream))
@@ -188,7 +188,8 @@ Result<> BulkOps::save_state(const Request& request) {
     return {};
 }
 
-/// Reads the whole stream before the VF loads it, because the PF may change its memory meanwhile.
+/// Copies the whole stream before the VF loads it, because the PF may change its memory during the
+/// load.
 Result<> BulkOps::load_state(const Request& request) {
     if (request.size > kMaxStateBytes) return fail(E2BIG, "no state is that large");
     std::vector<std::byte> stream(request.size);

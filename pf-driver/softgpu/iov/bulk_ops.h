@@ -2,15 +2,16 @@
 //
 // BulkOps: the operations of VGPU_OP_COMMAND (hw/gpuiov.h). These are DMA, scrub, verify, and save
 // and load of a VF's state. The PF starts an operation by a register write and polls OP_STATUS. The
-// op thread executes the operation, because moving VRAM takes longer than a register access may.
-// Only one operation runs at a time; a start during another operation is dropped and logged.
+// op thread (gpu.h) executes the operation, because moving VRAM takes longer than a register access
+// may. Only one operation runs at a time; a start during another operation is dropped and logged.
 //
-// All ranges are checked. SCRUB and VERIFY of device VRAM check their range before they touch the
-// first byte. Operations on a VF's VRAM check piece by piece, and end at the first piece outside.
-// stop() ends an operation on VRAM after the current piece; other operations run to their end.
+// An operation outside its VRAM or the PF's memory ends REFUSED. SCRUB and VERIFY of device VRAM
+// check the whole range before they touch the first byte. Operations on a VF's VRAM check piece by
+// piece, and end at the first piece that is not completely in the VF's VRAM. stop() ends an
+// operation on VRAM after the current piece; other operations run to their end.
 //
-// The io thread calls start(), status() and size(). The op thread calls run(). Any thread may call
-// stop().
+// The io thread (gpu.h) calls start(), status() and size(). The op thread calls run(). Any thread
+// may call stop().
 #pragma once
 
 #include <atomic>
@@ -39,24 +40,25 @@ public:
         std::uint64_t destination = 0;
         std::uint64_t size = 0;
     };
-    /// The largest state stream that LOAD_STATE accepts. A stream is held in memory as a whole, so
-    /// this bounds the memory that a PF can make softgpu allocate.
+    /// The largest state stream that LOAD_STATE accepts. softgpu holds a whole stream in memory, so
+    /// the limit bounds the memory that a PF can make softgpu allocate.
     static constexpr std::uint64_t kMaxStateBytes = 256ull << 20;
 
-    /// `bus` is the PF's memory.
+    /// `bus` is the PF's memory. All references outlive the BulkOps.
     BulkOps(mem::DeviceVram& vram, mem::SystemMemory& bus, VfControls vfs);
 
-    /// Returns at once; status() is BUSY then. If another operation is busy, the new operation is
-    /// dropped, which only the log reports. So a PF polls status() before it starts the next
-    /// operation.
+    /// Hands the operation to the op thread and returns at once, with status() BUSY. If another
+    /// operation is busy, drops the new operation; only the log reports the drop. So a PF polls
+    /// OP_STATUS before it starts the next operation.
     void start(const Request& request);
     [[nodiscard]] vgpu_hw_op_status status() const { return status_.load(); }
-    /// OP_SIZE of the last operation; SAVE_STATE sets it to the length of the state.
+    /// OP_SIZE of the last operation in bytes; after SAVE_STATE, the length of the state, unless
+    /// the VF refused to save its state.
     [[nodiscard]] std::uint64_t size() const { return size_.load(); }
 
     /// Executes operations until stop().
     void run();
-    /// Ends run() permanently. An operation that is cut short ends REFUSED.
+    /// Ends run() permanently. An operation that stop() cuts short ends with status REFUSED.
     void stop();
     /// Executes the waiting operation, if any. run() calls this in a loop; tests call it directly.
     void run_pending();
@@ -66,8 +68,8 @@ private:
     struct Row;
     static const Row kRows[];
 
-    /// An error becomes status REFUSED; its text goes to the log, because the PF has only
-    /// registers.
+    /// An error becomes status REFUSED. The text of the error goes to the log, because the PF reads
+    /// only registers.
     [[nodiscard]] Result<> execute(const Request& request);
     [[nodiscard]] Result<> check(const Request& request, const Row& row) const;
     Result<> dma_in(const Request& request);
@@ -76,17 +78,19 @@ private:
     /// possible.
     Result<> scrub_vram(const Request& request);
     Result<> scrub_state(const Request& request);
-    /// EIO if a byte is not zero. With this the PF checks a scrub before it reuses the VRAM.
+    /// EIO if a byte is not zero. The PF checks a scrub with this operation before it reuses the
+    /// VRAM.
     Result<> verify_zero(const Request& request);
     /// ENOSPC, with size() set to the required size, if the PF's buffer is too small. So a PF
     /// learns the size from an operation with a size of 0.
     Result<> save_state(const Request& request);
     Result<> load_state(const Request& request);
 
-    /// Writes `data` at byte `at` of the request's destination.
+    /// Writes `data` to the VF's VRAM, at byte `at` of the request's destination.
     [[nodiscard]] Result<> write(const Request& request, std::uint64_t at,
                                  std::span<const std::byte> data);
-    /// Calls piece(first byte, bytes) until `size` is done; ECANCELED after stop().
+    /// Calls piece(offset, bytes) for one piece after the other, until `size` bytes are done;
+    /// ECANCELED after stop().
     template <typename Piece>
     Result<> in_pieces(std::uint64_t size, std::uint64_t piece_bytes, Piece piece);
 
@@ -96,7 +100,8 @@ private:
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    /// Guarded by mutex_. At most one, because status_ is BUSY from start() to the end.
+    /// The operation that run() has not taken yet. Guarded by mutex_. One suffices, because status_
+    /// is BUSY from start() to the end of the operation.
     std::optional<Request> waiting_;
     std::atomic<bool> is_stopping_{false};
     std::atomic<vgpu_hw_op_status> status_{VGPU_OP_DONE};

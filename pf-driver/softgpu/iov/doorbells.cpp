@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kNothingRung = ~0ull;
 constexpr std::uint32_t kNothingRungHalf = ~0u;
 constexpr std::size_t kPageQwords = DOORBELL_PAGE_BYTES / sizeof(std::uint64_t);
-/// Pages of the doorbells of the guest's kernel; every scan includes these pages.
+/// Pages of the doorbells of the guest's kernel; hot scans include these pages.
 constexpr std::size_t kKernelPages =
     DOORBELL_PROCESS_FIRST * sizeof(std::uint32_t) / DOORBELL_PAGE_BYTES;
 
@@ -40,8 +40,8 @@ Result<> Doorbells::make_mappable() {
     return renew();
 }
 
-/// The memfd is sealed against every change of its size, because a client that shrank it would kill
-/// softgpu at the next scan.
+/// Seals the size of the memfd: if a client could shrink the memfd, the next scan would kill
+/// softgpu with SIGBUS.
 Result<> Doorbells::renew() {
     if (mode_ == DoorbellMode::Trap) return {};
     unmap();
@@ -59,8 +59,8 @@ Result<> Doorbells::renew() {
     return {};
 }
 
-/// The ring that a BAR write makes. None for a write that is misaligned or has neither 4 nor 8
-/// bytes, which no driver sends.
+/// The ring of a BAR write. nullopt if the write is misaligned, is beyond the BAR, or has neither 4
+/// nor 8 bytes; no driver makes such a write.
 std::optional<DoorbellRing> Doorbells::ring_of(std::uint64_t offset,
                                                std::span<const std::byte> data) {
     const bool is_qword = data.size() == sizeof(std::uint64_t);
@@ -79,13 +79,13 @@ void Doorbells::write(std::uint64_t offset, std::span<const std::byte> data) {
         ++counters_.dropped;
 }
 
-/// Shows the latched values to a debugger; drivers never read doorbells.
+/// For debuggers: drivers never read doorbells.
 void Doorbells::read(std::uint64_t offset, std::span<std::byte> out) const {
     latched_.read(offset, out);
 }
 
-/// Calls the listener only for the first ring since step() took all rings, so that a fast engine
-/// causes few calls.
+/// Calls the listener only for the first ring after step() has taken all rings, so that a fast
+/// engine causes few calls.
 void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     {
         const std::scoped_lock lock(posted_mutex_);
@@ -98,8 +98,7 @@ void Doorbells::post(std::uint64_t offset, std::span<const std::byte> data) {
     listener_.work_arrived();
 }
 
-/// Handles the rings after it has released the leaf lock, because the listener may take other
-/// locks.
+/// Releases the leaf lock before it handles the rings, because the listener may take other locks.
 StepResult Doorbells::step() {
     if (!has_posted_) return StepResult::Idle;
     {
@@ -148,8 +147,8 @@ void Doorbells::activate() {
     latched_.take(RingLatch::kAll, [this](const DoorbellRing& ring) { listener_.deliver(ring); });
 }
 
-/// The engine is parked, so nothing posts rings any more. The rings of the last packets and waves
-/// still count as rings of an active VF.
+/// No packet or wave of the VF runs any more, so none posts rings. First handles the rings that
+/// were posted before; if the VF was active, they count as rings of an active VF.
 void Doorbells::deactivate() {
     while (step() == StepResult::Progress) {
     }
@@ -206,7 +205,8 @@ void Doorbells::reset() {
     for (std::uint64_t& qword : bar_) std::atomic_ref(qword).store(kNothingRung);
 }
 
-/// A latched ring in a state stream, without padding or an enum that load() would have to trust.
+/// A latched ring in a state stream. It has no padding, and no enum whose value load() would have
+/// to trust.
 struct Doorbells::SavedRing {
     std::uint32_t index = 0;
     std::uint32_t width = 0;
@@ -222,7 +222,7 @@ void Doorbells::save(Writer& out) const {
     });
 }
 
-/// Checks the count against the bytes left before it loads anything.
+/// Before it loads a ring, checks the count against the bytes that the stream still has.
 Result<> Doorbells::load(Reader& in) {
     reset();
     std::uint64_t count = 0;

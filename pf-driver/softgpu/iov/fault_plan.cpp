@@ -34,7 +34,8 @@ const PointRow& row(FaultPoint point) {
     return kPoints[static_cast<std::size_t>(point)];
 }
 
-/// Lost is possible everywhere, because every point is an event that can fail to happen.
+/// True if the point can have the effect. Every point can have Lost, because everything that
+/// happens at a point can fail to happen.
 bool is_possible(const PlannedFault& fault) {
     const PointRow& point = row(fault.point);
     const std::array<bool, 3> allowed{true, point.can_be_late, point.can_be_wrong};
@@ -59,12 +60,12 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     planned_ = rows_.size();
     if (!row(fault.point).is_lasting) return {};
     ++injected_;
-    log::warn("PF: {} of {} (injected)", name(fault.effect), name(fault.point));
+    log::warn("PF: {} {} (injected)", name(fault.point), name(fault.effect));
     return {};
 }
 
-/// The relaxed load avoids the mutex if there is no plan. A row that another thread adds meanwhile
-/// may miss this event, but not the next.
+/// The relaxed load avoids the mutex if the plan is empty. This call may miss a row that another
+/// thread adds at the same time; a later call finds the row.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;
     const std::scoped_lock lock(mutex_);
@@ -75,7 +76,7 @@ std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (--found->count == 0) rows_.erase(found);
     planned_ = rows_.size();
     ++injected_;
-    log::warn("VF{}: {} of {} (injected)", raw(vf), name(fault.effect), name(point));
+    log::warn("VF{}: {} {} (injected)", raw(vf), name(point), name(fault.effect));
     return fault;
 }
 

@@ -33,7 +33,7 @@ Mailbox::Mailbox(regs::RegisterFile& vf_registers, Hooks hooks)
 
 void Mailbox::vf_control(std::uint32_t value) {
     const std::uint32_t before = state_.control;
-    set_control(before);  // the register shows only the device's value
+    set_control(before);  // undoes the write: only the device changes the register
     if ((value & kRcvAck) != 0) return vf_acknowledge();
     const bool was_valid = (before & kTrnValid) != 0;
     const bool is_valid = (value & kTrnValid) != 0;
@@ -49,13 +49,13 @@ void Mailbox::vf_send() {
     hooks_.message_for_pf();
 }
 
-/// Every message ends this way: the driver clears TRN_VALID once it has seen TRN_ACK.
+/// The driver clears TRN_VALID after it has seen TRN_ACK, or when it stops waiting for TRN_ACK.
 void Mailbox::vf_withdraw() {
     set_control(state_.control & ~(kTrnValid | kTrnAck));
-    hooks_.withdrawn_for_pf();
+    hooks_.no_message_for_pf();
 }
 
-/// Clears RCV_DW0: a driver that polls for an event by its number must not see the event twice.
+/// Clears RCV_DW0: a driver that polls for a message by its number must not see the message twice.
 void Mailbox::vf_acknowledge() {
     if ((state_.control & kRcvValid) == 0) return;
     set_control(state_.control & ~kRcvValid);
@@ -71,11 +71,14 @@ std::uint32_t Mailbox::pf_read(RegisterIndex index) const {
     if (offset < 2 * MAILBOX_DWORDS) return state_.to_pf[offset - MAILBOX_DWORDS];
     if (index == kIntCntl) return state_.pf_int_cntl;
     const std::uint32_t vf = state_.control;
-    const bool is_pending = (vf & kTrnValid) != 0 && (vf & kTrnAck) == 0;
     std::uint32_t value = 0;
     value = HW_SET(MAILBOX_CONTROL, TRN_VALID, value, (vf & kRcvValid) != 0 ? 1 : 0);
     value = HW_SET(MAILBOX_CONTROL, TRN_ACK, value, state_.pf_has_ack);
-    return HW_SET(MAILBOX_CONTROL, RCV_VALID, value, is_pending ? 1 : 0);
+    return HW_SET(MAILBOX_CONTROL, RCV_VALID, value, has_message_for_pf() ? 1 : 0);
+}
+
+bool Mailbox::has_message_for_pf() const {
+    return (state_.control & kTrnValid) != 0 && (state_.control & kTrnAck) == 0;
 }
 
 void Mailbox::pf_write(RegisterIndex index, std::uint32_t value) {
@@ -92,7 +95,7 @@ void Mailbox::pf_control(std::uint32_t value) {
     pf_withdraw();
 }
 
-/// Sets the dwords first, then the bit: a driver that sees RCV_VALID reads the whole message.
+/// Sets the dwords before RCV_VALID, so that a driver that sees RCV_VALID reads the whole message.
 void Mailbox::pf_send() {
     for (std::uint32_t i = 0; i < MAILBOX_DWORDS; ++i) registers_.set(vf_rcv(i), state_.staged[i]);
     state_.pf_has_ack = 0;
@@ -100,19 +103,18 @@ void Mailbox::pf_send() {
     interrupt(HW_FIELD_MASK(MAILBOX_INT_CNTL, VALID_INT_EN), IH_SOURCE_MAILBOX_MSG);
 }
 
-/// Leaves the dwords: a driver that polls RCV_DW0 and not RCV_VALID must still see them.
+/// Leaves the dwords, because a driver that polls RCV_DW0 and not RCV_VALID must still see them.
 void Mailbox::pf_withdraw() {
     state_.pf_has_ack = 0;
     set_control(state_.control & ~kRcvValid);
 }
 
-/// Drops an acknowledgement without a message, and a second acknowledgement of the same message:
-/// either could only confuse the guest.
+/// Ignores an acknowledgement if no message waits, or if the message is already acknowledged: the
+/// interrupt would only confuse the guest.
 void Mailbox::pf_acknowledge() {
-    const std::uint32_t vf = state_.control;
-    if ((vf & kTrnValid) == 0 || (vf & kTrnAck) != 0) return;
-    set_control(vf | kTrnAck);
-    hooks_.withdrawn_for_pf();
+    if (!has_message_for_pf()) return;
+    set_control(state_.control | kTrnAck);
+    hooks_.no_message_for_pf();
     interrupt(HW_FIELD_MASK(MAILBOX_INT_CNTL, ACK_INT_EN), IH_SOURCE_MAILBOX_ACK);
 }
 
@@ -121,8 +123,8 @@ void Mailbox::set_control(std::uint32_t value) {
     registers_.set(kControl, value);
 }
 
-void Mailbox::interrupt(std::uint32_t enabled, ih_source source) {
-    if ((registers_.get(kIntCntl) & enabled) != 0) hooks_.interrupt_vf(source);
+void Mailbox::interrupt(std::uint32_t enable_bit, ih_source source) {
+    if ((registers_.get(kIntCntl) & enable_bit) != 0) hooks_.interrupt_vf(source);
 }
 
 void Mailbox::reset() {
@@ -133,13 +135,17 @@ void Mailbox::reset() {
     }
     registers_.set(kIntCntl, 0);
     set_control(0);
-    hooks_.withdrawn_for_pf();
+    hooks_.no_message_for_pf();
 }
 
 Result<> Mailbox::load(Reader& in) {
     const Result<> read = in.value(state_);
     if (!read) reset();
     registers_.set(kControl, state_.control);
+    if (has_message_for_pf())
+        hooks_.message_for_pf();
+    else
+        hooks_.no_message_for_pf();
     return read;
 }
 

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// Mailbox: the device's half of one VF's mailbox. It carries four dwords each way, the valid and
-// ack bits, and the interrupts. The device never answers a request itself: without a PF driver,
-// requests stay unanswered. The VF uses its own MAILBOX_* registers. After the PF has selected the
-// VF with MAILBOX_INDEX, the MAILBOX_* registers of the PF show the same mailbox mirrored: the PF's
-// TRN is the VF's RCV.
+// Mailbox: the mailbox through which one VF and the PF exchange messages. It carries four dwords
+// each way, the valid and ack bits, and the interrupts. The device never answers a request itself:
+// without a PF driver, requests stay unanswered. The VF uses its own MAILBOX_* registers. After the
+// PF has selected the VF with MAILBOX_INDEX, the MAILBOX_* registers of the PF show the same
+// mailbox mirrored: the PF's TRN (transmit) is the VF's RCV (receive).
 //
 //   VF: TRN_VALID 0 -> 1    the device copies the VF's four dwords and interrupts the PF
-//   PF: RCV_ACK             the VF's TRN_ACK is set; interrupt 138 to the VF if enabled
+//   PF: RCV_ACK = 1         the VF's TRN_ACK is set; interrupt 138 to the VF if enabled
 //   VF: TRN_VALID -> 0      TRN_ACK and the PF's RCV_VALID are cleared
 //   PF: TRN_VALID = 1       all four dwords appear in the VF's RCV at once; interrupt 135 to the VF
 //                           if enabled
-//   VF: RCV_ACK             RCV_VALID and RCV_DW0 are cleared; the device interrupts the PF
-//   PF: neither bit         the VF's RCV_VALID is cleared; the dwords stay
+//   VF: RCV_ACK = 1         RCV_VALID and RCV_DW0 are cleared; the device interrupts the PF
+//   PF: TRN_VALID and
+//       RCV_ACK = 0         the VF's RCV_VALID is cleared; the dwords stay
 //
-// A write of RCV_ACK leaves the writer's own TRN_VALID as it is, so a dword write of RCV_ACK
-// withdraws no message. The mailbox also works while the VF is off the engine. It survives an FLR
-// by the PF, because the register bank then keeps the MAILBOX_* values. reset() is for resets by
-// the VF's client and for a new owner. All calls are made with the VF's lock held.
+// A write of RCV_ACK = 1 leaves the writer's own TRN_VALID as it is, so a dword write of RCV_ACK
+// withdraws no message. The mailbox also works while the VF is off the engine. The mailbox survives
+// a reset of scope FunctionLevel (gpu_vf_blocks.h), such as an FLR that the PF orders, and so do
+// the MAILBOX_* registers (kSurvivors in gpu_vf_blocks.cpp). reset() is for resets of scope
+// NewOwner. All calls are made with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -31,8 +33,8 @@
 
 namespace vgpu::softgpu::iov {
 
-/// Dword 0 is the request or event (hw/mailbox.def); dwords 1 to 3 are its arguments. The device
-/// does not interpret the dwords.
+/// Dword 0 is the number of the message (hw/mailbox.def); dwords 1 to 3 are its arguments. The
+/// device does not interpret the dwords.
 using Message = std::array<std::uint32_t, MAILBOX_DWORDS>;
 
 class Mailbox {
@@ -40,22 +42,23 @@ public:
     /// Called with the VF lock held, so a hook may take only leaf locks.
     struct Hooks {
         std::function<void()> message_for_pf;      ///< sets the VF's HVVM_MBOX_VALID
-        std::function<void()> withdrawn_for_pf;    ///< clears the VF's HVVM_MBOX_VALID
+        std::function<void()> no_message_for_pf;   ///< clears the VF's HVVM_MBOX_VALID
         std::function<void()> acknowledged_by_vf;  ///< sets the VF's HVVM_MBOX_ACK
-        /// Puts a vector of the BIF client into the VF's IH ring (Linux 6.12, amdgpu/mxgpu_ai.c).
+        /// Puts an entry of the BIF (bus interface) client with this source into the VF's IH ring
+        /// (Linux 6.12, amdgpu/mxgpu_ai.c).
         std::function<void(ih_source)> interrupt_vf;
     };
-    /// Both directions, except the dwords that are in the VF's registers.
+    /// State of both directions. The dwords that the VF sees are in the VF's registers.
     struct State {
         Message to_pf{};            ///< copied when the VF set TRN_VALID
         Message staged{};           ///< written by the PF, not yet sent
         std::uint32_t control = 0;  ///< MAILBOX_CONTROL as the VF reads it; the register has a copy
         std::uint32_t pf_has_ack = 0;  ///< 1 if the VF acknowledged the PF's last message
-        /// The PF's MAILBOX_INT_CNTL. It is only stored: the capability (Vsec) enables the PF's
-        /// interrupts.
+        /// The PF's MAILBOX_INT_CNTL. Only stored: INTR_ENABLE of the GPU-IOV capability (Vsec)
+        /// enables the PF's interrupts.
         std::uint32_t pf_int_cntl = 0;
         std::uint32_t reserved = 0;
-        std::uint64_t messages = 0;  ///< sent by the VF
+        std::uint64_t messages = 0;  ///< number of messages that the VF sent
     };
 
     /// Claims MAILBOX_CONTROL of the VF's bank.
@@ -63,11 +66,12 @@ public:
     Mailbox(const Mailbox&) = delete;
     Mailbox& operator=(const Mailbox&) = delete;
 
-    /// The PF's view; `index` is one of MAILBOX_MSGBUF_TRN_DW0 .. MAILBOX_INT_CNTL. In
-    /// MAILBOX_CONTROL, TRN_VALID is the VF's RCV_VALID, and RCV_VALID is set while the VF's
-    /// message waits for its acknowledgement.
+    /// A read by the PF; `index` is one of MAILBOX_MSGBUF_TRN_DW0 .. MAILBOX_INT_CNTL. In
+    /// MAILBOX_CONTROL, TRN_VALID is the VF's RCV_VALID, and RCV_VALID is set while a message of
+    /// the VF waits for the PF's acknowledgement.
     [[nodiscard]] std::uint32_t pf_read(RegisterIndex index) const;
-    /// In MAILBOX_CONTROL, RCV_ACK wins over TRN_VALID; a write with neither withdraws the message.
+    /// A write by the PF. In MAILBOX_CONTROL, RCV_ACK = 1 takes precedence over TRN_VALID = 1; a
+    /// write with both bits 0 withdraws the PF's message.
     void pf_write(RegisterIndex index, std::uint32_t value);
 
     [[nodiscard]] const State& state() const { return state_; }
@@ -75,13 +79,16 @@ public:
     void reset();  ///< both directions empty, interrupts off
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
-    /// Call after load() of the register bank; writes the bank's MAILBOX_CONTROL again.
+    /// Call after load() of the register bank. Writes the bank's MAILBOX_CONTROL again, and calls
+    /// the hook message_for_pf or no_message_for_pf. EPROTO if the stream is short.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// A write of MAILBOX_CONTROL by the VF. Its driver writes single bytes: TRN is in byte 0, RCV
-    /// in byte 1 (Linux 6.12, amdgpu/mxgpu_ai.h).
+    /// Handles a write of MAILBOX_CONTROL by the VF, whose driver writes single bytes: the TRN bits
+    /// are in byte 0, the RCV bits in byte 1 (Linux 6.12, amdgpu/mxgpu_ai.h).
     void vf_control(std::uint32_t value);
+    /// True while a message of the VF waits for the PF's acknowledgement.
+    [[nodiscard]] bool has_message_for_pf() const;
     void vf_send();
     void vf_withdraw();
     void vf_acknowledge();
@@ -91,7 +98,7 @@ private:
     void pf_acknowledge();
 
     void set_control(std::uint32_t value);
-    void interrupt(std::uint32_t enabled, ih_source source);
+    void interrupt(std::uint32_t enable_bit, ih_source source);
 
     regs::RegisterFile& registers_;
     Hooks hooks_;

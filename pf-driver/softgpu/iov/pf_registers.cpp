@@ -24,7 +24,8 @@ constexpr RegisterIndex bank_reg(VfId vf, hw_reg first) {
 
 }  // namespace
 
-/// The behaviour of one register of every VF's bank; nullptr: that direction is plain storage.
+/// The behaviour of one register of every VF's bank. `first` is the register in bank 0; a `read` or
+/// `write` of nullptr means plain storage.
 struct PfRegisters::BankRow {
     hw_reg first;
     BankRead read;
@@ -74,7 +75,7 @@ PfRegisters::PfRegisters(const Spec& spec, regs::RegisterFile& registers, VfCont
     write_constants();
 }
 
-/// Writes the values that a PF reads at its probe before it writes anything.
+/// Writes the values that a PF driver reads at its probe, before the driver writes any register.
 void PfRegisters::write_constants() {
     const auto mib = [](Bytes size) { return low32(size.count >> kMegabyteShift); };
     registers_.set(reg(REG_VGPU_TOTAL_VFS), static_cast<std::uint32_t>(vfs_.count()));
@@ -147,8 +148,9 @@ void PfRegisters::claim_log() {
                      [this](RegisterIndex, std::uint32_t) { return log_.write_pointer(); }, {});
 }
 
-/// The PF's mailbox registers are a window that MAILBOX_INDEX moves. The stored values follow the
-/// window, because mmio_write() merges the bytes of a partial write with the stored value.
+/// The PF's mailbox registers are a window onto the mailbox that MAILBOX_INDEX selects. Writes of
+/// MAILBOX_INDEX and of the window update the stored values, because mmio_write() merges the bytes
+/// of a partial write with the stored value.
 void PfRegisters::claim_mailbox() {
     constexpr auto kFirst = REG_NBIO_MAILBOX_MSGBUF_TRN_DW0;
     constexpr std::uint32_t kCount = REG_NBIO_MAILBOX_INT_CNTL - kFirst + 1u;
@@ -197,7 +199,7 @@ void PfRegisters::claim_banks() {
     }
 }
 
-/// A refused table loses its VALID bit, which tells the PF that the table was refused.
+/// If the VF refuses the table, clears the VALID bit in ROOT_LO, so that the PF sees the refusal.
 void PfRegisters::commit_table(VfId vf, std::uint32_t high) {
     const std::uint32_t low = bank(vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO);
     const std::uint64_t root = join(low, high);
@@ -228,8 +230,8 @@ template <auto Get> std::uint32_t PfRegisters::read_live(VfId vf, std::uint32_t)
     return (vfs_[vf].*Get)();
 }
 
-/// Both bits may be in one write: the acknowledgement belongs to the last reset, and the request
-/// begins the next reset.
+/// One write may set both bits: FLR_PENDING acknowledges the last reset by a client, and FLR begins
+/// the next reset.
 void PfRegisters::write_reset(VfId vf, std::uint32_t value) {
     if (HW_GET(VGPU_RESET, FLR_PENDING, value) != 0) vfs_[vf].acknowledge_flr();
     if (HW_GET(VGPU_RESET, FLR, value) != 0) vfs_[vf].request_flr();
@@ -253,7 +255,7 @@ void PfRegisters::set_bank(VfId vf, hw_reg first, std::uint32_t value) {
     registers_.set(bank_reg(vf, first), value);
 }
 
-/// A register and the next one as one 64-bit number.
+/// The values of register `low` and of the next register, as one 64-bit number.
 std::uint64_t PfRegisters::pair(hw_reg low) const {
     const RegisterIndex high{static_cast<std::uint32_t>(low) + 1u};
     return join(registers_.get(reg(low)), registers_.get(high));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
-// mailboxes. It turns register accesses into calls to VfControls (banks of the VFs), BulkOps
-// (operations) and RunLog. Its only state is in the registers.
+// mailboxes. PfRegisters turns register accesses into calls to VfControls, BulkOps, RunLog and, for
+// the whole device, Hooks. Each VF has a bank of registers, VGPU_VF0_* plus an offset. The
+// registers hold all state of PfRegisters.
 //
-// Built once over the PF's RegisterFile. Everything runs on the io thread. There is no lock of the
-// PF; a VfControl takes the lock of its VF.
+// Built once over the PF's RegisterFile. Everything runs on the io thread (gpu.h), so the PF needs
+// no lock; a VfControl takes the lock of its VF.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace vgpu::softgpu::iov {
 /// Register numbers, fields and units are those of hw/regs.def, block VGPU.
 class PfRegisters {
 public:
-    /// Values that the PF reads, checked by Gpu; `switch_mode` is the mode at power-on.
+    /// Constants that the PF reads, which Gpu has checked; `switch_mode` is the mode at power-on.
     struct Spec {
         Bytes vram;
         Bytes aperture;
@@ -32,6 +33,7 @@ public:
     };
     /// Writes that concern the whole device; called on the io thread.
     struct Hooks {
+        /// `vf_bits`: vf_bit() (vsec.h) of each VF whose new work raises WAKE.
         std::function<void(std::uint32_t vf_bits)> set_wake_mask;
         std::function<void(SwitchMode)> set_switch_mode;
     };
@@ -44,7 +46,7 @@ public:
     PfRegisters& operator=(const PfRegisters&) = delete;
 
 private:
-    /// `stored` is the value in the register file; the result is the value that the PF reads.
+    /// `stored` is the value in the register file. Returns the value that the PF reads.
     using BankRead = std::uint32_t (PfRegisters::*)(VfId vf, std::uint32_t stored);
     using BankWrite = void (PfRegisters::*)(VfId vf, std::uint32_t value);
     /// One row per register of a VF's bank that has a behaviour (pf_registers.cpp).
@@ -61,17 +63,18 @@ private:
     void on_write(hw_reg number, std::function<void(std::uint32_t)> write);
 
     void start_operation(std::uint32_t command);
-    /// A read of VGPU_TIME_NS_LO latches the high half. So two accesses, low half first, read one
-    /// instant.
+    /// Handles a read of VGPU_TIME_NS_LO: returns the low half of the time and latches the high
+    /// half. So a PF that reads the low half first gets both halves of one instant.
     [[nodiscard]] std::uint32_t latch_time();
 
     // bank rows
-    /// A write of ROOT_HI commits the VF page table; the PF writes FB_SIZE_MB and ROOT_LO before
-    /// it. Without the VALID bit the VF loses its VRAM.
+    /// Handles a write of FB_TABLE_ROOT_HI, which commits the VF page table. The PF has written
+    /// FB_SIZE_MB and ROOT_LO before. Without the VALID bit in ROOT_LO, the VF loses its VRAM.
     void commit_table(VfId vf, std::uint32_t high);
     void write_doorbells(VfId vf, std::uint32_t value);
     void write_cu_mask(VfId vf, std::uint32_t value);
     void write_reset(VfId vf, std::uint32_t value);
+    /// Calls the member function `Set` or `Get` of the VF's VfControl.
     template <auto Set> void write_setting(VfId vf, std::uint32_t value);
     template <auto Get> std::uint32_t read_live(VfId vf, std::uint32_t stored);
     /// A 64-bit counter: a read of the low half latches the high half, as latch_time() does.
@@ -80,11 +83,12 @@ private:
     /// matter.
     template <auto Member> std::uint32_t read_counter(VfId vf, std::uint32_t stored);
 
+    /// The stored value of the register of the VF's bank that corresponds to `first` in bank 0.
     [[nodiscard]] std::uint32_t bank(VfId vf, hw_reg first) const;
     void set_bank(VfId vf, hw_reg first, std::uint32_t value);
     [[nodiscard]] std::uint64_t pair(hw_reg low) const;
-    /// The VF that MAILBOX_INDEX selects; kPf if the index names no VF. Then the mailbox reads 0,
-    /// and writes are ignored.
+    /// The VF that MAILBOX_INDEX selects. kPf if the index names no VF: the mailbox registers then
+    /// read 0 and ignore writes.
     [[nodiscard]] VfId selected_vf() const;
 
     const Spec spec_;

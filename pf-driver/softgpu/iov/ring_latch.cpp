@@ -14,7 +14,7 @@ std::uint64_t get(const Values& values, std::size_t dword, bool is_wide) {
     return join(values[dword], is_wide ? values[dword + 1] : 0);
 }
 
-/// A 64-bit ring is aligned, so its high half lies in the same page.
+/// A 64-bit ring is aligned, so its high half is in the same page.
 template <typename Values> void put(Values& values, std::size_t dword, const DoorbellRing& ring) {
     values[dword] = low32(ring.value);
     if (ring.width == DoorbellRing::Width::Qword) values[dword + 1] = high32(ring.value);
@@ -42,6 +42,7 @@ void RingLatch::latch(const DoorbellRing& ring) {
     put(page->latest, dword, ring);
 }
 
+/// Calls `sink` with the largest value if it differs from the latest, then with the latest.
 void RingLatch::deliver(std::size_t page, std::size_t dword,
                         const std::function<void(const DoorbellRing&)>& sink) const {
     const Page& from = *pages_[page];

@@ -20,9 +20,9 @@ void RunLog::configure(Iova base, std::uint32_t entries) {
     written_ = 0;
 }
 
-/// Writes the entry with seq 0, then a fence, then only the sequence number, because a reader on
-/// another CPU may look at any time. The number counts up even when a write fails, so that the
-/// reader sees the gap.
+/// Writes the entry with seq 0, then, after a fence, the sequence number, because a reader on
+/// another CPU may read at any time. The number increases even if a write fails, so that the reader
+/// sees the gap.
 void RunLog::append(vgpu_hw_run_log_entry entry) {
     const std::scoped_lock lock(mutex_);
     if (entries_ == 0) return;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // RunLog: writes one vgpu_hw_run_log_entry per time slice of a VF on the engine into a ring in the
-// PF's memory. An entry's sequence number is written last, so the PF never reads half an entry. If
-// the ring's memory is missing, entries are lost and counted, with no other effect.
+// PF's memory. RunLog writes the sequence number of an entry last, so that the PF can recognise an
+// incomplete entry. If RunLog cannot write an entry to the PF's memory, it drops and counts the
+// entry.
 //
-// A thread that holds the action lock of the world switch calls append(). The io thread calls
-// configure() and write_pointer(). Any thread may call lost().
+// A thread that holds the action lock of the world switch (world_switch.h) calls append(). The io
+// thread (gpu.h) calls configure() and write_pointer(). Any thread may call lost().
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace vgpu::softgpu::iov {
 /// VGPU_TIME_NS.
 class RunLog {
 public:
-    /// A PF that asks for more entries gets no log. An entry has 64 bytes.
+    /// Largest size of the ring in entries of 64 bytes. A PF that requests more gets no log.
     static constexpr std::uint32_t kMaxEntries = 1u << 20;
     /// Writes to the PF's memory; false if the PF has no memory at the address. Must not block,
     /// because the threads that switch worlds call it.
@@ -31,15 +32,16 @@ public:
 
     explicit RunLog(WriteMemory write) : write_(std::move(write)) {}
 
-    /// `entries` is a power of two up to kMaxEntries, or 0 for no log; `base` is 4 KiB aligned.
-    /// Other values switch the log off. The write pointer starts at 0 again.
+    /// Sets the ring: `entries` is a power of two up to kMaxEntries, or 0 for no log; `base` is
+    /// aligned to 4 KiB. Other values switch the log off. The write pointer starts at 0 again.
     void configure(Iova base, std::uint32_t entries);
-    /// Fills in `seq`: 1 for the first entry since configure(), so that 0 means "never written".
-    /// The ring overwrites its oldest entry; a gap in `seq` shows a reader that entries were lost.
+    /// Writes an entry and fills in its `seq`: 1 for the first entry since configure(); 0 in memory
+    /// means that an entry is not complete. A full ring overwrites its oldest entry. A gap in `seq`
+    /// shows a reader that entries were lost. Without a ring, does nothing.
     void append(vgpu_hw_run_log_entry entry);
-    /// Entries appended since configure(), low 32 bits.
+    /// Entries appended since configure(), written or lost; low 32 bits.
     [[nodiscard]] std::uint32_t write_pointer() const;
-    /// Entries whose memory was missing, since the device started.
+    /// Number of entries that could not be written, since the device started.
     [[nodiscard]] std::uint64_t lost() const;
 
 private:

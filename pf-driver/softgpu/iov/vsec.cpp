@@ -21,7 +21,7 @@ constexpr std::uint32_t sch(gpuiov_sch_offset offset) {
     return static_cast<std::uint32_t>(GPUIOV_GFX_SCH0) + static_cast<std::uint32_t>(offset);
 }
 
-/// HVVM_MBOX1: two bits per VF.
+/// Bits of HVVM_MBOX1: VALID of VF n is bit 2 * (n - 1), ACK is the next bit.
 constexpr std::uint32_t valid_bit(VfId vf) {
     return 1u << (2 * (raw(vf) - 1u));
 }
@@ -68,7 +68,8 @@ void Vsec::write(std::uint32_t offset, std::span<const std::byte> data) {
     }
 }
 
-/// Takes one view of the world switch for the whole dword, so that function and state fit together.
+/// Takes only one view of the world switch, so that function and state in one dword belong
+/// together.
 std::uint32_t Vsec::read_dword(std::uint32_t offset) const {
     if (offset >= GPUIOV_VSEC_LENGTH) return 0;
     const std::uint32_t stored = storage_[offset / kDwordBytes];
@@ -134,8 +135,8 @@ void Vsec::write_dword(std::uint32_t offset, std::uint32_t value, std::uint32_t 
     }
 }
 
-/// Delivers pending bits when they are enabled; otherwise the PF would have to read INTR_STATUS
-/// after every enable.
+/// Raises the vectors of bits that are set already and become enabled. Otherwise the PF would have
+/// to read INTR_STATUS after each write of INTR_ENABLE.
 void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     const std::uint32_t before = enable_.load();
     const std::uint32_t now = (before & ~mask) | (value & mask);
@@ -143,7 +144,7 @@ void Vsec::write_enable(std::uint32_t value, std::uint32_t mask) {
     deliver(status_.load() & now & ~before);
 }
 
-/// Sets the status before delivery, because the PF's handler must find the bit.
+/// Sets INTR_STATUS before it raises the vector, because the PF's handler must find the bit.
 void Vsec::interrupt(std::uint32_t bits) {
     status_.fetch_or(bits);
     deliver(bits & enable_.load());
@@ -154,17 +155,17 @@ void Vsec::deliver(std::uint32_t bits) {
     if ((bits & kMailboxIntrs) != 0) hooks_.raise(GPUIOV_VECTOR_MAILBOX);
 }
 
-void Vsec::mailbox_valid(VfId vf) {
+void Vsec::set_mailbox_valid(VfId vf) {
     mailbox_.fetch_or(valid_bit(vf));
     interrupt(GPUIOV_INTR_HVVM_MBOX_VALID);
 }
 
 /// INTR_STATUS keeps HVVM_MBOX_VALID. A PF that then finds no bit in HVVM_MBOX1 has nothing to do.
-void Vsec::mailbox_withdrawn(VfId vf) {
+void Vsec::clear_mailbox_valid(VfId vf) {
     mailbox_.fetch_and(~valid_bit(vf));
 }
 
-void Vsec::mailbox_acknowledged(VfId vf) {
+void Vsec::set_mailbox_ack(VfId vf) {
     mailbox_.fetch_or(ack_bit(vf));
     interrupt(GPUIOV_INTR_HVVM_MBOX_ACK);
 }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Vsec: the registers of the PF's GPU-IOV capability (hw/gpuiov.h) after its 8-byte header. They
-// are interrupt enable and status, the HVVM mailbox bits, framebuffer slices, and the GFX scheduler
-// block, whose command dword goes to the WorldSwitch. Bytes that only software uses are plain
-// storage.
+// Vsec: the registers of the PF's GPU-IOV capability (hw/gpuiov.h) after its 8-byte header. These
+// registers are interrupt enable and status, the device reset (RESET_CONTROL), the mailbox bits
+// (HVVM_MBOX1), amounts and slices of VRAM, and the GFX scheduler block. Commands of the scheduler
+// block go to the WorldSwitch. Bytes that only software uses are plain storage.
 //
-// An interrupt sets a bit in INTR_STATUS, which stays set until the PF writes 1 to it. If
-// INTR_ENABLE has the bit, the bit's MSI-X vector is raised; the same happens when the PF enables a
-// bit that is set already.
+// An interrupt sets a bit in INTR_STATUS. The bit stays set until the PF writes 1 to it. If
+// INTR_ENABLE has the bit, Vsec raises the bit's MSI-X vector. Vsec also raises the vector when the
+// PF enables a bit that is set already.
+//
 // HVVM_MBOX1 holds two bits per VF. VALID is set while a message of the VF waits: until the PF
-// acknowledges or the VF withdraws the message. ACK is set when the VF has taken the PF's message;
-// the PF writes 1 to clear it.
+// acknowledges the message, the VF withdraws it, or a reset clears the mailbox. ACK is set when the
+// VF has taken the PF's message; the PF clears ACK by writing 1 to it.
 //
-// Masks with one bit per VF start with VF1 = bit 0, like GPUIOV_FCN_VF.
+// In a mask with one bit per VF, VF 1 is bit 0 (vf_bit()).
 //
 // Any thread may call interrupt() and the mailbox functions, with any lock held. The io thread
-// makes all other calls.
+// (gpu.h) makes all other calls.
 #pragma once
 
 #include <array>
@@ -31,45 +32,47 @@
 
 namespace vgpu::softgpu::iov {
 
-/// The bit of a VF in the masks of the capability and of WAKE_ENABLE.
+/// The bit of a VF (VF 1: bit 0) in the masks of the capability and of WAKE_ENABLE. `vf` must not
+/// be kPf.
 constexpr std::uint32_t vf_bit(VfId vf) {
     return 1u << (raw(vf) - 1u);
 }
 
 /// Offsets and commands are those of AMD's host driver (amd/MxGPU-Virtualization, libgv
-/// mi300_gpuiov.h), with the differences that hw/gpuiov.h marks "vgpu only".
+/// mi300_gpuiov.h), except for the rows of hw/gpuiov.h that are marked "vgpu only".
 class Vsec {
 public:
-    /// Called on the io thread without any lock, except raise.
+    /// All hooks except `raise` are called on the io thread without any lock.
     struct Hooks {
-        /// Any thread, any lock held. There is one MSI-X vector for world switches, and one for
-        /// mailboxes and resets.
+        /// Raises an MSI-X vector: one vector is for world switches, the other for mailboxes and
+        /// resets. Called on any thread, with any lock held.
         std::function<void(gpuiov_vector)> raise;
         std::function<std::uint32_t()> busy_vfs;  ///< vf_bit() of every VF that has work
         std::function<void()> reset_device;       ///< GPUIOV_RESET_DEVICE was written
-        std::function<bool()> is_resetting;       ///< the value that RESET_CONTROL shows
+        std::function<bool()> is_resetting;       ///< true: RESET_CONTROL reads 1
     };
 
+    /// `vram` is the size of the device's VRAM.
     Vsec(Bytes vram, WorldSwitch& scheduler, Hooks hooks);
     Vsec(const Vsec&) = delete;
     Vsec& operator=(const Vsec&) = delete;
 
-    /// `offset` counts bytes from the capability's start; bytes beyond its end read 0. Any size and
-    /// alignment; each dword is read once.
+    /// `offset` counts bytes from the start of the capability; bytes beyond its end read 0. Any
+    /// size and alignment. The bytes of one dword are from the same instant.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
-    /// Bytes that are not written keep their value, because registers of 8 and 16 bits share
-    /// dwords. A command executes when its EXECUTE bit is among the bytes written.
+    /// Any size and alignment. Bytes that are not written keep their value, because registers of 8
+    /// and 16 bits share dwords. A command executes when the PF writes its EXECUTE bit as 1.
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// `bits` are GPUIOV_INTR_*. Raises the vector of an enabled bit for every event, even if the
-    /// bit is still pending.
+    /// `bits` are GPUIOV_INTR_*. Raises the vector of each enabled bit at every call, even if the
+    /// bit is still set from an earlier call.
     void interrupt(std::uint32_t bits);
-    void mailbox_valid(VfId vf);         ///< also raises HVVM_MBOX_VALID
-    void mailbox_withdrawn(VfId vf);     ///< the PF acknowledged the message, or the VF withdrew it
-    void mailbox_acknowledged(VfId vf);  ///< also raises HVVM_MBOX_ACK
+    void set_mailbox_valid(VfId vf);    ///< the VF sent a message; raises HVVM_MBOX_VALID
+    void clear_mailbox_valid(VfId vf);  ///< no message of the VF waits for the PF any more
+    void set_mailbox_ack(VfId vf);      ///< the VF took the PF's message; raises HVVM_MBOX_ACK
 
-    /// Called when the PF's client leaves or resets the PF, because no driver listens any more.
-    /// Bits of INTR_STATUS stay set.
+    /// Clears INTR_ENABLE; the bits of INTR_STATUS stay set. Called when the PF's client leaves and
+    /// when the PF is reset, because then no driver handles interrupts.
     void disable_interrupts() { enable_ = 0; }
 
 private:
@@ -83,8 +86,9 @@ private:
     const Bytes vram_;
     WorldSwitch& scheduler_;
     Hooks hooks_;
-    /// Values of the bytes without behaviour; read_dword() computes all other bytes.
-    std::array<std::uint32_t, kDwords> storage_{};  // io thread
+    /// Bytes that only software uses, and the last command, into which a write of single bytes is
+    /// merged. read_dword() computes all other bytes. Used by the io thread only.
+    std::array<std::uint32_t, kDwords> storage_{};
     std::atomic<std::uint32_t> status_{0};
     std::atomic<std::uint32_t> enable_{0};
     std::atomic<std::uint32_t> mailbox_{0};

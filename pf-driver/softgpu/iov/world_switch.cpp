@@ -8,7 +8,7 @@
 //     +---Done-- Saving <------Save--------+  |                               |
 //                                             +----Done-- Idling <---Idle-----+
 //
-//   Every arrow, one per line of kRows, and Reset; a test compares this list with the table:
+//   Every arrow, one per line of kRows, plus Reset. A test compares this list with the table:
 //     Empty --Load--> Loading          Empty --Init--> Loading        Empty --Clear--> Empty
 //     Loading --Done--> Loaded         Loading --Lost--> Stalled
 //     Loaded --Run--> Starting         Loaded --Save--> Saving        Loaded --Idle--> Loaded
@@ -20,8 +20,9 @@
 //     Saving --Done--> Empty           Saving --Lost--> Stalled       any --Reset--> Empty
 //
 // Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
-// (late) or end them in Stalled (lost, wrong). A QuantumEnd that arrives after a command has
-// stopped the VF changes no state; its time slice is still recorded.
+// (late) or end them in Stalled (lost, wrong). Loaded has Lost because IDLE of a loaded VF is a
+// step that a fault can lose. A QuantumEnd that arrives after a command has stopped the VF changes
+// no state; its time slice is still recorded.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -39,13 +40,13 @@ constexpr std::array<std::string_view, kSwitchStates> kStateNames{
 constexpr std::array<std::string_view, kSwitchEvents> kEventNames{
     "Load", "Init", "Run", "Idle", "Save", "Clear", "Done", "QuantumEnd", "Lost", "Reset"};
 
-/// Value of ACTIVE_FUNCTION_STATUS, by SwitchState.
+/// Value of ACTIVE_FUNCTION_STATUS, indexed by SwitchState.
 constexpr std::array<gpuiov_function_state, kSwitchStates> kFunctionStates{
     GPUIOV_FUNCTION_IDLE,    GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_IDLE,
     GPUIOV_FUNCTION_LOADING, GPUIOV_FUNCTION_ACTIVE,  GPUIOV_FUNCTION_IDLING,
     GPUIOV_FUNCTION_SAVING,  GPUIOV_FUNCTION_STALLED, GPUIOV_FUNCTION_STALLED};
 
-/// Value of CMD_STATUS while a step lasts, by SwitchState.
+/// Value of CMD_STATUS during a step, indexed by SwitchState; used only in transient states.
 constexpr std::array<gpuiov_status, kSwitchStates> kStepStatus{
     GPUIOV_STATUS_PENDING,  GPUIOV_STATUS_LOADING, GPUIOV_STATUS_PENDING,
     GPUIOV_STATUS_ENABLING, GPUIOV_STATUS_PENDING, GPUIOV_STATUS_IDLING,
@@ -55,7 +56,8 @@ constexpr bool is_transient(S state) {
     return state == S::Loading || state == S::Starting || state == S::Idling || state == S::Saving;
 }
 
-/// The fault point of a step, by SwitchEvent; Sdma stands for "none" and is never used.
+/// The fault point of a step, indexed by SwitchEvent. Sdma fills the entries of events that have no
+/// fault point; these entries are never used.
 constexpr std::array<FaultPoint, kSwitchEvents> kFaultPoints{
     FaultPoint::Load, FaultPoint::Load, FaultPoint::Run,  FaultPoint::Idle, FaultPoint::Save,
     FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma, FaultPoint::Sdma};
@@ -132,8 +134,8 @@ WorldSwitch::WorldSwitch(std::uint32_t total_vfs, SwitchPort& port, FaultPlan& f
 
 // --- the machine ---------------------------------------------------------------------------------
 
-/// The action runs in the old state, so that a reset still finds the function. The step to Empty
-/// then forgets the function, whatever the event was.
+/// The action runs in the old state, so that the action of Reset still finds the function. A step
+/// to Empty then forgets the function, whatever the event was.
 void WorldSwitch::step(SwitchEvent event) {
     const SwitchState from = state_;
     const Cell& c = cell(from, event);
@@ -159,7 +161,7 @@ void WorldSwitch::exit_loading() {
     });
 }
 
-/// RUN of the function that already runs ends its time slice and begins a new quantum.
+/// RUN of the function that already runs ends the present time slice and begins a new quantum.
 void WorldSwitch::exit_starting() {
     park_and_record(VGPU_RUN_END_COMMAND);
     measure_switching([this] { open_run_ = port_.run(function_); });
@@ -192,15 +194,15 @@ template <typename Work> void WorldSwitch::measure_switching(Work work) {
     switching_ += clock_.now() - before;
 }
 
-/// The reason why IDLE ends the time slice. Call before the park. After the park, a VF whose final
-/// wave ended during the park would look idle.
+/// The reason why IDLE ends the time slice. Call this before the park, because the last wave may
+/// end during the park, and the VF would then look idle.
 vgpu_hw_run_end WorldSwitch::idle_reason() {
     return port_.has_work(function_) ? VGPU_RUN_END_COMMAND : VGPU_RUN_END_NO_WORK;
 }
 
-/// Parks the VF and records its time slice. Also records a time slice that has ended by itself
-/// since the command began, because record_run() ignores the report of that time slice once the
-/// next time slice has begun.
+/// Parks the VF and records its time slice. If the time slice has ended by itself since the command
+/// began, records it now: after the next time slice has begun, record_run() would ignore the
+/// report.
 void WorldSwitch::park_and_record(vgpu_hw_run_end reason) {
     if (const auto run = port_.park()) record_run(*run, reason);
     process_quantum_ends();
@@ -208,7 +210,7 @@ void WorldSwitch::park_and_record(vgpu_hw_run_end reason) {
 
 /// Quantum end and command may both report a time slice; the first report records it.
 void WorldSwitch::record_run(const cp::RunReport& run, vgpu_hw_run_end reason) {
-    if (open_run_ != run.time_slice) return;  // recorded already
+    if (open_run_ != run.time_slice) return;  // the time slice is recorded already
     open_run_.reset();
     vgpu_hw_run_log_entry entry{};
     entry.run_start_ns = static_cast<std::uint64_t>(run.start.count());
@@ -239,8 +241,9 @@ SwitchState WorldSwitch::state() const {
 
 // --- commands ------------------------------------------------------------------------------------
 
-/// How a command becomes steps. A command has one step, `event`, of the function that it names. If
-/// `is_switch` is true, the steps are IDLE and SAVE of that function, LOAD and RUN of the next one.
+/// The steps of a command. If `is_switch` is true, the steps are IDLE and SAVE of the function that
+/// the command names, then LOAD and RUN of the next function. Otherwise the only step is `event` of
+/// the function that the command names.
 struct WorldSwitch::CommandRow {
     bool is_known = false;
     SwitchEvent event = SwitchEvent::Idle;
@@ -262,7 +265,7 @@ const std::array<WorldSwitch::CommandRow, 16> WorldSwitch::kCommands = [] {
 
 namespace {
 
-/// The function that a byte of the command dword names; for an unknown byte, a number that no VF
+/// The function that a byte of the command dword names; for an invalid byte, a number that no VF
 /// has.
 VfId function_of(std::uint32_t byte) {
     constexpr std::uint8_t kNobody = 0xff;
@@ -293,8 +296,8 @@ void WorldSwitch::command(std::uint32_t dword) {
     if (is_executing_) notify_();  // a step is late
 }
 
-/// A VF that has used up its quantum is parked already: the next VF need not wait until the device
-/// thread wakes up.
+/// A VF that has used up its quantum is parked already. So the thread that calls command() can
+/// execute the next command, and the next VF does not wait until the device thread wakes up.
 bool WorldSwitch::may_execute_at_once() {
     process_quantum_ends();
     const std::uint32_t command = view().command & GPUIOV_CMD_MASK;
@@ -323,8 +326,8 @@ std::optional<Nanoseconds> WorldSwitch::next_due() const {
     return seen_due_;
 }
 
-/// Handles quantum ends first: a RUN with which the PF answers a quantum end must find the VF
-/// Loaded.
+/// Handles quantum ends first: if the PF answers a quantum end with RUN, the RUN must find the VF
+/// in the state Loaded.
 void WorldSwitch::process() {
     const std::scoped_lock lock(action_);
     process_quantum_ends();
@@ -332,8 +335,8 @@ void WorldSwitch::process() {
     if (is_executing_) run_script();
 }
 
-/// Only the end of the current time slice steps the machine; an end of an older time slice is a
-/// late report.
+/// Only the end of the current time slice steps the machine. The report of an older time slice
+/// comes late and changes nothing.
 void WorldSwitch::process_quantum_ends() {
     std::deque<cp::RunReport> ends;
     {
@@ -366,15 +369,15 @@ void WorldSwitch::begin_command() {
     const VfId function = function_of(byte_of(dword, 1));
     if (!row.is_known) return finish(GPUIOV_STATUS_UNSUPPORTED);
     if (!row.is_switch) return script_.push_back({row.event, function});
-    // If the PF is the outgoing function, no VF is in the engine. If the PF is the next function,
-    // no VF follows.
+    // If the PF is the outgoing function, there is no VF to save. If the PF is the next function,
+    // there is no VF to load.
     if (function != kPf) script_ = {{E::Idle, function}, {E::Save, function}};
     const VfId next = function_of(byte_of(dword, 2));
     if (next != kPf) script_.insert(script_.end(), {{E::Load, next}, {E::Run, next}});
 }
 
-/// Returns while the command still executes if a step is late or lost; process() calls run_script()
-/// again when the late step is due.
+/// Executes steps until the command ends or a step is late or lost. When a late step is due,
+/// process() calls run_script() again.
 void WorldSwitch::run_script() {
     while (is_executing_ && position_ < script_.size()) {
         if (!is_step_open_ && !begin_step()) return;
@@ -392,8 +395,9 @@ bool WorldSwitch::names_right_vf(const Step& step) const {
     return is_for_any || step.function == function_;
 }
 
-/// True if end_step() may end the step, at the time due_ if the step is late. False if the step was
-/// refused, lost or went wrong; a step that was refused or went wrong has ended the command.
+/// True if end_step() may end the step: at once, or at the time due_ if the step is late. False if
+/// the step was refused, was lost or went wrong. A step that was refused or went wrong has ended
+/// the command.
 bool WorldSwitch::begin_step() {
     const auto [event, function] = current();
     if (!names_right_vf(current()) || cell(state_, event).is_refused) {
@@ -422,7 +426,7 @@ bool WorldSwitch::begin_step() {
     return false;
 }
 
-/// The action of Done does the work of a transient state.
+/// The event Done does the work of a transient state, in the action of its cell.
 void WorldSwitch::end_step() {
     is_step_open_ = false;
     due_.reset();

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// WorldSwitch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (IDLE SAVE LOAD
-// RUN, or all four in one with CONTEXT_SWITCH). This machine checks their order, drives the engine
-// and the VF's blocks through SwitchPort, reports status, and records each time slice of a VF on
-// the engine (run log, service time). Diagram and table are in world_switch.cpp.
+// WorldSwitch: the GFX scheduler of the GPU-IOV capability. The PF writes commands (such as IDLE
+// SAVE LOAD RUN, or all four in one with CONTEXT_SWITCH). WorldSwitch is a state machine: it checks
+// the order of the commands, drives the engine and the VF's blocks through SwitchPort, reports
+// status, and records each time slice of a VF on the engine (run log, service time). Diagram and
+// table are in world_switch.cpp.
 //
 // A command that is out of order or names the wrong function ends with status ABORTED; its earlier
-// steps stay done. A command that a planned fault loses does not end until its function, which is
-// stalled, is reset.
+// steps stay done. If a planned fault (FaultPlan) loses a step, the function is stalled, and the
+// command ends only when the function is reset.
 //
 // Any thread may call command(), view(), quantum_expired(), state() and next_due(). These never
 // wait for a park: command() and quantum_expired() act at once if they can, and otherwise leave the
-// work to process() on the device thread. A caller of reset() or with_parked() may have to wait for
-// a park. The action lock is held while the machine acts, and during reset() and with_parked(). A
-// thread takes the action lock before a VF lock.
+// work to process() on the device thread (gpu.h). A caller of reset() or with_parked() may have to
+// wait for a park. The action lock is held while the machine acts, and during reset() and
+// with_parked(). Lock order: first the action lock, then a VF lock.
 #pragma once
 
 #include <array>
@@ -33,26 +34,27 @@
 
 namespace vgpu::softgpu::iov {
 
-/// The device as the machine drives it; implemented by the composition root, faked in tests. Called
-/// with the action lock held.
+/// The device as the machine drives it: implemented by Gpu and by a fake in tests. Called with the
+/// action lock held.
 class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
-    /// Takes the VF off the engine and returns when the VF is off. This takes as long as the waves
-    /// need to reach a stop point. The result is nullopt if no VF is on the engine, or if the VF
-    /// parked itself at the end of its quantum; then quantum_expired() has reported the time slice.
+    /// Takes the VF off the engine; returns when its waves and packets have stopped. nullopt if no
+    /// VF is on the engine, or if the VF has parked itself at the end of its quantum; in the latter
+    /// case quantum_expired() has reported the time slice.
     virtual std::optional<cp::RunReport> park() = 0;
     /// Puts the VF on the engine for its quantum; returns the number of the new time slice. Numbers
-    /// count up and are never reused.
+    /// count up from 1 and are never reused; 0: the engine refused the VF.
     virtual std::uint64_t run(VfId vf) = 0;
     /// Saves a parked VF; its blocks may be unusable until load().
     virtual void save(VfId vf) = 0;
     /// Loads the saved state of the VF. On return the VF's blocks are in place.
     virtual void load(VfId vf) = 0;
-    /// Resets the device state of a parked VF, as an FLR does.
+    /// Resets the device state of a VF that does not run, as an FLR does.
     virtual void clear(VfId vf) = 0;
+    /// True if the VF has work for the engine.
     [[nodiscard]] virtual bool has_work(VfId vf) = 0;
-    /// True if a planned fault keeps an engine of the VF from idling.
+    /// True if a planned fault (FaultPoint::Sdma) keeps the VF from idling.
     [[nodiscard]] virtual bool is_stuck(VfId vf) = 0;
     /// True if save() and load() take no longer than a register access.
     [[nodiscard]] virtual bool is_switch_short() const = 0;
@@ -76,7 +78,8 @@ enum class SwitchState : std::uint8_t {
 };
 inline constexpr std::size_t kSwitchStates = 9;
 
-/// Load to Clear are commands of the PF; the other events come from the device.
+/// Load, Init, Run, Idle, Save and Clear are steps of the PF's commands. Reset comes from
+/// WorldSwitch::reset(), the other events from the device.
 enum class SwitchEvent : std::uint8_t {
     Load,
     Init,
@@ -96,20 +99,20 @@ class WorldSwitch {
 public:
     /// The scheduler block as the PF reads it.
     struct View {
-        std::uint32_t command = 0;  ///< dword at +4; has EXECUTE until done
-        std::uint8_t status = GPUIOV_STATUS_DONE;
-        std::optional<VfId> function;  ///< the VF in the engine
+        std::uint32_t command = 0;  ///< CMD_CONTROL; has EXECUTE until the command has ended
+        std::uint8_t status = GPUIOV_STATUS_DONE;  ///< enum gpuiov_status
+        std::optional<VfId> function;              ///< the VF in the engine; nullopt: none
         gpuiov_function_state state = GPUIOV_FUNCTION_IDLE;
     };
-    /// The effect of an event in a state. A cell with `is_refused` answers ABORTED and keeps the
-    /// state.
+    /// The effect of an event in a state: runs `action`, if any, then changes the state to `to`. If
+    /// `is_refused`, the command ends ABORTED and the state stays.
     struct Cell {
         SwitchState to = SwitchState::Mismatch;
         void (WorldSwitch::*action)() = nullptr;
         bool is_refused = false;
     };
 
-    /// `notify` wakes the device thread.
+    /// VFs have the numbers 1 to `total_vfs`. `notify` wakes the device thread.
     WorldSwitch(std::uint32_t total_vfs, SwitchPort& port, FaultPlan& faults, const Clock& clock,
                 std::function<void()> notify);
     WorldSwitch(const WorldSwitch&) = delete;
@@ -117,31 +120,32 @@ public:
 
     /// The PF wrote the command dword (GPUIOV_SCH_CMD_CONTROL): command and EXECUTE in byte 0,
     /// function in byte 1, next function in byte 2. Without EXECUTE the dword is only stored. With
-    /// EXECUTE, the command is executing on return or has already ended. A write while a command
-    /// executes is ignored, as on hardware.
+    /// EXECUTE, the command is pending, executing or ended on return. A write while EXECUTE of an
+    /// earlier command is set is ignored, as on hardware.
     void command(std::uint32_t dword);
-    /// A consistent view; status DONE means that everything that the command asked for is in force.
+    /// A consistent copy. Without EXECUTE in `command`, status DONE means that all steps of the
+    /// command are complete.
     [[nodiscard]] View view() const;
-    /// The engine reports that the running VF has used up its quantum and is parked. Called once
-    /// per time slice that ended by itself, before or after a command parks the same VF.
+    /// Call when the engine has parked a VF at the end of its quantum: once per time slice that
+    /// ended by itself. A command may be parking the same VF at that time.
     void quantum_expired(const cp::RunReport& run);
 
-    /// Executes everything that is due. Device thread.
+    /// Executes everything that is due: quantum ends, a new command, a late step. Device thread.
     void process();
-    /// The time by which process() must be called again, because a step is late; on the device's
-    /// clock. nullopt if no step waits for time.
+    /// The time on the device's clock at which process() must be called again, because a late step
+    /// ends then. nullopt if no step is late.
     [[nodiscard]] std::optional<Nanoseconds> next_due() const;
 
-    /// If `vf` is in the engine, takes the VF out, from any state; a command that executes then
-    /// ends ABORTED. After that, runs `reset_blocks`. No command can touch the VF until
-    /// `reset_blocks` has returned.
+    /// If `vf` is in the engine, takes the VF out, from any state, and a command that is being
+    /// executed ends ABORTED. In any case runs `reset_blocks` after that. No command can touch the
+    /// VF until `reset_blocks` has returned.
     void reset(VfId vf, const std::function<void()>& reset_blocks);
     /// Runs `work` under the action lock, so that no command acts meanwhile. If `vf` is in the
     /// engine and the state is not Loaded, returns false and does not run `work`.
     [[nodiscard]] bool with_parked(VfId vf, const std::function<void()>& work);
 
-    /// Every pair of state and event has a cell. Where the event is impossible, the cell leads to
-    /// Mismatch.
+    /// The cell of the table for a pair of state and event. If the event is impossible in the
+    /// state, the cell leads to Mismatch.
     [[nodiscard]] static const Cell& cell(SwitchState state, SwitchEvent event);
     [[nodiscard]] static std::string_view name(SwitchState state);
     [[nodiscard]] static std::string_view name(SwitchEvent event);
@@ -159,7 +163,7 @@ private:
 
     // commands
     /// Action lock held. True if the new command needs neither a park nor a long copy, so that the
-    /// thread of a client may execute it.
+    /// thread that calls command() may execute it.
     [[nodiscard]] bool may_execute_at_once();
     /// Action lock held. Records the time slices that quantum_expired() has reported, unless a
     /// command has recorded them already.
@@ -207,11 +211,11 @@ private:
     std::vector<Step> script_;  // steps of the command that executes; reused
     std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
-    bool is_lost_ = false;       // true if the current step is lost: only a reset ends the command
+    bool is_lost_ = false;       // true if the current step is lost; only a reset ends the command
     bool is_step_open_ = false;  // true if the current step has begun and not ended
-    std::optional<Nanoseconds> due_;         // time at which the current step, which is late, ends
-    std::optional<std::uint64_t> open_run_;  // the time slice that is not recorded yet
-    Nanoseconds switching_{};                // time in SAVE, LOAD, RUN since the last record
+    std::optional<Nanoseconds> due_;         // end of the current step; only if the step is late
+    std::optional<std::uint64_t> open_run_;  // number of the time slice that is not recorded yet
+    Nanoseconds switching_{};                // time in SAVE, LOAD, INIT, RUN since the last record
 
     mutable std::mutex mutex_;  // leaf; guards the state that other threads see
     View view_;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// AddressWatches: the four address watches of a VF (TCP_WATCHn_*). Each compares the vector memory
-// accesses of the waves of one VMID with an address, in units of 64 bytes. A hit sets a bit of the
-// wave's TRAPSTS, and is an exception if MODE.EXCP_EN says so.
+// AddressWatches: the four address watches of a VF (TCP_WATCHn_*). A watch has an address and a
+// VMID. It compares the addresses of vector memory accesses, by the waves of that VMID, with its
+// own address, in units of 64 bytes. A hit sets a bit of the wave's TRAPSTS. The hit is also an
+// exception if MODE.EXCP_EN has the bit for address watches (mode::kAddressWatch).
 //
-// Register writes set the watches with the VF's lock held. Waves read them without the lock, so a
-// change takes effect at a wave's next block of instructions or, in translated code, at the wave's
-// next slice at the latest. A driver that clears VALID before it changes a watch's address, as
-// Linux does, gets no hit from a mixture of the old and the new address, except from an access that
-// a wave compares at that moment.
+// Register writes set the watches with the VF's lock held. Waves read the watches without the lock,
+// so a change takes effect at the latest at a wave's next block of instructions or, in translated
+// code, at the wave's next slice (execute.h). Linux clears VALID before it changes a watch's
+// address. So only an access that is compared during the change can hit a mixture of the old and
+// the new address.
 #pragma once
 
 #include <array>
@@ -22,9 +23,11 @@ namespace vgpu::softgpu::isa {
 /// The kind of access of a vector memory instruction.
 enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 
-/// The accesses that a watch reports: TCP_WATCHn_CNTL.MODE (kfd_dbg_trap_address_watch_mode).
+/// The accesses that a watch reports. The values are those of TCP_WATCHn_CNTL.MODE (Linux,
+/// kfd_dbg_trap_address_watch_mode).
 enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
 
+/// The settings of one watch.
 struct AddressWatch {
     /// Addresses are compared in units of 1 << kUnitShift bytes.
     static constexpr unsigned kUnitShift = 6;
@@ -33,21 +36,24 @@ struct AddressWatch {
     Vmid vmid{};
     WatchMode mode = WatchMode::All;
     std::uint64_t unit = 0;  ///< address >> kUnitShift
-    std::uint64_t mask = 0;  ///< bits of `unit` that must be equal
+    std::uint64_t mask = 0;  ///< the bits of `unit` that are compared
 };
 
+/// The watches of one VF.
 class AddressWatches {
 public:
     static constexpr unsigned kCount = 4;
 
+    /// Replaces watch `which`, 0 to kCount - 1. The caller holds the VF's lock.
     void set(unsigned which, const AddressWatch& watch);
+    /// Makes all watches invalid. The caller holds the VF's lock.
     void clear();
 
-    /// True if a wave of the VMID must call hits() at all.
+    /// False if no valid watch compares the VMID; hits() is then always 0.
     [[nodiscard]] bool is_watched(Vmid vmid) const {
         return ((vmids_.load(std::memory_order_relaxed) >> raw(vmid)) & 1) != 0;
     }
-    /// The bits to set in TRAPSTS for an access of `size` bytes (at least one) at `va`.
+    /// The bits to set in TRAPSTS for an access of `size` bytes (1 to 16) at `va`.
     [[nodiscard]] std::uint32_t hits(Vmid vmid, WatchedAccess access, std::uint64_t va,
                                      std::uint32_t size) const;
 
@@ -62,7 +68,7 @@ private:
         [[nodiscard]] bool is_for(Vmid wave_vmid, WatchedAccess access) const;
     };
     std::array<Slot, kCount> slots_;
-    /// One bit per VMID that a valid watch compares.
+    /// Bit n is set if a valid watch compares VMID n.
     std::atomic<std::uint32_t> vmids_{0};
 };
 

@@ -32,7 +32,7 @@ uint8_t width(Type type) {
     return is_64(type) ? 2 : 1;
 }
 
-/// True for operations that round to nearest whatever MODE says.
+/// True if the operation rounds to nearest, regardless of MODE.
 bool rounds_to_nearest(Op op) {
     static constexpr std::array kOps{
         Op::v_rndne_f16,          Op::v_rndne_f32,          Op::v_rndne_f64,
@@ -41,8 +41,9 @@ bool rounds_to_nearest(Op op) {
     return std::ranges::find(kOps, op) != kOps.end();
 }
 
-/// The part of MODE that applies to an operation. The type of the result determines it, or the type
-/// of source 0 if the result is no float.
+/// None if the operation always rounds to nearest. Otherwise, the type of the result determines the
+/// FloatClass; if the result is not a float, the type of source 0 does. vop3p() overrides the
+/// value.
 FloatClass float_class(Op op) {
     const OpInfo& row = info(op);
     if (rounds_to_nearest(op)) return FloatClass::None;
@@ -52,14 +53,15 @@ FloatClass float_class(Op op) {
     return type == Type::f64 || type == Type::f16 ? FloatClass::DoubleOrHalf : FloatClass::None;
 }
 
-/// True for operations that have neither an SDWA nor a DPP form.
+/// True if the operation has neither an SDWA nor a DPP form because of its operands: 64 bits, a
+/// scalar result, or a literal.
 bool has_one_form(const OpInfo& row) {
     const bool is_wide =
         is_64(row.src[0]) || is_64(row.src[1]) || (is_64(row.dst) && row.dst != Type::mask);
     return is_wide || row.dst == Type::sgpr || row.trait == Trait::Constant;
 }
 
-/// Decodes one instruction. A function that finds an invalid field makes the result illegal.
+/// Decodes one instruction. A member function that finds an invalid field makes the result illegal.
 class Decoder {
 public:
     explicit Decoder(std::span<const uint32_t> words) : words_(words) {}
@@ -95,7 +97,7 @@ private:
     Operand scalar(uint32_t first, uint32_t count);
     void set_vector_result(uint32_t first, uint32_t count);
     void set_scalar_result(uint32_t first, uint32_t count);
-    void decode_short_sources(uint32_t src0, Type type0);
+    void decode_source0(uint32_t src0, Type type0);
     void sdwa(const OpInfo& row);
     void dpp(const OpInfo& row);
     void set_implied_sources(const OpInfo& row);
@@ -135,13 +137,13 @@ Operand Decoder::vgpr(uint32_t first, uint32_t count) {
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
 
-/// Rounds down: pairs of scalar registers begin at even numbers, longer groups at multiples of
-/// four.
+/// The first register of a group of `count` scalar registers. Pairs begin at even numbers, longer
+/// groups at multiples of four; the lower bits of `first` are ignored.
 uint32_t aligned(uint32_t first, uint32_t count) {
     return first & ~(count > 2 ? 3u : (count == 2 ? 1u : 0u));
 }
 
-/// A group of scalar registers must end inside the scalar file, whose last pair is EXEC.
+/// A group of scalar registers must end inside the scalar register file, whose last pair is EXEC.
 Operand Decoder::scalar(uint32_t first, uint32_t count) {
     first = aligned(first, count);
     if (first + count > enc::kScalars) mark_illegal();
@@ -160,7 +162,7 @@ void Decoder::set_scalar_result(uint32_t first, uint32_t count) {
     out_.dst = static_cast<uint8_t>(first);
 }
 
-/// An instruction has at most one literal: all operands that ask for a literal get the same one.
+/// An instruction has at most one literal: all operands with the number kLiteral share it.
 Operand Decoder::literal(Type type) {
     // only a short encoding has room for a literal
     if (!has_literal_ && (out_.size != 4 || !read_second_word())) {
@@ -211,7 +213,7 @@ template <Encoding E, enc::Field Code> void Decoder::scalar_alu() {
     out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
     out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
     if (E != Encoding::Sopc) return set_scalar_result(field(w0_, enc::kSdst), width(row.dst));
-    // s_set_gpr_idx_on: which operands are indexed
+    // for s_set_gpr_idx_on: a bit for each operand that is indexed
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));
 }
 
@@ -232,7 +234,7 @@ void Decoder::smem() {
     if (!read_second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
     const OpInfo& row = info(out_.op);
     const bool is_buffer = row.trait == Trait::BufferBase;
-    const bool has_address = row.trait != Trait::Constant;
+    const bool has_address = row.trait != Trait::Constant;  // memory rows: Constant = no address
     out_.returns = field(w0_, enc::kSmemGlc) != 0;
     const uint32_t data = field(w0_, enc::kSmemData);
     set_scalar_result(data, std::max<uint32_t>(row.result_regs, row.data_regs * row.data_operands));
@@ -247,9 +249,9 @@ void Decoder::smem() {
     if (out_.size != 8 || (out_.src[1].kind == OperandKind::Constant)) mark_illegal();
 }
 
-/// Decodes source 0 of a short encoding. Its operand number may mean that a second word with SDWA
-/// or DPP fields follows.
-void Decoder::decode_short_sources(uint32_t src0, Type type0) {
+/// Decodes source 0 of a short encoding. The operand numbers kSdwa and kDpp mean that a second word
+/// with SDWA or DPP fields follows; that word holds source 0.
+void Decoder::decode_source0(uint32_t src0, Type type0) {
     const OpInfo& row = info(out_.op);
     if (src0 == enc::kSdwa)
         sdwa(row);
@@ -314,7 +316,7 @@ void Decoder::dpp(const OpInfo& row) {
     out_.row_mask = static_cast<uint8_t>(field(w1_, enc::kDppRowMask));
 }
 
-/// Sets the sources that no field of a short encoding names.
+/// Sets the sources for which a short encoding has no field.
 void Decoder::set_implied_sources(const OpInfo& row) {
     if (row.trait == Trait::OldResult) out_.src[2] = vgpr(out_.dst, width(row.dst));
     if (row.src[2] == Type::mask) out_.src[2] = scalar(enc::kVcc, 2);
@@ -328,7 +330,7 @@ void Decoder::vop2() {
     set_vector_result(field(w0_, enc::kVdst), width(row.dst));
     out_.sdst = enc::kVcc;
     out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
-    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    decode_source0(field(w0_, enc::kSrc0), row.src[0]);
     set_implied_sources(row);
 }
 
@@ -339,7 +341,7 @@ void Decoder::vop1() {
         set_scalar_result(field(w0_, enc::kVdst), 1);
     else
         set_vector_result(field(w0_, enc::kVdst), width(row.dst));
-    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    decode_source0(field(w0_, enc::kSrc0), row.src[0]);
     if (out_.op == Op::v_swap_b32 &&
         (out_.src[0].kind != OperandKind::Vgpr || out_.modifier != Modifier::None))
         mark_illegal();
@@ -350,12 +352,13 @@ void Decoder::vopc() {
     const OpInfo& row = info(out_.op);
     out_.sdst = enc::kVcc;
     out_.src[1] = vgpr(field(w0_, enc::kVsrc1), width(row.src[1]));
-    decode_short_sources(field(w0_, enc::kSrc0), row.src[0]);
+    decode_source0(field(w0_, enc::kSrc0), row.src[0]);
     if (out_.sdst + 2u > enc::kScalars) mark_illegal();
 }
 
-/// OP_SEL chooses the register halves that hold 16-bit operands. The SDWA wrapper selects these
-/// halves like SDWA parts.
+/// OP_SEL chooses the register halves that hold 16-bit operands. Stores the choice in the SDWA
+/// fields (select, select2, dst_select), which run_sdwa() (modifiers.cpp) applies. If the result
+/// must keep the other half, dst_unused = Preserve replaces keep_high.
 void Decoder::apply_op_sel(const OpInfo& row, uint32_t selected) {
     if (selected == 0) return;
     out_.modifier = Modifier::Sdwa;
@@ -389,6 +392,7 @@ void Decoder::vop3() {
     out_.src[2] = row.trait == Trait::OldResult ? vgpr(vdst, width(row.dst))
                                                 : source(field(w1_, enc::kVop3Src2), row.src[2]);
     const uint32_t negate = field(w1_, enc::kVop3Neg);
+    // SDST takes the place of ABS and OP_SEL.
     const bool has_sdst = row.trait == Trait::CarryOut;
     const uint32_t absolute = has_sdst ? 0 : field(w0_, enc::kVop3Abs);
     for (unsigned i = 0; i < 3; ++i) {
@@ -411,6 +415,7 @@ void Decoder::vop3p() {
     out_.op_sel = static_cast<uint8_t>(field(w0_, enc::kVop3pOpSel));
     out_.op_sel_hi = static_cast<uint8_t>(field(w1_, enc::kVop3pOpSelHi) |
                                           (field(w0_, enc::kVop3pOpSelHi2) << 2));
+    // NEG_HI takes the place of ABS.
     out_.negate_hi = static_cast<uint8_t>(field(w0_, enc::kVop3Abs));
     out_.clamp = field(w0_, enc::kVop3Clamp) != 0;
     const uint32_t negate = field(w1_, enc::kVop3Neg);
@@ -521,7 +526,8 @@ bool op_ends_block(Op op) {
     }
 }
 
-/// An illegal instruction keeps only its size and words: no handler may see half-decoded operands.
+/// An illegal instruction keeps only its size and words, so that no handler sees operands that are
+/// decoded in part.
 void Decoder::finish() {
     if (is_illegal()) {
         Instruction nothing;
@@ -532,8 +538,8 @@ void Decoder::finish() {
     out_.ends_block = is_illegal() || op_ends_block(out_.op);
 }
 
-/// Decodes the words. Words that form no instruction have a size, too, so that a disassembly can
-/// continue after them.
+/// Decodes the words. An illegal instruction has a size, too, so that a disassembly can continue
+/// after it.
 Instruction Decoder::run() {
     if (!words_.empty()) {
         w0_ = words_[0];
@@ -544,7 +550,8 @@ Instruction Decoder::run() {
             uint32_t value;
             Part part;
         };
-        // The first prefix that matches counts; of two that overlap, the longer one comes first.
+        // The first prefix that matches determines the encoding. If two prefixes overlap, the
+        // longer one is first.
         static constexpr std::array<Prefix, 15> kPrefixes{{
             {enc::kVop1Mask, enc::kVop1, &call<&Decoder::vop1>},
             {enc::kVopcMask, enc::kVopc, &call<&Decoder::vopc>},

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Turns gfx900 machine words into Instructions, and caches decoded code.
-//
-// decode() is pure: words in, Instruction out, `Op::Illegal` for everything that this GPU does not
-// have. DecodeCache keeps "blocks" by GPU address: up to 32 consecutive instructions, of which only
-// the last may branch. DecodeCache behaves like an instruction cache: if code changes in memory,
-// the old code runs until invalidate() or until the watched epoch changes (ACQUIRE_MEM with the
-// instruction-cache bit, TLB invalidation). The cache's size is bounded; a full cache is emptied.
+// decode() turns gfx900 machine words into an Instruction; it is a pure function. Instruction::op
+// is Op::Illegal if softgpu cannot execute the words. DecodeCache keeps decoded blocks by GPU
+// address. A block is up to 32 consecutive instructions, of which only the last may branch.
+// DecodeCache behaves like an instruction cache: if code changes in memory, the old code may run
+// until the cache is invalidated or the epoch, a counter of the command processor, changes. For
+// example, ACQUIRE_MEM with the instruction-cache bit and a TLB invalidation change the epoch. The
+// cache's size is bounded; a full cache is emptied.
 //
 // A DecodeCache belongs to one thread and to one address space: the command processor of a VF owns
-// one for each worker and VMID.
+// a DecodeCache for each worker and VMID.
 #pragma once
 
 #include <array>
@@ -30,20 +30,22 @@ namespace vgpu::softgpu::isa {
 class CodeShare;
 class Translator;
 
-/// The build of the execute unit. Each build uses other extensions of the host's processor.
+/// A build of the execute units (unit_*.cpp), which hold most handlers. Most execute units are
+/// compiled once for each variant: Baseline for x86-64-v2, Avx2 for AVX2 with FMA. All variants
+/// share the builds of the other execute units.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
-/// Decodes the instruction at the start of `words`; reads at most two of them. If the words are too
-/// few or form no instruction of this GPU, `op` is Op::Illegal, and `size` is the size of the words
-/// read (4 if there are none).
+/// Decodes the instruction at the start of `words`; reads at most two words. If there are too few
+/// words, or if they form no instruction that softgpu executes, `op` is Op::Illegal, and `size` is
+/// the size of the words read in bytes (4 if none was read).
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
-/// Straight-line code: at most kBlockInstructions that follow each other in memory; only the last
-/// one may be a branch. The members from `pc` to `code` do not change once the block is built. A
-/// block belongs to its cache.
+/// Straight-line code: at most kBlockInstructions instructions that follow each other in memory;
+/// only the last instruction may branch. The members from `pc` to `code` do not change once the
+/// block is built. A DecodeCache owns its blocks.
 struct Block {
-    std::uint64_t pc = 0;
-    std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that is named
+    std::uint64_t pc = 0;            ///< address of the first instruction
+    std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that `code` names; 0: none
     std::vector<Instruction> code;
     std::uint32_t runs = 0;      ///< calls of DecodeCache::heat(); 0 after a stopped translation
     const void* head = nullptr;  ///< translated code; nullptr: none
@@ -52,11 +54,13 @@ struct Block {
     std::array<const void*, 2> links{};
 };
 
+/// The decoded code of one address space, for one thread.
 class DecodeCache {
 public:
-    /// Decoded code is valid while `epoch` keeps its value. With `code`, hot blocks are translated.
+    /// Decoded code is valid while `epoch` keeps its value. If `code` is given, hot blocks are
+    /// translated.
     explicit DecodeCache(const std::atomic<std::uint64_t>& epoch, CodeShare* code = nullptr);
-    /// For tests and measurements: uses the handlers of the given build of the execute unit.
+    /// For tests and measurements: uses the handlers of the given variant.
     DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant,
                 CodeShare* code = nullptr);
     ~DecodeCache();
@@ -72,17 +76,19 @@ public:
             return block;
         return find_slow(pc, port);
     }
-    /// Forgets all code at once.
+    /// Forgets all code immediately; no block may be running.
     void invalidate();
     /// Makes the next find() forget all code first; safe while a block is being executed.
     void invalidate_later() { valid_epoch_ = epoch_.load(std::memory_order_acquire) - 1; }
     /// The translator of hot blocks; nullptr if the interpreter runs everything.
     [[nodiscard]] Translator* translator() { return translator_.get(); }
-    /// Counts a run of the block, and translates the block once it is hot. Call heat() before each
-    /// run of a block that has no translated code but is allowed to have some. If `stop` is set
-    /// during the translation, heat() abandons the translation and the block must become hot again.
-    /// If code memory is full, the block stays untranslated; a cache that has a part of code memory
-    /// then forgets all blocks before the next lookup.
+    /// Counts a run of the block, and translates the block once it is hot, that is after
+    /// Translator::hot_runs() runs. The translated code runs only for waves whose MODE equals
+    /// `mode` in the bits of mode::kTranslated. Call heat() before each run of a block that has no
+    /// translated code but may be translated. Requires a translator. If `stop` is set during the
+    /// translation, heat() abandons the translation, and the block must become hot again. If code
+    /// memory is full, the block stays untranslated; a cache that holds translated code then
+    /// forgets all blocks at the next find().
     void heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop);
     /// Records that translated code left through `link` and that the wave continues at `pc`. `link`
     /// is nullptr if the code left at the head of a block or in a handler.
@@ -95,19 +101,21 @@ public:
     void link_to(const Block& next) {
         if (link_ != nullptr && next.head != nullptr && next.pc == link_pc_) *link_ = next.head;
     }
+    /// Translated code compares these two before each block, as find() does.
     [[nodiscard]] const std::uint64_t& valid_epoch() const { return valid_epoch_; }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
     /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
-    /// Largest number of instructions of a block, and between two checks of the stop flag.
+    /// Largest number of instructions in a block, and so between two checks of the stop flag.
     static constexpr std::size_t kBlockInstructions = 32;
+    /// If a new block would exceed this limit, the cache is emptied first.
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
-    /// Size of the table in front of the map; the table is direct-mapped by pc.
+    /// Entries of the table in front of the map; the table is direct-mapped by pc.
     static constexpr std::size_t kRecent = 512;
-    /// Searches the map; builds the block if the map does not have it.
+    /// Searches the map `blocks_`; builds the block if the map does not have it.
     Block* find_slow(std::uint64_t pc, mem::Port& port);
     /// Decodes a block. The block has no code if the first word cannot be fetched.
     std::unique_ptr<Block> build(std::uint64_t pc, mem::Port& port) const;

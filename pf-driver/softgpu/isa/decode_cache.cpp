@@ -19,8 +19,9 @@ bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
 }
 
-/// Fetches up to two words, the length of the longest encoding. Returns the number fetched; a
-/// failed fetch of the second word is not a fault.
+/// Fetches two words, the length of the longest encoding. Returns the number of words fetched. A
+/// failed fetch of the second word leaves no fault in the port, because the instruction may need
+/// only one word.
 std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
     if (!fetch(va, port, words[0])) return 0;
     if (fetch(va + 4, port, words[1])) return 2;
@@ -38,7 +39,6 @@ std::uint32_t vgprs_needed(const Instruction& instruction) {
     return needed;
 }
 
-/// Sets the handlers of the instruction.
 void resolve(Instruction& instruction, const HandlerTable& table) {
     const Handler operation = table[static_cast<std::size_t>(instruction.op)];
     instruction.inner = operation;
@@ -59,8 +59,7 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant varian
 
 DecodeCache::~DecodeCache() = default;
 
-/// Reads the epoch last. The cache decodes nothing between emptying itself and that read, so every
-/// later block is newer than the epoch that was read.
+/// Reads the epoch last, so that a block decoded after this call is at least as new as the epoch.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -84,9 +83,9 @@ Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     return known->second.get();
 }
 
-/// After a stopped translation, the block must run as often as before the first translation. So
-/// translations cost at most a fixed share of the time of the block's runs, however short the VF's
-/// quanta are.
+/// After an abandoned translation, the block must run hot_runs() times again before the next
+/// attempt. So translations cost at most a fixed share of the time that the block runs, even if the
+/// VF's quanta are short.
 void DecodeCache::heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop) {
     if (block.runs++ != translator_->hot_runs()) return;
     const auto must_stop = [&stop] { return stop.load(std::memory_order_relaxed); };

@@ -17,7 +17,7 @@ using std::uint64_t;
 constexpr uint32_t kMaxGroupItems = 1024, kMaxUserSgprs = 16, kVgprGranule = 4;
 constexpr uint64_t kLdsGranule = 512;
 
-/// The bit of a code property, and the number of user SGPRs that the property requests.
+/// The bit number of a code property, and the number of user SGPRs that the property requests.
 struct UserSgprs {
     unsigned property;
     unsigned count;
@@ -103,7 +103,7 @@ void write_system_sgprs(SgprWriter& out, const DispatchSpec& spec, const Placeme
         out.word((placement.first_scratch_slot + wave) * spec.scratch_wave_bytes);
 }
 
-/// EXCP_EN of MODE. PGM_RSRC2 holds the kernel's bits in two parts.
+/// The value of MODE.EXCP_EN. PGM_RSRC2 holds the kernel's bits in two fields.
 uint32_t exceptions_of(uint32_t rsrc2, const LaunchExceptions& debug) {
     const uint32_t own =
         HW_GET(COMPUTE_PGM_RSRC2, EXCP_EN, rsrc2) | HW_GET(COMPUTE_PGM_RSRC2, EXCP_EN_MSB, rsrc2)
@@ -118,8 +118,9 @@ uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
            (HW_GET(COMPUTE_PGM_RSRC1, FP16_OVFL, rsrc1) ? mode::kHalfOverflow : 0);
 }
 
-/// Writes the local ids to v0, v1 and v2; returns EXEC. A partial group is packed, so only its last
-/// wave may have fewer than 64 work-items.
+/// Writes the local ids to v0, v1 and v2; returns EXEC. `first` is the index of the wave's first
+/// work-item in the group. A partial group has consecutive indices, so only its last wave may have
+/// fewer than 64 work-items.
 uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
     const auto active = static_cast<uint32_t>(std::min<uint64_t>(items(size) - first, kLanes));
     std::array<uint32_t, 3> id{first % size[0], first / size[0] % size[1],
@@ -135,9 +136,10 @@ uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32
     return ~uint64_t{0} >> (kLanes - active);
 }
 
-/// Writes what the hardware leaves in the trap temporaries for debuggers: the number of the packet,
-/// the position of the group in the grid, and the number of the wave in the group (ROCr trap
-/// handler; ROCdbgapi, architecture gfx9).
+/// Writes the values that hardware puts into TTMP6 to TTMP11 for debuggers: the number of the
+/// packet (TTMP6), the position of the group in the grid (TTMP8 to TTMP10), and the number of the
+/// wave in the group (TTMP11, whose bit 6 says that the kernel uses no scratch). Sources: ROCr trap
+/// handler; ROCdbgapi, architecture gfx9.
 void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                             uint32_t wave) {
     constexpr uint32_t kTtmp6 = static_cast<uint32_t>(ScalarReg::Ttmp0) + 6;
@@ -195,7 +197,7 @@ uint32_t vgprs_per_wave(const DispatchSpec& spec) {
     return std::min(blocks * kVgprGranule, kMaxVgprs);
 }
 
-/// Vectors keep their capacity from group to group; all contents are rewritten.
+/// Vectors keep their capacity from group to group; all their contents are rewritten.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
     const std::array<uint32_t, 3> size = actual_size(spec, placement);
     const uint32_t waves = waves_for(items(size));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Fields of gfx900 machine words (Vega ISA manual, chapter "Microcode Formats") and the meaning of
-// operand numbers, for all of isa/ and its tests. Opcode numbers are in ops/*.def.
+// operand numbers. Opcode numbers are in ops/*.def.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ struct Field {
     unsigned count;
 };
 
-// prefixes of the first word
+// Prefixes: the first word `w` has encoding X if (w & kXMask) == kX. If several prefixes match, the
+// one with the longest mask determines the encoding.
 inline constexpr std::uint32_t kVop1Mask = 0xfe000000, kVop1 = 0x7e000000;
 inline constexpr std::uint32_t kVopcMask = 0xfe000000, kVopc = 0x7c000000;
 inline constexpr std::uint32_t kVop2Mask = 0x80000000, kVop2 = 0x00000000;
@@ -46,6 +47,8 @@ inline constexpr Field kVop3Op{16, 10}, kVop3Vdst{0, 8}, kVop3Abs{8, 3}, kVop3Op
     kVop3Omod{27, 2}, kVop3Neg{29, 3};
 inline constexpr Field kVop3pOp{16, 7}, kVop3pOpSel{11, 3}, kVop3pOpSelHi2{14, 1},
     kVop3pOpSelHi{27, 2};
+/// In VOP3, VOP2's opcode n is kVop3OfVop2 + n and VOP1's is kVop3OfVop1 + n; VOPC's is n. Opcodes
+/// from kFirstVop3p on belong to VOP3P.
 inline constexpr std::uint32_t kVop3OfVop2 = 0x100, kVop3OfVop1 = 0x140, kFirstVop3p = 0x380;
 inline constexpr Field kSdwaSrc0{0, 8}, kSdwaDstSel{8, 3}, kSdwaDstUnused{11, 2}, kSdwaClamp{13, 1},
     kSdwaOmod{14, 2}, kSdwaSel0{16, 3}, kSdwaMod0{19, 3}, kSdwaScalar0{23, 1}, kSdwaSel1{24, 3},
@@ -58,15 +61,27 @@ inline constexpr Field kDsOp{17, 8}, kDsOffsets{0, 16}, kDsGds{16, 1}, kDsAddres
 inline constexpr Field kFlatOp{18, 7}, kFlatOffset{0, 13}, kFlatLds{13, 1}, kFlatSegment{14, 2},
     kFlatGlc{16, 1}, kFlatSlc{17, 1}, kFlatAddress{0, 8}, kFlatData{8, 8}, kFlatSaddr{16, 7},
     kFlatVdst{24, 8};
+/// FLAT has an unsigned offset, the low 12 bits of kFlatOffset. GLOBAL and SCRATCH have all 13
+/// bits, signed. kNoSaddr in kFlatSaddr means that there is no scalar address.
 inline constexpr std::uint32_t kFlatUnsignedMask = 0xfff, kNoSaddr = 0x7f;
 inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1}, kMubufIdxen{13, 1},
     kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
     kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
+// MTBUF has its other fields where MUBUF has them.
 inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
-/// A format has the data format in the low bits and the number format above, as in kMtbufFormat.
+/// The two parts of a buffer format, at their places in the value of kMtbufFormat.
 inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
-// operand numbers
+// Operand numbers of sources. All numbers without a meaning here are illegal.
+//   0 to kScalars - 1               scalar registers
+//   kZero to kLastPositive          the integers 0 to 64
+//   up to kLastNegative             the integers -1 to -16
+//   kFirstFloat to kInverseTwoPi    kFloatConstants
+//   kSdwa, kDpp                     source 0 is in the second word, which has SDWA or DPP fields
+//   kLiteral                        the literal constant: the word after the instruction
+//   kFirstVgpr + n                  VGPR n
+//   kSharedBase to kPrivateLimit,
+//   kVccZero to kLdsDirect          special operands: see is_special()
 inline constexpr std::uint32_t kScalars = 128, kVgprs = 256, kFirstVgpr = 256, kVcc = 106;
 inline constexpr std::uint32_t kZero = 128, kLastPositive = 192, kLastNegative = 208;
 inline constexpr std::uint32_t kSharedBase = 235, kSharedLimit = 236, kPrivateBase = 237,
@@ -81,13 +96,14 @@ constexpr bool is_special(std::uint32_t code) {
            (code >= kVccZero && code <= kLdsDirect);
 }
 
-/// An inline constant in each float format; `double_high` is the high word of the f64.
+/// An inline constant in each float format. `double_high` is the high word of the f64; the low word
+/// is 0, except for 1/(2 pi), where kInverseTwoPiDouble is the f64.
 struct FloatConstant {
     std::uint16_t half;
     std::uint32_t single;
     std::uint32_t double_high;
 };
-/// 0.5 -0.5 1 -1 2 -2 4 -4 1/(2 pi), in the order of operand numbers from kFirstFloat on.
+/// 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi): the operand numbers from kFirstFloat on.
 inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
     {0x3800, 0x3f000000, 0x3fe00000},
     {0xb800, 0xbf000000, 0xbfe00000},
@@ -101,13 +117,16 @@ inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
 }};
 inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
 
-// DPP controls: each determines from which lane a lane reads
+// Values of DPP_CTRL: each determines from which lane a lane reads. Values up to kDppQuadPermLast
+// permute the lanes of a quad. A distance of 1 to 15 is added to kDppRowShl, kDppRowShr and
+// kDppRowRor.
 inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
                                kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
                                kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
                                kDppRowHalfMirror = 0x141, kDppRowBcast15 = 0x142,
                                kDppRowBcast31 = 0x143;
 
+/// True if DPP_CTRL may have this value.
 constexpr bool is_dpp_control(std::uint16_t control) {
     if (control <= kDppQuadPermLast) return true;
     if (control > kDppRowShl && control < kDppRowShl + 16) return true;
@@ -117,13 +136,14 @@ constexpr bool is_dpp_control(std::uint16_t control) {
            control == kDppWaveRor || (control >= kDppRowMirror && control <= kDppRowBcast31);
 }
 
+/// Sign-extends the low `bits` bits (1 to 32) of `value`.
 constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
     const unsigned shift = 32 - bits;
     return static_cast<std::int32_t>(value << shift) >> shift;
 }
 
-/// True for program control (SOPP) that ends a block, because it may jump, end the slice, or change
-/// MODE or the register index in M0.
+/// True if a block must end with the SOPP operation `op`: the operation may jump, end the wave's
+/// slice (Outcome), or change MODE or M0.
 constexpr bool ends_block_sopp(Op op) {
     return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
            op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Env is the data that a handler works on: the running wave, its group, and the context of the run.
-// run() builds an Env for each slice of a wave. Env also reads and writes scalar operands, so that
-// all units treat these operands alike.
+// Env is the data that a handler (Instruction::handler, the function that executes an instruction)
+// works on: the running wave, its group, and the context of the run. run() builds an Env for each
+// slice of a wave (execute.h). Env also reads and writes scalar operands, so that all execute units
+// (unit_*.cpp) treat these operands alike.
 //
-// Internal to isa/, where the run loop, the execute units and the translator use it.
+// Internal to isa/ and its tests.
 #pragma once
 
 #include <bit>
@@ -17,7 +18,7 @@
 namespace vgpu::softgpu::isa {
 
 #define VGPU_INLINE [[gnu::always_inline]] inline
-/// Marks a parameter that not every row of ops/*.def uses.
+/// For a parameter that only some rows of ops/*.def use.
 #define VGPU_ANY [[maybe_unused]]
 
 using u8 = std::uint8_t;
@@ -32,7 +33,8 @@ using f32 = float;
 using f64 = double;
 
 /// Fields of the MODE register (Vega ISA manual, "Program State"). In the manual, kSkipVector is
-/// VSKIP, and the field at kForkShift is CSP (fork stack pointer).
+/// VSKIP, and the field at kForkShift is CSP (fork stack pointer). kFloatDefault rounds to nearest
+/// and allows denormals.
 namespace mode {
 inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingleShift = 4,
                      kDenormDoubleShift = 6, kFloatBits = 0xff, kFloatDefault = 0xf0,
@@ -40,13 +42,14 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
                      kAddressWatch = 1u << 19;  // EXCP_EN bit of all four watches
-/// The bits that make handlers need checks if they differ from kFloatDefault.
+/// If MODE differs from kFloatDefault in these bits, run_checked() executes the instructions.
 inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector;
 /// The bits whose values translated code assumes.
 inline constexpr u32 kTranslated = kUnusual | kIeee;
 }  // namespace mode
 
-/// Fields of the TRAPSTS register; EXCP is in the low bits, in the order of the host's MXCSR flags.
+/// Fields of the TRAPSTS register. EXCP is in the low bits; its bits 0 to 5 have the order of the
+/// exception flags in the host's MXCSR.
 namespace trapsts {
 inline constexpr u32 kDivideByZero = 1u << 2, kIntegerDivideByZero = 1u << 6;
 inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
@@ -58,12 +61,12 @@ inline constexpr u32 kMemoryViolation = 1u << 8, kIllegalInstruction = 1u << 11,
 /// loop acts on the handler's Outcome.
 struct Env {
     WaveState& wave;
-    u32* s;      ///< scalar file
+    u32* s;      ///< scalar register file
     VgprRow* v;  ///< vector registers, then scratch rows
     u32 vgprs;   ///< number of VGPRs of the kernel
     std::byte* lds;
     u32 lds_bytes;
-    /// For barriers and for the group's fields of STATUS.
+    /// For the bit of STATUS that is set if the group has several waves.
     Workgroup& group;
     /// The objects outside the group that handlers use: memory, clock, messages, decode cache.
     const RunContext& context;
@@ -71,7 +74,8 @@ struct Env {
     RunResult& result;
     /// True if the wave ended its slice only to wait, so that run() may return early.
     bool slept = false;
-    bool changed_phase = false;  ///< true if the group must check its barrier
+    /// True if WaveState::phase has changed, so that the run loop must check the group's barrier.
+    bool changed_phase = false;
     /// The VF's address watches, as Runner::run_next() read them last; nullptr if no valid watch
     /// compares the wave's VMID.
     const AddressWatches* watches = nullptr;
@@ -87,11 +91,11 @@ struct Env {
     }
     VGPU_INLINE bool ieee() const { return (wave.mode & mode::kIeee) != 0; }
 
-    /// The value of an operand that is neither a register nor a constant.
+    /// The value of the special operand with the number `code` (OperandKind::Special).
     u64 special(u32 code) const;
 
-    /// The 32-bit value of a scalar register, constant or special operand. For a constant, that is
-    /// `value`, also for ConstantHigh.
+    /// The 32-bit value of a scalar register, constant or special operand. The value of a constant
+    /// is Operand::value, even for ConstantHigh.
     VGPU_INLINE u32 scalar32(const Operand& operand) const {
         if (operand.kind == OperandKind::Scalar) return s[operand.value];
         if (operand.kind == OperandKind::Special) return static_cast<u32>(special(operand.value));
@@ -101,6 +105,7 @@ struct Env {
     VGPU_INLINE u32 lane32(const Operand& operand, u32 lane) const {
         return operand.kind == OperandKind::Vgpr ? v[operand.value].lane[lane] : scalar32(operand);
     }
+    /// The 64-bit value of a pair of scalar registers, a constant or a special operand.
     VGPU_INLINE u64 scalar64(const Operand& operand) const {
         switch (operand.kind) {
             case OperandKind::Scalar:
@@ -122,16 +127,20 @@ struct Env {
 /// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
-/// Execute units turn each row of ops/*.def into a struct with the row's handler and the handler's
-/// parameters. VGPU_HANDLER makes the struct of a row whose handler has no parameters.
+/// The execute units unit_*.cpp turn each of their rows of ops/*.def into a struct that holds the
+/// row's handler and the types and expressions that the handler uses. VGPU_HANDLER makes a struct
+/// that holds only the handler.
 #define VGPU_HANDLER(n, ...)                              \
     struct n {                                            \
         static constexpr Handler kHandler = &__VA_ARGS__; \
     };
-/// The definition of ROW() after the structs exist: puts the row's handler into `table`.
+/// Definition of ROW for the second inclusion of a table, after the structs have been defined: puts
+/// the row's handler into `table`.
 #define VGPU_SET(kind, n, ...) table[static_cast<std::size_t>(Op::n)] = n::kHandler;
 
-/// Each unit writes its handlers into `table`; several units make up a variant.
+/// Each execute unit has a function that writes the unit's handlers into `table`. The functions in
+/// `baseline` and `avx2` belong to one variant; all variants use the first three functions.
+/// fill_wave_sync() is in global_wave_sync.cpp, the other functions are in unit_*.cpp.
 void fill_scalar(HandlerTable& table);
 void fill_format(HandlerTable& table);
 void fill_wave_sync(HandlerTable& table);
@@ -150,13 +159,16 @@ void fill_lds(HandlerTable& table);
 void fill_scalar_memory(HandlerTable& table);
 }  // namespace avx2
 
-/// Handlers that wrap an operation: SDWA selects parts of registers, DPP the values of other lanes.
+/// Handlers that wrap an operation: run_sdwa() selects parts of registers, run_dpp() reads the
+/// values of other lanes.
 Outcome run_sdwa(Env& env, const Instruction& instruction);
 Outcome run_dpp(Env& env, const Instruction& instruction);
-/// Runs an instruction under an unusual MODE, or with registers that the kernel does not have.
+/// Runs an instruction of a block that needs checks, because MODE is unusual (mode::kUnusual) or
+/// the block names VGPRs that the kernel does not have.
 Outcome run_checked(Env& env, const Instruction& instruction);
 
-/// The handlers of a variant. Built once; every entry is set. Any thread may call this.
+/// The handlers of a variant. The table is built once and has no null entry. Any thread may call
+/// this function.
 [[nodiscard]] const HandlerTable& handlers(Variant which);
 
 }  // namespace vgpu::softgpu::isa

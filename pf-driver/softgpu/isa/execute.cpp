@@ -14,16 +14,17 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Instructions of one slice of a wave: enough to hide the cost of changing waves, few enough that
-/// a spinning wave costs its group little.
+/// A slice ends after the block in which the wave reaches this number of instructions: enough to
+/// hide the cost of changing waves, few enough that a spinning wave costs its group little.
 constexpr u64 kSlice = 256;
-/// run() returns after so many rounds in which every running wave only slept. Such a group waits
-/// for another group or for the host, so the thread can do other work meanwhile.
+/// run() returns when each running wave has ended this number of slices in a row with a sleep
+/// (s_sleep) or a wait (ds_gws_*). Such a group probably waits for another group or for the host,
+/// so the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
 
 /// MXCSR after a reset: rounds to nearest, masks all exceptions.
 constexpr u32 kHostDefault = 0x1f80;
-/// The windows of flat addresses have 4 GiB each (Apertures).
+/// Each window of flat addresses has 4 GiB (Apertures).
 constexpr u32 kWindowShift = 32;
 
 /// Sets the host's default float mode during run(); restores the caller's float mode afterwards.
@@ -41,15 +42,15 @@ private:
 /// The reason why a slice ended. RunEnded: run() ends, and its result is complete.
 enum class SliceEnd : u8 { TimeUp, Slept, PhaseChanged, Stopped, RunEnded };
 
-/// True if handlers need no checks: MODE has the default in every bit of mode::kUnusual, and the
-/// kernel has all vector registers that the block names.
+/// True if handlers need no checks: in the bits of mode::kUnusual, MODE has the default value, and
+/// the kernel has all VGPRs that the block names.
 bool needs_no_checks(const WaveState& wave, const Block& block) {
     return (wave.mode & mode::kUnusual) == mode::kFloatDefault &&
            block.vgprs_needed <= wave.vgpr_count;
 }
 
 /// True if the instruction does not count as executed and the pc stays at it. Such an instruction
-/// has changed no register, but a store or an atomic may have written some lanes.
+/// has changed no register, but a store or an atomic may have written memory or LDS for some lanes.
 bool has_failed(Outcome outcome) {
     return outcome == Outcome::Fault || outcome == Outcome::Illegal;
 }
@@ -114,8 +115,8 @@ Outcome Runner::run_block(Env& env, const Block& block, u64 limit) {
 }
 
 /// Sets the pc after the instruction `last_` has had the given outcome. The pc stays at an
-/// instruction that has failed; a jump has set the pc already; otherwise the next instruction
-/// follows. Returns the outcome without the jump: Next for Jump, Yield for JumpAndYield.
+/// instruction that has failed. After a jump, the pc is set already. Otherwise the pc moves to the
+/// next instruction. Returns the outcome without the jump: Next for Jump, Yield for JumpAndYield.
 Outcome Runner::advance_pc(Env& env, Outcome outcome) const {
     if (outcome == Outcome::Jump) return Outcome::Next;
     if (outcome == Outcome::JumpAndYield) return Outcome::Yield;
@@ -123,9 +124,10 @@ Outcome Runner::advance_pc(Env& env, Outcome outcome) const {
     return outcome;
 }
 
-/// Runs translated code, beginning with `block`, until the slice ends, a handler has an outcome
-/// other than Next, or no translated block can follow. Blocks run as a whole, so the code stops
-/// early enough that its final block does not exceed `limit`.
+/// Runs translated code, beginning with `block`, until a handler has an outcome other than Next,
+/// the next block has no translated code, or the checks at the head of a block fail, for example
+/// because the slice ends (BlockWriter::write_head() in translator.cpp). Blocks run as a whole, so
+/// the code stops early enough that its final block does not exceed `limit`.
 Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     const u64 available = std::min(slice_left, limit - (DecodeCache::kBlockInstructions - 1));
@@ -155,9 +157,10 @@ Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64
 }
 
 /// Makes the wave enter its trap handler. TTMP0 and TTMP1 receive `pc` and the trap id (0: a fault,
-/// an illegal instruction or an exception). PC_REWIND and HT stay 0 because every trap is precise
+/// an illegal instruction or an exception). PC_REWIND and HT stay 0, because every trap is precise
 /// and no trap comes from the host (Vega ISA manual, "Trap and Exception registers"). False if
-/// there is no handler, or if the wave must not enter the handler.
+/// there is no handler, if the wave has no STATUS.TRAP_EN, or if the wave is in the handler
+/// already.
 bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     constexpr unsigned kTrapIdShift = 48;
     const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
@@ -198,8 +201,7 @@ SliceEnd Runner::end_run(const Env& env, Outcome outcome) {
 }
 
 /// Ends run() because the code at the pc cannot be read. If the port has no fault, the page is
-/// mapped, but the client failed to read it (Port::read_indirect()); the result then says
-/// OutOfRange.
+/// mapped, but Port::read_indirect() has failed; the result then reports OutOfRange.
 SliceEnd Runner::end_at_fetch_fault(WaveState& wave) {
     result_.reason = StopReason::Fault;
     result_.wave = wave.wave_in_group;
@@ -214,9 +216,9 @@ SliceEnd Runner::end_at_fetch_fault(WaveState& wave) {
 }
 
 /// Runs a block, as translated code if possible. If the translated code returns without having run
-/// an instruction, for example because MODE has changed, the interpreter runs the block. run_next()
-/// reads the address watches at each call. So a changed watch takes effect at the next block of the
-/// interpreter, or after translated code that runs at present has returned.
+/// an instruction, for example because MODE has changed, the interpreter runs the block. Each call
+/// of run_next() reads the address watches. So a changed watch takes effect at the latest at the
+/// interpreter's next block, or when the translated code that runs now has returned.
 Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     env.watches = watches();
@@ -233,9 +235,9 @@ Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     return run_block(env, block, limit);
 }
 
-/// Runs a wave for at most `limit` instructions. The slice ends with the block in which the wave
-/// reaches kSlice instructions. Reads the stop flag before each block that the interpreter runs;
-/// translated code reads the flag in the head of each block.
+/// Runs a wave for at most `limit` instructions. The slice ends at the latest with the block in
+/// which the wave reaches kSlice instructions. Reads the stop flag before each block that the
+/// interpreter runs; translated code reads the flag in the head of each block.
 SliceEnd Runner::run_slice(Wave& wave, u64 limit) {
     Env env{wave.state,
             wave.state.scalar.data(),
@@ -285,8 +287,8 @@ u32 Runner::running_waves() const {
     return static_cast<u32>(std::ranges::count_if(group_.waves, is_running));
 }
 
-/// Searches for a running wave, beginning with next_wave, and sets next_wave to it. False if no
-/// wave is running.
+/// Searches for a running wave, beginning with next_wave, and stores its index in next_wave. False
+/// if no wave is running.
 bool Runner::pick_wave() {
     const auto count = static_cast<u32>(group_.waves.size());
     for (u32 k = 0; k < count; ++k) {
@@ -298,7 +300,8 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// Runs slice after slice. Checks the budget and the stop flag before each slice.
+/// Runs slices, one wave after another. Checks RunContext::budget and the stop flag before each
+/// slice.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_slices = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // The floating-point functions that the value expressions of ops/*.def call: IEEE operations of the
-// host, and the operations in which the GPU differs (min and max, saturating conversions, division
-// helpers, half precision). Unless a function says otherwise, it rounds as the host's MXCSR says;
-// run_checked() sets MXCSR from MODE.
+// host, and operations in which the GPU differs from the host (min and max, saturating conversions,
+// division helpers, half precision). Functions round in the mode of the host's MXCSR unless their
+// name or comment says otherwise; run_checked() sets MXCSR from MODE.
 //
-// Each execute unit includes this file into its own namespace, like lane_math.h.
+// Most execute units (unit_*.cpp) include this file, each into the namespace of its build
+// (lane_math.h).
 #pragma once
 
 #include "pf-driver/softgpu/isa/lane_math.h"
@@ -13,8 +14,8 @@
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 /// The IEEE 754 layout of T (bits of the mantissa, bias, the exponent of infinities and NaNs), and
-/// the limits of the division helpers (Vega ISA manual, V_DIV_SCALE_F32, V_DIV_FIXUP_F32). In the
-/// limits, a distance is the numerator's exponent minus the denominator's exponent:
+/// the limits of the division helpers (Vega ISA manual, V_DIV_SCALE_F32, V_DIV_FIXUP_F32). Below,
+/// a distance is the numerator's exponent minus the denominator's exponent:
 ///   kFar        from this distance on, the denominator is scaled up
 ///   kScale      a scaled operand is multiplied by 2^kScale or 2^-kScale
 ///   kTiny       largest biased exponent of a numerator for which both operands are scaled up
@@ -40,6 +41,7 @@ template <class T> VGPU_INLINE auto bits_of(T a) {
 template <class T> VGPU_INLINE T from_bits(typename FloatTraits<T>::Bits bits) {
     return std::bit_cast<T>(bits);
 }
+/// The biased exponent.
 template <class T> VGPU_INLINE int exponent_of(T a) {
     using F = FloatTraits<T>;
     return static_cast<int>((bits_of(a) >> F::kMantissa) &
@@ -63,7 +65,7 @@ template <class T> VGPU_INLINE T absolute(T a) {
     return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
 }
 
-/// Defines `name` for singles and for doubles as a builtin function of the compiler.
+/// Defines the function `name` for singles and for doubles by a builtin of the compiler.
 #define VGPU_HOST_FUNCTION(name, builtin) \
     VGPU_INLINE f32 name(f32 a) {         \
         return builtin##f(a);             \
@@ -75,10 +77,10 @@ VGPU_HOST_FUNCTION(floor_of, __builtin_floor)
 VGPU_HOST_FUNCTION(ceil_of, __builtin_ceil)
 VGPU_HOST_FUNCTION(trunc_of, __builtin_trunc)
 VGPU_HOST_FUNCTION(sqrt_of, __builtin_sqrt)
-/// Rounds to a whole number as the host's MXCSR says: to nearest even, except for an operation that
-/// follows MODE (v_cvt_pk_u8_f32).
+/// Rounds to a whole number in the mode of the host's MXCSR. That mode is nearest even, except for
+/// operations that round as MODE says (v_cvt_pk_u8_f32, v_cvt_pkaccum_u8_f32).
 VGPU_HOST_FUNCTION(rint_of, __builtin_rint)
-/// Computes in double precision, for the accuracy of the single result.
+/// Computes in double precision, so that the single result is accurate.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
     return static_cast<f32>(1.0 / __builtin_sqrt(f64{a}));
 }
@@ -86,7 +88,8 @@ VGPU_INLINE f64 reciprocal_sqrt(f64 a) {
     return 1.0 / __builtin_sqrt(a);
 }
 // If several operands are NaNs, the result is the first of them as a quiet NaN, as in the
-// translator's host code. C++ leaves open which NaN it is, and compilers swap operands.
+// translator's host code. C++ does not specify which NaN `a + b` gives, and compilers swap
+// operands.
 template <class T> VGPU_INLINE T sum_of(T a, T b) {
     return a != a ? quieted(a) : a + b;
 }
@@ -109,31 +112,32 @@ VGPU_INLINE f32 exp2_approximate(f32 a) {
     return a < -126.0f ? 0.0f : std::exp2(a);
 }
 
-/// Sine of `a` turns. Reduces `a` to one turn before the multiplication by 2 pi, so a large `a`
-/// loses no precision.
+/// Converts the angle `a` from turns to radians, after reducing it to [-1/2, 1/2) turns. The
+/// reduction is exact, so neither a large nor a tiny `a` loses precision.
+VGPU_INLINE f64 radians_of_turns(f32 a) {
+    return (f64{a} - __builtin_floor(f64{a} + 0.5)) * 6.283185307179586476925;
+}
 VGPU_INLINE f32 sin_turns(f32 a) {
-    const f64 turns = f64{a} - __builtin_floor(f64{a});
-    return static_cast<f32>(std::sin(turns * 6.283185307179586476925));
+    return static_cast<f32>(std::sin(radians_of_turns(a)));
 }
 VGPU_INLINE f32 cos_turns(f32 a) {
-    const f64 turns = f64{a} - __builtin_floor(f64{a});
-    return static_cast<f32>(std::cos(turns * 6.283185307179586476925));
+    return static_cast<f32>(std::cos(radians_of_turns(a)));
 }
 
 /// True for finite numbers beyond 256 turns in either direction, for which v_sin_f32 and v_cos_f32
 /// give the value at 0.
-VGPU_INLINE bool is_beyond_turns(f32 a) {
+VGPU_INLINE bool is_outside_domain(f32 a) {
     constexpr f32 turns = 256.0f;
     return absolute(a) > turns && absolute(a) <= std::numeric_limits<f32>::max();
 }
 VGPU_INLINE f32 sin_in_domain(f32 a) {
-    return is_beyond_turns(a) ? 0.0f : sin_turns(a);
+    return is_outside_domain(a) ? 0.0f : sin_turns(a);
 }
 VGPU_INLINE f32 cos_in_domain(f32 a) {
-    return is_beyond_turns(a) ? 1.0f : cos_turns(a);
+    return is_outside_domain(a) ? 1.0f : cos_turns(a);
 }
 
-/// `a` minus its floor. The result is below 1 even for a tiny negative number, for which the
+/// `a` minus its floor. The result is below 1 even if `a` is a tiny negative number, for which the
 /// difference rounds up to 1.
 template <class T> VGPU_INLINE T fraction(T a) {
     const T r = a - floor_of(a);
@@ -157,8 +161,8 @@ VGPU_INLINE f32 without_signal(f32 a) {
     return a != a ? quieted(a) : a;
 }
 
-// Cube maps: the axis of the greatest magnitude selects the face; of equal magnitudes, z comes
-// before y before x.
+// Cube maps: the coordinate with the greatest magnitude selects the axis (0: x, 1: y, 2: z). If
+// magnitudes are equal, z comes before y, and y before x.
 VGPU_INLINE u32 cube_axis(f32 x, f32 y, f32 z) {
     if (absolute(z) >= absolute(x) && absolute(z) >= absolute(y)) return 2;
     return absolute(y) >= absolute(x) ? 1 : 0;
@@ -182,8 +186,8 @@ VGPU_INLINE f32 cube_t(f32 x, f32 y, f32 z) {
     return y < 0.0f ? -z : z;
 }
 
-/// Minimum with the GPU's rules: -0 < +0; a number is preferred to a NaN; in IEEE mode a signalling
-/// NaN gives that NaN, made quiet.
+/// Minimum with the GPU's rules: -0 < +0; a number is preferred to a NaN; in IEEE mode, a
+/// signalling NaN is preferred to a number, and the result is that NaN made quiet.
 template <class T> VGPU_INLINE T min_of(T a, T b, bool ieee) {
     const T smaller = a < b ? a : b;
     const T ordered = a == b ? from_bits<T>(bits_of(a) | bits_of(b)) : smaller;
@@ -212,7 +216,8 @@ template <class T> VGPU_INLINE T atomic_max(T d, T a) {
     return max_of(d, a, false);
 }
 
-/// Saturates; a NaN becomes 0. C++ leaves the result for a NaN or a number out of range undefined.
+/// to_i32(), to_u32(): round toward zero and saturate; a NaN becomes 0. The plain C++ conversion of
+/// a NaN, or of a number out of range, is undefined.
 template <class T> VGPU_INLINE i32 to_i32(T a) {
     if (!(a > T{-2147483648.0})) return a != a ? 0 : std::numeric_limits<i32>::min();
     return a >= T{2147483648.0} ? std::numeric_limits<i32>::max() : static_cast<i32>(a);
@@ -248,8 +253,8 @@ template <class T> VGPU_INLINE T frexp_mantissa(T a) {
     int exponent = 0;
     return std::frexp(a, &exponent);
 }
-/// `a` * 2^`exponent`. The product in double precision is exact, so only the conversion to single
-/// rounds, also to a denormal.
+/// `a` * 2^`exponent`. The product in double precision is exact, so the result is rounded only
+/// once, even if it is denormal.
 VGPU_INLINE f32 scale_by(f32 a, i32 exponent) {
     const i32 bounded = exponent < -300 ? -300 : (exponent > 300 ? 300 : exponent);
     const f64 power = std::bit_cast<f64>(static_cast<u64>(i64{bounded} + 1023) << 52);
@@ -282,8 +287,8 @@ template <class T> VGPU_INLINE bool same_bits(T a, T b) {
     return bits_of(a) == bits_of(b);
 }
 
-/// Returns `a`, scaled if the division needs it; a NaN if `b` or `c` is 0. `a` is a copy of `b` or
-/// of `c`; equal bits show of which one.
+/// Returns `a`, scaled if the division needs it; a NaN if `b` or `c` is 0. `a` is a copy of either
+/// `b` or `c`; the function compares bits to find out which.
 template <class T> VGPU_INLINE T div_scale(T a, T b, T c) {
     using F = FloatTraits<T>;
     if (c == T{0} || b == T{0}) return std::numeric_limits<T>::quiet_NaN();
@@ -304,7 +309,7 @@ template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     if (exponent_of(c) - exponent_of(b) >= FloatTraits<T>::kFar) return true;
     return !is_denormal(b) && is_denormal(c / b);
 }
-/// The quotient `sum` that v_div_fmas has computed, with the scaling of v_div_scale undone:
+/// Undoes the scaling of v_div_scale in `sum`, the quotient that v_div_fmas has computed:
 /// v_div_scale made a big quotient smaller and a small quotient bigger.
 template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
     constexpr int scale = FloatTraits<T>::kScale;
@@ -314,8 +319,9 @@ template <class T> VGPU_INLINE T with_sign(T magnitude, bool negative) {
     const T plain = absolute(magnitude);
     return negative ? -plain : plain;
 }
-/// The quotient: `a`, which the iteration has computed, except in the cases that the iteration gets
-/// wrong (zeros, infinities, NaNs, underflow).
+/// The quotient `c` / `b`. `a` is the quotient that the program has computed iteratively; the
+/// result is `a`, except in the cases that the iteration gets wrong (zeros, infinities, NaNs,
+/// underflow).
 template <class T> VGPU_INLINE T div_fixup(T a, T b, T c) {
     using F = FloatTraits<T>;
     const bool negative = ((bits_of(b) ^ bits_of(c)) & F::kSign) != 0;
@@ -338,7 +344,8 @@ f64 trig_preop(f64 a, u32 b);
 
 // ---- half precision: each step is computed in single (or double) and rounded in the host's mode
 
-/// Exact. The multiplication normalises denormals without a loop, so that callers' loops vectorise.
+/// Exact. The multiplication by 2^112 corrects the bias (127 - 15), and normalises denormals
+/// without a loop, so that callers' loops vectorise.
 VGPU_INLINE f32 to_f32(f16 a) {
     const u32 magnitude = u32{a.bits} & 0x7fff;
     const u32 sign = (u32{a.bits} & 0x8000) << 16;
@@ -348,16 +355,16 @@ VGPU_INLINE f32 to_f32(f16 a) {
     return std::bit_cast<f32>((magnitude >= 0x7c00 ? special : number) | sign);
 }
 
-/// Infinity or the largest half. Makes `too_big` overflow on the host, whose rounding mode decides
-/// between the two.
+/// Infinity or the largest half, whichever the host's rounding mode gives for a number that is too
+/// big. To find out, makes `too_big` overflow on the host.
 template <class T> VGPU_INLINE f16 overflowed_half(T too_big, u16 sign) {
     constexpr T to_overflow = sizeof(T) == 4 ? static_cast<T>(0x1p112) : static_cast<T>(0x1p1008);
     const bool infinite = absolute(too_big * to_overflow) > std::numeric_limits<T>::max();
     return {static_cast<u16>(sign | (infinite ? 0x7c00 : 0x7bff))};
 }
 
-/// Rounds to a multiple of the half-precision quantum: adds and subtracts a big number of the same
-/// sign, which works in every rounding mode.
+/// Rounds `a` to half precision. For that, adds and then subtracts `big`, a number of the same sign
+/// whose last bit has the weight of the last bit of the half. This works in every rounding mode.
 template <class T> VGPU_INLINE f16 round_to_half(T a) {
     using F = FloatTraits<T>;
     using B = typename F::Bits;
@@ -387,8 +394,8 @@ template <class T> VGPU_INLINE f16 round_to_half(T a) {
 VGPU_INLINE f16 to_f16(f32 a) {
     return round_to_half(a);
 }
-/// Cuts bits off, whatever the rounding mode. A finite number that is too big becomes the largest
-/// half.
+/// Rounds toward zero, regardless of the rounding mode. A finite number that is too big becomes the
+/// largest half.
 VGPU_INLINE f16 to_f16_toward_zero(f32 a) {
     const u32 bits = std::bit_cast<u32>(a);
     const u16 sign = static_cast<u16>((bits >> 16) & 0x8000);
@@ -431,6 +438,7 @@ VGPU_INLINE f16 max_of(f16 a, f16 b, bool ieee) {
 VGPU_INLINE f16 median_of(f16 a, f16 b, f16 c, bool ieee) {
     return to_f16(median_of(to_f32(a), to_f32(b), to_f32(c), ieee));
 }
+/// `a` minus its floor, at most 0x1.ffcp-1, the largest half below 1.
 VGPU_INLINE f16 fraction(f16 a) {
     const f32 r = to_f32(a) - floor_of(to_f32(a));
     return to_f16(r > 0x1.ffcp-1f ? 0x1.ffcp-1f : r);

@@ -15,17 +15,18 @@ namespace vgpu::softgpu::isa {
 /// The ticket of a wave that waits in acquire().
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Number of different barrier numbers. Hardware frees waiting waves when a barrier is complete. In
-/// softgpu a wave checks later, when other waves may have completed the next barrier as well, so
-/// each barrier has a number. The ticket of a waiting wave is never 0.
+/// Barrier numbers count from 0 to kBarriers - 1 and start again. Hardware frees waiting waves when
+/// a barrier is complete. In softgpu a wave checks later, when other waves may have completed the
+/// next barrier as well, so each barrier has a number.
 constexpr u16 kBarriers = std::numeric_limits<u16>::max();
 
+/// The ticket of a wave that waits at the barrier; never 0.
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
     return static_cast<GlobalWaveSync::Ticket>(barrier % kBarriers + 1);
 }
 
-/// Changes a resource atomically: changes a copy, and stores the copy if no other thread has
-/// changed the resource meanwhile.
+/// Changes a copy of the resource, and stores the copy if no other thread has changed the resource
+/// meanwhile; else tries again. So `change` may be called several times.
 template <class Change> void GlobalWaveSync::update(u32 resource, Change change) {
     const std::atomic_ref<Resource> cell(resources_[resource % kResources]);
     Resource old = cell.load();
@@ -44,7 +45,7 @@ bool GlobalWaveSync::arrive(u32 resource, u32 next_minus_1, Ticket& ticket) {
     const Ticket before = ticket;
     update(resource, [&](Resource& r) {
         const Ticket waiting = ticket_of(r.barrier);
-        if (before != 0) {
+        if (before != 0) {  // the wave waits until the barrier's number changes
             ticket = before == waiting ? before : Ticket{0};
         } else if (r.counter == 0) {
             r.barrier = static_cast<u16>((r.barrier + 1) % kBarriers);
@@ -86,19 +87,20 @@ bool GlobalWaveSync::acquire(u32 resource, Ticket& ticket) {
 
 namespace {
 
-/// M0[21:16] plus the offset (LLVM 14, SITargetLowering: DS_GWS).
+/// The resource number: M0[21:16] plus the offset (LLVM 14, SITargetLowering: DS_GWS).
 u32 resource_of(const Env& env, const Instruction& i) {
     constexpr unsigned m0_shift = 16;
     return ((env.m0() >> m0_shift) + static_cast<u32>(i.imm)) % GlobalWaveSync::kResources;
 }
 
-/// The value of the first lane that is on; of lane 0 if no lane is on.
+/// The value of the first active lane; of lane 0 if no lane is active.
 u32 first_value(const Env& env, const Instruction& i) {
     const u64 exec = env.exec();
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];
 }
 
-/// The wave executes the instruction again in its next slice; other waves run meanwhile.
+/// The wave executes the instruction again in its next slice (execute.h), so that other waves can
+/// run first.
 Outcome wait(Env& env, const Instruction& i) {
     env.wave.pc = i.pc;
     env.slept = true;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of groups of eight lanes. If the addresses of a group are in one page, or all in
-// LDS, one range check and at most one TLB lookup cover the group. Then one move loads words at
-// adjacent or equal addresses, and stores a whole group of adjacent words; all other accesses take
-// a gather or one move for each lane. The callers access all other groups lane by lane.
+// Memory accesses of eight lanes ("a group") at once. For a page access, the bytes of the group's
+// active lanes must be in one page that has a host address; the access needs at most one TLB
+// lookup. For a DS instruction, the bytes of all lanes, also of inactive ones, must be in LDS. If
+// the lanes' words are adjacent, one move loads or stores all eight (a store only if all lanes are
+// active and each stores one word). If all lanes load the same word, it is loaded once. All other
+// accesses of the group take a gather, or one or more moves for each lane. If the bytes are in
+// several pages, or if the page has no host address, the callers access the lanes one by one.
 //
-// Each execute unit includes this file into its own namespace, like memory_access.h.
+// unit_memory.cpp and unit_lds.cpp include this file, each into the namespace of its build
+// (lane_math.h).
 #pragma once
 
 #include "pf-driver/softgpu/isa/memory_access.h"
@@ -14,13 +18,15 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
+/// Number of lanes in a group.
 constexpr unsigned kGroup = 8;
+/// The mask of a group whose lanes are all active.
 constexpr u32 kWholeGroup = (1u << kGroup) - 1;
 
-/// Offsets of eight lanes in a page or in LDS. In a page, lanes that are off have the offset of the
-/// first lane that is on.
+/// Offsets of eight lanes in a page or in LDS. In a page, inactive lanes have the offset of the
+/// first active lane.
 struct GroupOffsets {
-    alignas(32) u32 at[kGroup];
+    alignas(32) u32 at[kGroup];   ///< bytes
     bool is_consecutive = false;  ///< true if each offset is 4 bytes after the previous one
     bool is_uniform = false;      ///< true if all offsets are equal
 };
@@ -48,8 +54,8 @@ VGPU_INLINE void find_pattern(GroupOffsets& offsets) {
     offsets.is_uniform = is_zero(distance);
 }
 
-/// Offsets from `page` of the four lanes from `first` on. A lane whose bit in `on` is clear gets
-/// the offset of `lead`.
+/// Offsets, relative to `page`, of the four lanes that start at `first`. A lane whose bit in `on`
+/// is clear gets the offset of `lead`.
 VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
     const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
@@ -59,9 +65,11 @@ VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u
     return _mm256_sub_epi64(where, _mm256_set1_epi64x(static_cast<i64>(page)));
 }
 
-/// Sets offsets.at. False if a lane that is on has bytes outside the page.
+/// Sets offsets.at. False if an active lane has bytes outside the page: then `reach`, which
+/// combines the offsets of all first and last bytes, has a bit of kOutside.
 VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
                               GroupOffsets& offsets) {
+    // The shuffles take the low words of the offsets.
     constexpr int kEvenWords = 0x88, kLowHalvesFirst = 0xd8;
     const __m256i low = offsets_of_four(at, page, lead, on, 0);
     const __m256i high = offsets_of_four(at, page, lead, on, 4);
@@ -87,7 +95,7 @@ VGPU_INLINE void find_pattern(GroupOffsets& offsets) {
     offsets.is_uniform = distances == 0;
 }
 
-/// Sets offsets.at. False if a lane that is on has bytes outside the page.
+/// Sets offsets.at. False if an active lane has bytes outside the page.
 VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
                               GroupOffsets& offsets) {
     u64 reach = 0;
@@ -100,7 +108,7 @@ VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 siz
 }
 #endif
 
-/// Loads the word at `memory` plus each lane's offset.
+/// Loads the word at `memory` plus the lane's offset, for each lane of the group.
 VGPU_INLINE void gather_words(const std::byte* memory, const GroupOffsets& offsets, u32* to) {
     if (offsets.is_consecutive) {
         std::memcpy(to, memory + offsets.at[0], kGroup * sizeof(u32));
@@ -136,9 +144,10 @@ class PageCursor {
 public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
 
-    /// Host address of the page that holds `size` bytes at each of the eight addresses whose bit in
-    /// `on` (never 0) is set. nullptr if these bytes are not in one page, or if the page has no
-    /// host address. Sets offsets.at.
+    /// Host address of the page that holds `size` bytes at the address of each active lane. `at`
+    /// has eight addresses; bit n of `on` is set if lane n is active, and `on` is not 0. nullptr if
+    /// the bytes are not in one page, if the page has no host address, or if the access faults.
+    /// Sets offsets.at.
     VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupOffsets& offsets) {
         const u64 lead = at[std::countr_zero(on)];
         const u64 page = lead & ~(mem::Port::kPageBytes - 1);
@@ -146,7 +155,7 @@ public:
         if (page != page_) {
             page_ = page;
             host_ = port_.at(GpuVa{page}, access_);
-            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane path faults
+            if (host_ == nullptr) port_.clear_fault();  // the lane-by-lane path reports the fault
         }
         return host_;
     }
@@ -158,8 +167,8 @@ private:
     std::byte* host_ = nullptr;
 };
 
-/// Loads `Count` words, or one smaller T, for each lane of a group; false if PageCursor::find()
-/// finds no page.
+/// Loads `Count` words, or one smaller T, for each lane of the group that begins at lane `first`.
+/// False if PageCursor::find() finds no page.
 template <class T, unsigned Count>
 VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned first, Row* rows) {
     GroupOffsets offsets;
@@ -175,8 +184,9 @@ VGPU_INLINE bool load_group(PageCursor& pages, const u64* at, u32 on, unsigned f
     return true;
 }
 
-/// Stores `Count` registers from `source` on, or one smaller T that begins at bit `shift`, for each
-/// lane of a group; false if PageCursor::find() finds no page.
+/// For each active lane of the group that begins at lane `first`, stores `Count` registers from
+/// `source` on, or one smaller T that begins at bit `shift`. False if PageCursor::find() finds no
+/// page.
 template <class T, unsigned Count>
 VGPU_INLINE bool store_group(PageCursor& pages, const u64* at, u32 on, unsigned first,
                              const VgprRow* source, unsigned shift) {

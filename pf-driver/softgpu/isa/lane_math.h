@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The integer functions that the value expressions of ops/*.def call for one lane. They are written
-// so that a loop over lanes vectorises. Each execute unit includes this file into its own namespace
-// (VGPU_ISA_VARIANT), so that code for different processors never mixes.
+// The integer functions that the value expressions of ops/*.def call, for scalars or for one lane.
+// Those for lanes are written so that a loop over lanes vectorises. Each execute unit (unit_*.cpp)
+// includes this file into the namespace of its build (VGPU_ISA_VARIANT), so that the linker never
+// merges code for different processors.
 #pragma once
 
 #include <bit>
@@ -15,7 +16,7 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Types of ops/*.def that C++ has no name for: no operand, one bit per lane, a half.
+/// Types of ops/*.def for which C++ has no name: no operand, one bit per lane, a half.
 struct none {};
 struct mask {};
 struct f16 {
@@ -28,10 +29,11 @@ inline Outcome do_nothing(Env&, const Instruction&) {
 
 // ---- integers
 
+/// field_*(): the `count` bits of `value` from bit `first` on.
 VGPU_INLINE u32 field_u32(u32 value, u32 first, u32 count) {
     return static_cast<u32>((u64{value} >> first) & ((u64{1} << (count > 32 ? 32 : count)) - 1));
 }
-/// A field that ends above the top bit is filled with copies of the top bit.
+/// Sign-extends the field. A field that ends above bit 31 is filled with copies of bit 31.
 VGPU_INLINE i32 field_i32(u32 value, u32 first, u32 count) {
     if (count == 0) return 0;
     const u32 shift = count >= 32 ? 0 : 32 - count;
@@ -47,7 +49,7 @@ VGPU_INLINE i64 field_i64(u64 value, u32 first, u32 count) {
     const u64 moved = static_cast<u64>(static_cast<i64>(value) >> first);
     return static_cast<i64>(moved << shift) >> shift;
 }
-/// Unsigned arithmetic: the distance of two 32-bit numbers may need all 32 bits.
+/// The result is unsigned, because the distance between two 32-bit numbers may need all 32 bits.
 VGPU_INLINE u32 absdiff(i32 a, i32 b) {
     return a > b ? static_cast<u32>(a) - static_cast<u32>(b)
                  : static_cast<u32>(b) - static_cast<u32>(a);
@@ -72,7 +74,7 @@ template <class T> VGPU_INLINE u32 first_one(T a) {
 template <class T> VGPU_INLINE u32 leading_zeros(T a) {
     return a == 0 ? ~0u : static_cast<u32>(std::countl_zero(a));
 }
-/// Number of bits from the top on that equal the sign bit; ~0 if all bits equal the sign bit.
+/// Number of bits, beginning with the sign bit, that equal the sign bit; ~0 if all bits do.
 template <class T> VGPU_INLINE u32 leading_signs(T a) {
     const T folded = (a >> (sizeof(T) * 8 - 1)) != 0 ? static_cast<T>(~a) : a;
     return leading_zeros(folded);
@@ -100,6 +102,7 @@ template <class T> VGPU_INLINE T quad_mask(T a) {
         out = static_cast<T>(out | (T{((a >> (4 * quad)) & 15) != 0} << quad));
     return out;
 }
+/// Bits 2 * n and 2 * n + 1 of the result are bit n of `a` (S_BITREPLICATE).
 VGPU_INLINE u64 replicate_bits(u32 a) {
     u64 out = 0;
     for (unsigned i = 0; i < 32; ++i) out |= (u64{(a >> i) & 1} * 3) << (2 * i);
@@ -125,17 +128,18 @@ template <class T> VGPU_INLINE T med3(T a, T b, T c) {
     const T high = a < b ? b : a;
     return c < low ? low : (c > high ? high : c);
 }
-/// The effect of CLAMP on an integer result.
+/// The value of T that is nearest to `value`: the effect of CLAMP on an integer result.
 template <class T, class Wide> VGPU_INLINE T saturate(Wide value) {
     constexpr auto low = std::numeric_limits<T>::min();
     constexpr auto high = std::numeric_limits<T>::max();
     if (std::cmp_less(value, low)) return low;
     return std::cmp_greater(value, high) ? high : static_cast<T>(value);
 }
-/// V_MBCNT_LO: a mask of the lanes below `lane`, among the lower 32 lanes.
+/// V_MBCNT_LO: a mask of those of the lanes 0 to 31 that are below `lane`.
 VGPU_INLINE u32 lanes_below_lo(u32 lane) {
     return lane >= 32 ? ~0u : (1u << lane) - 1;
 }
+/// V_MBCNT_HI: a mask of those of the lanes 32 to 63 that are below `lane`.
 VGPU_INLINE u32 lanes_below_hi(u32 lane) {
     return lane <= 32 ? 0 : (1u << (lane - 32)) - 1;
 }
@@ -148,6 +152,7 @@ VGPU_INLINE u32 byte_difference(u32 a, u32 b, u32 i) {
     const u32 y = byte_of(b, i);
     return x > y ? x - y : y - x;
 }
+/// Sum of the absolute differences of four bytes.
 VGPU_INLINE u32 sad_u8(u32 a, u32 b) {
     return byte_difference(a, b, 0) + byte_difference(a, b, 1) + byte_difference(a, b, 2) +
            byte_difference(a, b, 3);
@@ -162,8 +167,8 @@ VGPU_INLINE u32 sad_u16(u32 a, u32 b) {
     const u32 a0 = a & 0xffff, b0 = b & 0xffff, a1 = a >> 16, b1 = b >> 16;
     return (a0 > b0 ? a0 - b0 : b0 - a0) + (a1 > b1 ? a1 - b1 : b1 - a1);
 }
-/// Four sums of absolute differences. Sum i is for the four bytes of `a` from byte i on, adds 16
-/// bits of `c` and saturates.
+/// Four sums of absolute differences. Sum i compares `b` with the four bytes of `a` from byte i on,
+/// and adds 16-bit word i of `c`. Each sum saturates at 0xffff.
 template <u32 (*Sad)(u32, u32)> VGPU_INLINE u64 sums_pk(u64 a, u32 b, u64 c) {
     u64 out = 0;
     for (u32 i = 0; i < 4; ++i) {
@@ -172,6 +177,8 @@ template <u32 (*Sad)(u32, u32)> VGPU_INLINE u64 sums_pk(u64 a, u32 b, u64 c) {
     }
     return out;
 }
+/// The average of each byte of `a` and `b`, rounded up if bit 0 of the same byte of `c` is set,
+/// else down.
 VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
     u32 out = 0;
     for (u32 i = 0; i < 4; ++i)
@@ -181,8 +188,8 @@ VGPU_INLINE u32 lerp_u8(u32 a, u32 b, u32 c) {
 VGPU_INLINE u32 insert_byte(u32 into, u32 index, u32 byte) {
     return (into & ~(0xffu << (8 * index))) | ((byte & 0xff) << (8 * index));
 }
-/// Selectors 0 to 7 select a byte, 8 to 11 eight copies of the sign of byte 1, 3, 5 or 7; 12 gives
-/// 0, and 13 or more gives 0xff (Vega ISA manual, V_PERM_B32).
+/// Selectors 0 to 7 select a byte. Selectors 8 to 11 give eight copies of the sign of byte 1, 3, 5
+/// or 7; 12 gives 0, and 13 or more gives 0xff (Vega ISA manual, V_PERM_B32).
 VGPU_INLINE u32 permuted_byte(u64 bytes, u32 selector) {
     if (selector < 8) return static_cast<u32>(bytes >> (8 * selector)) & 0xff;
     if (selector >= 13) return 0xff;
@@ -208,7 +215,7 @@ VGPU_INLINE u32 pack16(i16 a, i16 b) {
 VGPU_INLINE u32 pack16(f16 a, f16 b) {
     return pack16(a.bits, b.bits);
 }
-/// Bit 64 of the sum of the product and `c`, both sign-extended.
+/// Bit 64 of `a` * `b` + `c`, where the product and `c` are sign-extended.
 VGPU_INLINE bool mad_i64_carry(i32 a, i32 b, u64 c) {
     const i64 product = i64{a} * b;
     const u64 sum = static_cast<u64>(product) + c;
@@ -224,8 +231,8 @@ VGPU_INLINE u64 mad_i64_saturated(i32 a, i32 b, u64 c) {
     return static_cast<u64>(product < 0 ? std::numeric_limits<i64>::min()
                                         : std::numeric_limits<i64>::max());
 }
-/// DS_CONDXCHG32_RTN_B64: a half of `a` whose top bit is set replaces that half of `d`, without the
-/// top bit.
+/// DS_CONDXCHG32_RTN_B64: if the top bit of a 32-bit half of `a` is set, that half of `a`, without
+/// the top bit, replaces the same half of `d`.
 VGPU_INLINE u64 conditional_exchange(u64 d, u64 a) {
     const u32 low = static_cast<u32>(a), high = static_cast<u32>(a >> 32);
     const u32 new_low = (low >> 31) != 0 ? low & 0x7fffffff : static_cast<u32>(d);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // Handlers of operations on 64 lanes. They fetch the operands as rows of 64 words, compute lane by
-// lane in a loop that the compiler vectorises, and write back under EXEC. If all lanes are on and
-// the whole result is written unmodified, the result goes straight to the register. Otherwise the
-// handler blends the result in (a masked store would be several times slower).
+// lane in a loop that the compiler vectorises, and write the result to the active lanes, whose bit
+// in EXEC is set. If all lanes are active and the whole result is written unmodified, the loop
+// writes directly to the destination register. Otherwise the handler blends the result in (a masked
+// store would be several times slower).
 //
-// Each execute unit includes this file into its own namespace, like float_math.h.
+// Most execute units (unit_*.cpp) include this file, each into the namespace of its build
+// (lane_math.h).
 #pragma once
 
 #include <utility>
@@ -18,6 +20,8 @@
 
 #include "pf-driver/softgpu/isa/float_math.h"
 
+// VGPU_LANES precedes a loop over lanes. It promises the compiler that the iterations do not depend
+// on each other.
 #if defined(__clang__)
 #define VGPU_LANES _Pragma("clang loop vectorize(assume_safety) interleave(disable)")
 #else
@@ -26,13 +30,13 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// 64 words on the stack.
+/// One word of each lane, on the stack.
 struct alignas(64) Row {
     u32 lane[kLanes];
 };
 
-/// An operand: low words, and high words if the operand has 64 bits. The pointers lead into the
-/// register file or to rows on the stack; this struct owns neither.
+/// An operand: low words, and high words if the operand has 64 bits. The pointers point into the
+/// vector register file or to rows on the stack; this struct owns neither.
 struct Rows {
     const u32* low = nullptr;
     const u32* high = nullptr;
@@ -67,7 +71,7 @@ inline void expand(u64 bits, u32* out) {
 #endif
 }
 
-/// A mask of the top bits of 64 words.
+/// A mask whose bit n is the top bit of word n.
 VGPU_INLINE u64 pack(const u32* row) {
     u64 out = 0;
 #if defined(__AVX2__)
@@ -88,14 +92,14 @@ VGPU_INLINE u64 pack(const u32* row) {
     return out;
 }
 
-/// Copies the lanes in which `where` is all ones; `where` is 0 in all other lanes. Has no branches,
-/// so that the loop vectorises.
+/// Copies the lanes in which `where` is all ones; in all other lanes `where` must be 0. Has no
+/// branches, so that the loop vectorises.
 VGPU_INLINE void blend(u32* to, const u32* from, const u32* where) {
     VGPU_LANES
     for (unsigned l = 0; l < kLanes; ++l) to[l] = (from[l] & where[l]) | (to[l] & ~where[l]);
 }
 
-/// Copies the lanes of a mask, usually EXEC.
+/// Copies the lanes whose bit in `lanes` is set; `lanes` is usually EXEC.
 VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #if defined(__AVX2__)
     const __m256i lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -115,13 +119,14 @@ VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #endif
 }
 
-/// Applies NEG and ABS of a float operand; ABS comes first.
+/// Applies ABS, then NEG, of a float operand. `sign` is the sign bit of a word.
 inline void modify(u32* row, const Operand& operand, u32 sign) {
     const u32 keep = operand.absolute ? ~sign : ~0u;
     const u32 flip = operand.negate ? sign : 0;
     for (unsigned l = 0; l < kLanes; ++l) row[l] = (row[l] & keep) ^ flip;
 }
 
+/// The sign bit in the word that holds the sign of a float T; 0 if T is not a float.
 template <class T> constexpr u32 sign_bit() {
     if constexpr (std::is_same_v<T, f16>) return 0x8000;
     return kIsFloat<T> ? 0x80000000u : 0u;
@@ -149,7 +154,8 @@ template <class T> constexpr u32 sign_bit() {
     if (sign != 0) modify(high.lane, operand, sign);
 }
 
-/// The operand as rows; fills `low` and `high` unless the operand is a plain register.
+/// The operand as rows. An unmodified VGPR stays in the vector register file; any other operand is
+/// copied to `low` and `high`. A mask becomes all ones in each lane whose bit is set, else 0.
 template <class T>
 VGPU_INLINE Rows fetch(const Env& env, const Operand& operand, Row& low, Row& high) {
     if constexpr (std::is_same_v<T, none>) return {};
@@ -172,6 +178,7 @@ VGPU_INLINE Rows fetch(const Env& env, const Operand& operand, Row& low, Row& hi
     }
 }
 
+/// The operand's value in lane `l`.
 template <class T> VGPU_INLINE auto lane_of(const Rows& rows, unsigned l) {
     if constexpr (std::is_same_v<T, none>)
         return none{};
@@ -211,7 +218,8 @@ template <class T, class V> VGPU_INLINE T result_of(V value) {
         return static_cast<T>(value);
 }
 
-/// Applies OMOD and CLAMP to one float. CLAMP makes a NaN 0 if `dx10` (MODE.DX10_CLAMP) is set.
+/// Applies OMOD and CLAMP to one float. OMOD adds T{0}, which turns -0 into +0. CLAMP turns a NaN
+/// into 0 if `dx10` (MODE.DX10_CLAMP) is set.
 template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, bool dx10) {
     constexpr std::array<f32, 4> kFactors{1.0f, 2.0f, 4.0f, 0.5f};
     if (omod != 0) value = value * static_cast<T>(kFactors[omod]) + T{0};
@@ -244,10 +252,10 @@ template <class T>
     }
 }
 
-/// The rows in which a result is computed: the destination itself if all lanes are on and the
+/// The rows in which a result is computed: the destination itself if all lanes are active and the
 /// whole result is written unmodified, else spare rows, which commit() writes to the destination.
-/// The destination may be a source, because each lane is read before it is written. Lanes that are
-/// off keep their contents.
+/// The destination may also be a source, because each lane is read before it is written. Inactive
+/// lanes keep their contents.
 template <class D> struct Result {
     Row spare_low;
     Row spare_high;
@@ -274,8 +282,9 @@ template <class D> struct Result {
     }
 };
 
-/// An operation with up to three sources; M gives the types and the value of one lane. The loop
-/// computes all 64 lanes, so that it vectorises; commit() writes only the lanes of EXEC.
+/// Executes an operation with up to three sources. M is the struct of the operation's row in
+/// ops/*.def: the types and the value of one lane. The loop computes all 64 lanes, so that it
+/// vectorises; commit() writes only the active lanes.
 template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];
@@ -334,8 +343,8 @@ template <class M> Outcome carry_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes the mask of the lanes for which the comparison holds; writes it to EXEC as well if
-/// kWritesExec.
+/// Computes the mask of the active lanes for which the comparison is true. Writes the mask to the
+/// scalar pair `sdst` and, if kWritesExec, to EXEC.
 template <class M> Outcome compare_op(Env& env, const Instruction& i) {
     Row t[4];
     Row held;

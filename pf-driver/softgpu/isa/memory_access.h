@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of the execute units: bytes of one lane at a global address or in LDS, rows of
-// words to and from registers, atomics on memory that other threads and guests access. A load
-// writes no register until every lane has been read, so a faulting instruction can be inspected,
-// and repeated, as a whole.
+// Memory accesses of the execute units (unit_*.cpp): bytes of one lane at a global address or in
+// LDS, rows of words to and from registers, atomics on memory that other threads and the guest's
+// CPUs access.
 //
-// Each execute unit includes this file into its own namespace, like lanes.h.
+// A load writes no register until the memory of every active lane has been read, so a load that
+// faults can be inspected and repeated as a whole.
+//
+// The execute units that access memory include this file, each into the namespace of its build
+// (lane_math.h).
 #pragma once
 
 #include <algorithm>
@@ -20,6 +23,7 @@ namespace {
 
 using mem::Access;
 
+/// The part of a 32-bit register that a load writes or a store reads.
 enum class Part { Whole, Low, High };
 
 /// Memory as T; the caller guarantees the alignment.
@@ -27,8 +31,9 @@ template <class T> T* typed(std::byte* at) {
     return static_cast<T*>(static_cast<void*>(at));
 }
 
-/// Records fault and lane in env.result. If the port has no fault, an access by message to the
-/// client has failed; `va` and `access` then describe the fault.
+/// Moves the port's fault to env.result, and records the lane. If the port has no fault, an
+/// indirect access (Port::read_indirect(), write_indirect()) has failed; `va` and `access` then
+/// describe the fault.
 [[maybe_unused]] Outcome fault(Env& env, u32 lane, u64 va, Access access) {
     mem::Port& port = env.context.port;
     mem::Fault what = port.fault();
@@ -67,8 +72,8 @@ template <class T> T* typed(std::byte* at) {
     return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
 }
 
-/// A load that is not wholly inside the group's LDS gives 0; such a store does nothing (Vega ISA
-/// manual, "LDS Access").
+/// If the bytes are not all inside the group's LDS, read_lds() gives 0 and write_lds() does nothing
+/// (Vega ISA manual, "LDS Access").
 [[maybe_unused]] void read_lds(const Env& env, u64 offset, void* to, u32 size) {
     if (offset + size <= env.lds_bytes)
         std::memcpy(to, env.lds + offset, size);
@@ -80,21 +85,23 @@ template <class T> T* typed(std::byte* at) {
     if (offset + size <= env.lds_bytes) std::memcpy(env.lds + offset, from, size);
 }
 
-/// Bytes of one lane that are adjacent in scratch.
+/// Size in bytes of a cell. Scratch interleaves the cells of the lanes; a swizzled buffer
+/// interleaves the cells of its records.
 constexpr u64 kScratchCell = 4;
 
 /// Fields of a buffer descriptor (V#), which is four SGPRs (Vega ISA manual, "Buffer Resource
-/// Descriptor"). The guest may set every bit.
+/// Descriptor"). All values come from the guest.
 struct BufferDescriptor {
     u64 base;
-    u32 stride;
-    u32 records;
-    u32 index_stride;
-    bool swizzles;
-    bool adds_lane;  ///< ADD_TID_ENABLE: the lane number is added to the index
-    u32 format;      ///< data format and number format (enc::kDataFormat)
-    u32 select;      ///< DST_SEL_X to W, three bits each
+    u32 stride;        ///< bytes
+    u32 records;       ///< NUM_RECORDS: the size in records or in bytes
+    u32 index_stride;  ///< records whose cells are interleaved: 8, 16, 32 or 64
+    bool swizzles;     ///< SWIZZLE_ENABLE
+    bool adds_lane;    ///< ADD_TID_ENABLE: the lane number is added to the index
+    u32 format;        ///< data format and number format (enc::kDataFormat)
+    u32 select;        ///< DST_SEL_X to W, three bits each
 
+    /// Reads the descriptor from the SGPRs `first` to `first` + 3.
     BufferDescriptor(const Env& env, u32 first) {
         const u32* w = env.s + first;
         base = (u64{w[0]} | (u64{w[1]} << 32)) & 0xffffffffffff;
@@ -110,9 +117,10 @@ struct BufferDescriptor {
         constexpr unsigned stride_bits = 14;  // the data format's bits extend the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
-    /// Mask of the bits of an offset that count. In private memory (`swizzles` and `adds_lane`) the
-    /// sum of register and immediate wraps at 32 bits, because compilers use negative values in the
-    /// register. In other buffers the sum does not wrap, so a register of ~0 is out of range.
+    /// The mask to apply to an offset. In private memory (`swizzles` and `adds_lane`) the sum of
+    /// register and immediate wraps at 32 bits, because compilers use negative values in the
+    /// register. In other buffers the sum does not wrap, so the value ~0 in the register is out of
+    /// range.
     [[nodiscard]] u64 offset_mask() const {
         return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
     }
@@ -125,7 +133,7 @@ struct BufferDescriptor {
     }
 };
 
-/// Addresses of all lanes, which may also be offsets into LDS or scratch.
+/// The address of each lane, or the lane's offset into LDS or scratch.
 struct Addresses {
     alignas(64) u64 at[kLanes];
     u64 in_lds = 0;      ///< lanes whose `at` is an offset into LDS
@@ -133,8 +141,9 @@ struct Addresses {
     u64 dropped = 0;     ///< lanes outside their buffer: loads give 0, stores do nothing
 };
 
-/// Addresses of dword `part` of every lane. Lanes out of the buffer's range are dropped:
-/// NUM_RECORDS counts records if the instruction has an index and the buffer a stride, else bytes.
+/// Finds the address of dword `part` of each lane's data; `size` bytes are accessed there. Lanes
+/// outside the buffer are dropped. NUM_RECORDS counts records if the instruction has an index and
+/// the buffer has a stride, else bytes.
 [[maybe_unused]] void buffer_addresses(const Env& env, const Instruction& i, u32 part, u32 size,
                                        Addresses& out) {
     const BufferDescriptor buffer(env, i.src[2].value);
@@ -156,12 +165,13 @@ struct Addresses {
     }
 }
 
-/// LDS address of a lane's dword for an instruction without an address: M0 plus the offset is the
-/// address for lane 0.
+/// LDS address of a lane's dword, for an instruction without an address operand:
+/// M0[15:0] + offset + 4 * lane.
 [[maybe_unused]] u64 lds_of_lane(const Env& env, const Instruction& i, u32 lane) {
     return u64{env.m0() & 0xffff} + static_cast<u32>(i.imm) + lane * 4;
 }
 
+/// Writes the dwords of all active lanes to LDS, at lds_of_lane().
 [[maybe_unused]] void row_to_lds(Env& env, const Instruction& i, const Row& row) {
     for (u64 left = env.exec(); left != 0; left &= left - 1) {
         const u32 lane = static_cast<u32>(std::countr_zero(left));
@@ -171,15 +181,22 @@ struct Addresses {
 
 // ---- scratch
 
-/// Address of a byte of a lane's scratch: dwords of all lanes are interleaved.
+/// Address of byte `offset` of a lane's scratch: the dwords of all lanes are interleaved.
 [[maybe_unused]] u64 scratch_address(const Env& env, u64 offset, u32 lane) {
     const u64 base = env.pair(static_cast<u32>(ScalarReg::FlatScratch));
     return base + offset / kScratchCell * kScratchCell * kLanes + lane * kScratchCell +
            offset % kScratchCell;
 }
 
-/// Calls move(address, bytes before, size) for every piece that lies in one interleaved dword.
-/// Stops and returns false if move() returns false.
+/// The GPU address of a lane's data; in scratch, of its first byte. The lane must not be in LDS.
+[[maybe_unused]] u64 address_of(const Env& env, const Addresses& a, u32 lane) {
+    const bool is_scratch = ((a.in_scratch >> lane) & 1) != 0;
+    return is_scratch ? scratch_address(env, a.at[lane], lane) : a.at[lane];
+}
+
+/// Splits an access to scratch at the borders of interleaved dwords. Calls move(address, bytes in
+/// earlier pieces, bytes in this piece) for each piece; stops and returns false if move() returns
+/// false.
 template <class Move>
 bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move) {
     for (u32 done = 0; done < size;) {
@@ -215,8 +232,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return hits;
 }
 
-/// The TRAPSTS bits of the watches that accesses of `size` bytes by each of `lanes` hit; LDS is not
-/// watched.
+/// The TRAPSTS bits of all watches that the lanes in `lanes` hit; each lane accesses `size` bytes.
+/// LDS is not watched.
 [[maybe_unused]] VGPU_INLINE u32 watch_hits(const Env& env, const Addresses& a, u64 lanes, u32 size,
                                             WatchedAccess access) {
     if (env.watches == nullptr) [[likely]]
@@ -224,8 +241,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
     return find_watch_hits(env, a, lanes, size, access);
 }
 
-/// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS; a hit is
-/// an Outcome::Exception if MODE enables address watches.
+/// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS. A hit
+/// gives Outcome::Exception if MODE enables address watches.
 [[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
     if (watch_hits == 0) [[likely]]
         return Outcome::Next;
@@ -235,7 +252,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- rows
 
-/// Transposes words: in memory the words of one lane are adjacent; a row has one word of each lane.
+/// Loads `Count` contiguous words per lane. In memory the words of one lane are adjacent; a row has
+/// one word of each lane.
 template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);
@@ -246,6 +264,7 @@ template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
             std::memcpy(&rows[k].lane[l], host + (l * Count + k) * 4, 4);
 }
 
+/// The inverse of from_memory(): stores `Count` VGPRs from `first` on.
 template <unsigned Count> void to_memory(const Env& env, u32 first, std::byte* host) {
     if constexpr (Count == 1) {
         std::memcpy(host, env.v[first].lane.data(), sizeof(Row));
@@ -256,7 +275,8 @@ template <unsigned Count> void to_memory(const Env& env, u32 first, std::byte* h
             std::memcpy(host + (l * Count + k) * 4, &env.v[first + k].lane[l], 4);
 }
 
-/// Writes loaded words to the registers of `lanes`; a 16-bit part leaves the other half unchanged.
+/// Writes `count` loaded rows to the VGPRs from `dst` on, in the lanes whose bit in `lanes` is set.
+/// A 16-bit part leaves the other half of the register unchanged.
 template <Part P>
 void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 lanes) {
     if (P == Part::Whole && lanes == ~u64{0}) {
@@ -279,8 +299,8 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
 
 // ---- atomics
 
-/// The struct of an atomic's row. value() is the new value of memory that holds d; a and b are the
-/// operands.
+/// The struct of an atomic's row. value() is the new value in memory; d is the old value there, a
+/// and b are the data operands.
 #define VGPU_ATOMIC(n, type, expression, ...)                                         \
     struct n {                                                                        \
         using T = type;                                                               \
@@ -291,7 +311,7 @@ void write_back(const Env& env, u32 dst, const Row* rows, unsigned count, u64 la
         }                                                                             \
     };
 
-/// Data of an atomic in one lane; 64 bits are two registers.
+/// The data operand of an atomic in one lane; a T of 64 bits is in two VGPRs.
 template <class T> T data_of(const Env& env, u32 first, u32 lane) {
     if constexpr (sizeof(T) == 8)
         return std::bit_cast<T>(u64{env.v[first].lane[lane]} |
@@ -300,6 +320,7 @@ template <class T> T data_of(const Env& env, u32 first, u32 lane) {
         return std::bit_cast<T>(env.v[first].lane[lane]);
 }
 
+/// Stores the old value of memory in rows that write_back() will write to VGPRs.
 template <class T> void store_old(Row* rows, u32 lane, T old) {
     if constexpr (sizeof(T) == 8) {
         const u64 bits = std::bit_cast<u64>(old);
@@ -310,8 +331,8 @@ template <class T> void store_old(Row* rows, u32 lane, T old) {
     }
 }
 
-/// Writes the value that M::value() computes; returns the old value. Uses the host's atomics,
-/// because other threads and the guest may access the memory, too. `host` is aligned to T.
+/// Replaces the T at `host` by M::value(); returns the old value. Uses the host's atomics, because
+/// other threads and the guest may access the memory, too. `host` is aligned to T.
 template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     using Bits = std::conditional_t<sizeof(T) == 8, u64, u32>;
     std::atomic_ref<Bits> cell(*typed<Bits>(host));
@@ -322,12 +343,16 @@ template <class M, class T> T exchange_at(std::byte* host, T a, T b) {
     }
 }
 
-/// One lane of an atomic in global memory; false if the access fails. If the page does not support
-/// atomics, memory does not change and `old` is all ones.
+/// Executes an atomic in global memory for one lane; false if the access fails. If the page does
+/// not support atomics, memory does not change and `old` is all ones.
 template <class M, class T> bool atomic_global(Env& env, u64 va, T a, T b, T& old) {
     mem::Port& port = env.context.port;
     if (va % sizeof(T) == 0) {
-        if (std::byte* host = port.at(GpuVa{va}, Access::Write)) {
+        // The page must permit both reads and writes.
+        std::byte* const host = port.at(GpuVa{va}, Access::Read) != nullptr
+                                    ? port.at(GpuVa{va}, Access::Write)
+                                    : nullptr;
+        if (host != nullptr) {
             old = exchange_at<M, T>(host, a, b);
             return true;
         }

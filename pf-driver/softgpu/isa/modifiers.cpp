@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Wrappers around an operation: parts of registers (SDWA, OP_SEL), values of other lanes (DPP), and
-// the checks of run_checked() (float modes, register indexing, missing registers). Each wrapper
-// runs the operation on a changed copy of the instruction, for example with scratch rows as
-// sources, and adjusts the result. Instructions without a modifier do not use these wrappers in
-// blocks that need no checks (needs_no_checks() in execute.cpp).
+// the checks of run_checked() (float modes, register indexing, missing registers). A wrapper runs
+// the operation on a copy of the instruction. The copy may have other operands, for example scratch
+// rows as sources. The wrapper may also change the result. An instruction without a modifier uses a
+// wrapper only in a block that needs checks (needs_no_checks() in execute.cpp).
 #include <immintrin.h>
 
 #include "pf-driver/softgpu/isa/env.h"
@@ -13,7 +13,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// Numbers of the scratch rows, which follow the kernel's registers.
+/// Indices of scratch rows, which follow the kernel's VGPRs (wave.h).
 enum ScratchRow : u32 { kRow0, kRow1, kRow2 };
 
 VgprRow& scratch_row(Env& env, u32 which) {
@@ -50,14 +50,15 @@ void use_row(const Env& env, Operand& operand, u32 row) {
     operand = {OperandKind::Vgpr, 1, false, false, env.vgprs + row};
 }
 
-/// The part of a register that is a source.
+/// A source that is a part of a register.
 struct PartOf {
     Select select;
     bool sign_extend;
-    u32 sign;  ///< the sign bit, for ABS and NEG; 0 for an integer
+    u32 sign;  ///< the sign bit of a float, for ABS and NEG; 0 for an integer
 };
 
-/// Selects and extends the part first, then applies ABS and NEG (Vega ISA manual, SDWA).
+/// Replaces the operand by scratch row `row`. Selects and extends the part first, then applies ABS
+/// and NEG (Vega ISA manual, SDWA).
 void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     if (operand.kind == OperandKind::None) return;
     VgprRow& out = scratch_row(env, row);
@@ -69,7 +70,7 @@ void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     use_row(env, operand, row);
 }
 
-/// The register's new word: `value` in `part`; `unused` says what the other bits become.
+/// The register's new word: `value` in `part`; `unused` determines the other bits.
 u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     if (part == Select::Dword) return value;
     const BitField field = field_of(part);
@@ -81,7 +82,7 @@ u32 insert_part(u32 old, u32 value, Select part, Unused unused) {
     return above << field.shift;
 }
 
-/// The lane from which `lane` reads if DPP_CTRL is `control`; 64 or more if there is none.
+/// The lane from which `lane` reads if DPP_CTRL is `control`; 64 or more if there is no such lane.
 u32 dpp_source(u32 control, u32 lane) {
     constexpr u32 none = kLanes, row = 16;
     const u32 row_base = lane & ~(row - 1);
@@ -113,8 +114,8 @@ bool is_vector_alu(const OpInfo& row) {
     return row.encoding >= Encoding::Vop2 && row.encoding <= Encoding::Vop3p;
 }
 
-/// True for operations that keep denormals under every MODE: they move bits, test bits, or convert
-/// between half and single (Vega ISA manual, V_CVT_F16_F32).
+/// True if the operation keeps denormals under every MODE. Such operations move bits, test bits, or
+/// convert between half and single (Vega ISA manual, V_CVT_F16_F32).
 bool keeps_denormals(Op op) {
     switch (op) {
         case Op::v_cndmask_b32:
@@ -134,8 +135,8 @@ bool keeps_denormals(Op op) {
     }
 }
 
-/// True for operations that return infinity even under MODE.FP16_OVFL: the reciprocal or logarithm
-/// of zero, or the end of a division.
+/// True if the operation may return infinity under MODE.FP16_OVFL even if no source is infinite:
+/// the reciprocal, reciprocal square root or logarithm of zero, and division fix-up.
 bool may_return_infinity(Op op) {
     return op == Op::v_rcp_f16 || op == Op::v_rsq_f16 || op == Op::v_log_f16 ||
            op == Op::v_div_fixup_f16 || op == Op::v_div_fixup_legacy_f16;
@@ -145,9 +146,10 @@ bool is_float(Type type) {
     return type == Type::f16 || type == Type::f32 || type == Type::f64;
 }
 
+/// In: operands; Out: results. MODE has a denormal bit for each.
 enum class Direction : u8 { In, Out };
 
-/// True if MODE flushes denormals of a type to zero.
+/// True if MODE flushes denormals of the type to zero.
 bool flushes(u32 wave_mode, Type type, Direction direction) {
     if (!is_float(type)) return false;
     const u32 shift = type == Type::f32 ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
@@ -168,7 +170,8 @@ u32 flushed_single(u32 word) {
     return (word & kSingleExponent) == 0 ? word & kSingleSign : word;
 }
 
-/// Zeroes denormals in the lanes of `lanes`; `high` has the upper words of f64.
+/// Flushes denormals to zero in the lanes whose bit in `lanes` is set. `high` holds the high words
+/// of an f64; other types do not use it. For f16, flushes both halves of each word.
 void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     for (u32 l = 0; l < kLanes; ++l) {
         if (((lanes >> l) & 1) == 0) continue;
@@ -180,8 +183,8 @@ void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
     }
 }
 
-/// Copies a source to scratch row `row` (an f64 also to the next row), so that its values may be
-/// changed. Does nothing if the source is in a scratch row already.
+/// Copies a source to scratch row `row` (an f64 to that row and the next), so that its values may
+/// be changed. Does nothing if the source is in a scratch row already.
 void copy_to_scratch(Env& env, Operand& operand, Type type, u32 row) {
     const bool is_in_scratch = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
     if (is_in_scratch) return;
@@ -199,7 +202,8 @@ void copy_to_scratch(Env& env, Operand& operand, Type type, u32 row) {
     operand.value = env.vgprs + row;
 }
 
-/// True for multiply-adds of mixed precision: each source is f32 or a half, but the row says f32.
+/// True for multiply-adds of mixed precision. Each source is an f32 or a half, although the row of
+/// ops/*.def has f32.
 bool is_mixed(const OpInfo& row) {
     return row.encoding == Encoding::Vop3p && row.src[0] == Type::f32;
 }
@@ -221,10 +225,10 @@ bool is_infinite_single(u32 word) {
     return (word & ~kSingleSign) == kSingleExponent;
 }
 
-/// Masks of lanes in which a source is infinite.
+/// Masks of lanes in which at least one source is infinite.
 struct InfiniteSources {
-    u64 low = 0;   ///< a source of the low half of the result
-    u64 high = 0;  ///< a source of the high half of the result
+    u64 low = 0;   ///< sources of the low half of the result
+    u64 high = 0;  ///< sources of the high half of the result
 };
 
 InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
@@ -247,7 +251,7 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
     return out;
 }
 
-/// MODE.FP16_OVFL: makes an infinite result the largest half, unless `may_be_infinite`.
+/// MODE.FP16_OVFL: replaces an infinite result by the largest half, unless `may_be_infinite`.
 u32 bounded_half(u32 half, bool may_be_infinite) {
     const bool infinite = (half & ~kHalfSign) == kHalfExponent;
     return infinite && !may_be_infinite ? (half & kHalfSign) | kHalfLargest : half;
@@ -262,8 +266,8 @@ void bound_halves(VgprRow& result, u64 exec, const InfiniteSources& sources) {
     }
 }
 
-/// The type whose MODE bits apply to the result. The rows of operations with packed or mixed halves
-/// say u32 instead.
+/// The type whose MODE bits apply to the result. It is f16 for packed halves and for half results
+/// of mixed precision, although the rows of these operations have u32.
 Type result_type(Op op) {
     const OpInfo& row = info(op);
     const bool is_packed = row.encoding == Encoding::Vop3p && row.src[0] == Type::f16;
@@ -271,15 +275,15 @@ Type result_type(Op op) {
     return is_half ? Type::f16 : row.dst;
 }
 
-/// Bits of the result's register that an operation does not change.
+/// The bits of the result's register that the operation does not change.
 u32 kept_bits(const Instruction& i) {
     constexpr u32 high = 0xffff0000;
     if (i.op == Op::v_mad_mixhi_f16) return ~high;
     return i.keep_high || i.op == Op::v_mad_mixlo_f16 ? high : 0;
 }
 
-/// Runs the operation itself, and adjusts its sources and its result to MODE.
-Outcome run_operation(Env& env, const Instruction& instruction) {
+/// Runs the operation, and adjusts its sources and its result to MODE.
+Outcome run_in_mode(Env& env, const Instruction& instruction) {
     const u32 wave_mode = env.wave.mode;
     constexpr u32 float_bits = mode::kFloatBits | mode::kHalfOverflow;
     if ((wave_mode & float_bits) == mode::kFloatDefault || !is_vector_alu(info(instruction.op)))
@@ -305,49 +309,7 @@ Outcome run_operation(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-// ---- float modes, register indexing, missing registers
-
-constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15;
-constexpr unsigned kMxcsrRounding = 13;
-/// Rounding modes 0 to 3 are nearest, up, down, zero in MODE, but nearest, down, up, zero in MXCSR.
-constexpr std::array<u32, 4> kHostRounding{0, 2, 1, 3};
-
-/// The MXCSR with which an operation must run.
-u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
-    if (which == FloatClass::None) return kMxcsrDefault;
-    const bool single = which == FloatClass::Single;
-    const u32 round = wave_mode >> (single ? mode::kRoundSingleShift : mode::kRoundDoubleShift);
-    const bool flush =
-        !keeps_denormals(op) && flushes(wave_mode, single ? Type::f32 : Type::f64, Direction::Out);
-    return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) | (flush ? kMxcsrFlush : 0);
-}
-
-/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0 holds an index and says which operands are indexed.
-/// Adds the index to the registers of these operands; false if the result would be beyond v255.
-bool apply_index(const Env& env, Instruction& i) {
-    const u32 index = env.m0() & 0xff;
-    const u32 which = env.m0() >> 12;
-    constexpr u32 result_bit = 3;
-    for (u32 k = 0; k < 3; ++k)
-        if (((which >> k) & 1) != 0 && i.src[k].kind == OperandKind::Vgpr) i.src[k].value += index;
-    if (((which >> result_bit) & 1) == 0 || i.dst_regs == 0) return true;
-    if (i.dst + index + i.dst_regs > kMaxVgprs) return false;
-    i.dst = static_cast<u8>(i.dst + index);
-    return true;
-}
-
-/// Handles registers that the kernel does not have: sources read v0 instead. False if the kernel
-/// does not have the result's registers, so that the result must be dropped.
-bool replace_missing_registers(const Env& env, Instruction& i) {
-    for (Operand& source : i.src)
-        if (source.kind == OperandKind::Vgpr && source.value + source.regs > env.vgprs)
-            source.value = 0;
-    return i.dst_regs == 0 || i.dst + i.dst_regs <= env.vgprs;
-}
-
-// ---- arithmetic exceptions
-
-constexpr u32 kMxcsrFlags = 0x3f;
+// ---- inactive lanes
 
 bool is_integer(Type type) {
     switch (type) {
@@ -374,8 +336,9 @@ u32 harmless_word(Type type, u32 word) {
     return type == Type::f16 ? two_halves : one;
 }
 
-/// Puts harmless numbers into the lanes that EXEC turns off, until the operation has run. The
-/// operation works on all lanes, and the host's flags do not show which lane raised them.
+/// While an object of this class exists, the inactive lanes of all source VGPRs hold harmless
+/// numbers. An operation computes all lanes, and the host's exception flags do not show which lane
+/// raised them.
 class QuietLanes {
 public:
     QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {
@@ -387,6 +350,7 @@ public:
                 quieten(source.value + word, harmless_word(row.src[k], word));
         }
     }
+    /// Restores in reverse order, because two sources may name the same VGPR.
     ~QuietLanes() {
         for (u32 k = count_; k-- > 0;) restore(saved_[k]);
     }
@@ -415,7 +379,66 @@ private:
     u32 count_ = 0;
 };
 
-/// The TRAPSTS.EXCP bits of the host's flags, which are in the same order.
+/// True if MODE enables an exception and the operation may raise exceptions.
+bool may_raise(const Env& env, const Instruction& i) {
+    return (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
+}
+
+/// Runs the operation itself. A modifier, if any, has already moved operands to scratch rows and,
+/// for DPP, removed lanes from EXEC.
+Outcome run_operation(Env& env, const Instruction& i) {
+    if (!may_raise(env, i)) return run_in_mode(env, i);
+    const QuietLanes quiet(env, i);
+    return run_in_mode(env, i);
+}
+
+// ---- float modes, register indexing, missing registers
+
+constexpr u32 kMxcsrDefault = 0x1f80, kMxcsrFlush = 1u << 15;
+constexpr unsigned kMxcsrRounding = 13;
+/// Rounding modes 0 to 3 are nearest, up, down, zero in MODE, but nearest, down, up, zero in MXCSR.
+constexpr std::array<u32, 4> kHostRounding{0, 2, 1, 3};
+
+/// The MXCSR with which an operation must run.
+u32 host_float_mode(u32 wave_mode, Op op, FloatClass which) {
+    if (which == FloatClass::None) return kMxcsrDefault;
+    const bool single = which == FloatClass::Single;
+    const u32 round = wave_mode >> (single ? mode::kRoundSingleShift : mode::kRoundDoubleShift);
+    const bool flush =
+        !keeps_denormals(op) && flushes(wave_mode, single ? Type::f32 : Type::f64, Direction::Out);
+    return kMxcsrDefault | (kHostRounding[round & 3] << kMxcsrRounding) | (flush ? kMxcsrFlush : 0);
+}
+
+/// VGPR indexing mode (S_SET_GPR_IDX_ON): M0[7:0] is an index, M0[15:12] has a bit for each operand
+/// that is indexed (sources 0 to 2, result). Adds the index to the VGPR numbers of these operands.
+/// False if the result would be beyond v255.
+bool apply_index(const Env& env, Instruction& i) {
+    const u32 index = env.m0() & 0xff;
+    const u32 which = env.m0() >> 12;
+    constexpr u32 result_bit = 3;
+    for (u32 k = 0; k < 3; ++k)
+        if (((which >> k) & 1) != 0 && i.src[k].kind == OperandKind::Vgpr) i.src[k].value += index;
+    if (((which >> result_bit) & 1) == 0 || i.dst_regs == 0) return true;
+    if (i.dst + index + i.dst_regs > kMaxVgprs) return false;
+    i.dst = static_cast<u8>(i.dst + index);
+    return true;
+}
+
+/// Makes sources read v0 if they name VGPRs that the kernel does not have. False if the kernel does
+/// not have the VGPRs of the result; the result must then be dropped.
+bool replace_missing_registers(const Env& env, Instruction& i) {
+    for (Operand& source : i.src)
+        if (source.kind == OperandKind::Vgpr && source.value + source.regs > env.vgprs)
+            source.value = 0;
+    return i.dst_regs == 0 || i.dst + i.dst_regs <= env.vgprs;
+}
+
+// ---- arithmetic exceptions
+
+constexpr u32 kMxcsrFlags = 0x3f;
+
+/// The TRAPSTS.EXCP bits that correspond to the host's flags. The order of the bits is the same,
+/// but v_rcp_iflag_f32 reports a division by zero as an integer division by zero.
 u32 exceptions(const Instruction& i, u32 host_flags) {
     const u32 flags = host_flags & kMxcsrFlags;
     if (i.op != Op::v_rcp_iflag_f32 || (flags & trapsts::kDivideByZero) == 0) return flags;
@@ -425,18 +448,15 @@ u32 exceptions(const Instruction& i, u32 host_flags) {
 /// Runs an operation and sets the TRAPSTS bits of the exceptions that the operation raises.
 /// Returns the operation's outcome, or Outcome::Exception if MODE enables one of these exceptions.
 Outcome run_with_exceptions(Env& env, const Instruction& i) {
-    Outcome outcome = Outcome::Next;
-    {
-        const QuietLanes quiet(env, i);
-        outcome = i.handler(env, i);
-    }
+    const Outcome outcome = i.handler(env, i);
     const u32 raised = exceptions(i, _mm_getcsr());
     env.wave.trapsts |= raised;
     const u32 enabled = (env.wave.mode & mode::kException) >> mode::kExceptionShift;
     return outcome == Outcome::Next && (raised & enabled) != 0 ? Outcome::Exception : outcome;
 }
 
-/// True for v_swap, which writes its source as a second result.
+/// True for v_swap_b32, which also writes its source. run_checked() drops a v_swap_b32 if register
+/// indexing or a missing register has changed the source.
 bool writes_source(Op op) {
     return op == Op::v_swap_b32;
 }
@@ -463,8 +483,9 @@ Outcome run_sdwa(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// Lanes whose source lane does not exist or is off are off for the operation, or read 0 with
-/// BOUND_CTRL. Lanes that the row and bank masks disable are always off.
+/// If the source lane of a lane does not exist or is inactive, the lane is inactive during the
+/// operation; with BOUND_CTRL, the lane stays active and source 0 is 0. Lanes that the row and bank
+/// masks disable are inactive, too.
 Outcome run_dpp(Env& env, const Instruction& instruction) {
     Instruction i = instruction;
     const u64 exec = env.exec();
@@ -485,8 +506,8 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
     return outcome;
 }
 
-/// The slow path of run_block(): makes the checks that needs_no_checks() found necessary, for each
-/// instruction.
+/// The slow path of Runner::run_block(), for blocks for which needs_no_checks() is false. Makes the
+/// checks for one instruction, and runs it.
 Outcome run_checked(Env& env, const Instruction& instruction) {
     const Encoding encoding = info(instruction.op).encoding;
     if (encoding < Encoding::Vop2 && encoding != Encoding::Smem)
@@ -501,10 +522,8 @@ Outcome run_checked(Env& env, const Instruction& instruction) {
     if (writes_source(i.op) && i.src[0].value != instruction.src[0].value) return Outcome::Next;
     const u32 before = _mm_getcsr();
     _mm_setcsr(host_float_mode(env.wave.mode, i.op, i.float_class));
-    const bool may_raise =
-        (env.wave.mode & mode::kException) != 0 && i.float_class != FloatClass::None;
     if (i.modifier == Modifier::None) i.handler = &run_operation;
-    const Outcome outcome = may_raise ? run_with_exceptions(env, i) : i.handler(env, i);
+    const Outcome outcome = may_raise(env, i) ? run_with_exceptions(env, i) : i.handler(env, i);
     _mm_setcsr(before);
     return outcome;
 }

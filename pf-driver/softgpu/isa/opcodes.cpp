@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The rows of ops/*.def as tables: properties of operations, and the operation of each opcode
-// number.
+// Tables made from the rows of ops/*.def: the properties of each operation, and the operation of
+// each opcode number.
 #include <string_view>
 
 #include "pf-driver/softgpu/isa/encoding.h"
@@ -18,7 +18,7 @@ constexpr std::uint8_t registers_of(unsigned element_bytes, unsigned count) {
     return static_cast<std::uint8_t>(element_bytes < 4 ? 1 : element_bytes / 4 * count);
 }
 
-/// What an atomic of LDS returns.
+/// What an LDS atomic returns: nothing, or the old value in LDS.
 enum class Returns : bool { Nothing, Old };
 constexpr Returns Nothing = Returns::Nothing;
 constexpr Returns Old = Returns::Old;
@@ -62,15 +62,15 @@ constexpr OpInfo memory(const char* name, Encoding encoding, std::uint16_t code,
             trait, result,   data, operands};
 }
 
-/// The trait of a memory row whose `part` column is Whole, Packed, Low or High.
+/// The trait of a memory row, by its column `part`: Whole, Packed, Low or High.
 constexpr Trait part_trait(const char* part) {
     const bool is_half = part[0] == 'L' || part[0] == 'H';
     if (is_half) return Trait::KeepsHigh;
     return part[0] == 'P' ? Trait::Packed : Trait::Plain;
 }
 
-/// Registers of `count` components with format conversion. If `part` is not Whole, two components
-/// share a register.
+/// Number of registers that hold `count` components of a load or store with format conversion. If
+/// `part` is Packed, two components share a register; if it is Low or High, `count` is 1.
 constexpr std::uint8_t format_regs(unsigned count, const char* part) {
     return static_cast<std::uint8_t>(part[0] == 'W' ? count : (count + 1) / 2);
 }
@@ -96,9 +96,9 @@ using enum Encoding;
 #define SMS(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1),
 #define SMT(n, c, dwords) memory(#n, Smem, c, 0, dwords, 1, Trait::BufferBase),
 #define SMA(n, c, encoding, t, v) \
-    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), atomic_operands(#n), Trait::OldResult),
 #define SMBA(n, c, encoding, t, v) \
-    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::BufferBase),
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), atomic_operands(#n), Trait::BufferBase),
 #define SMC(n, c, dwords) SML(n, c, dwords)
 #define SMD(n, c, dwords) SMS(n, c, dwords)
 #define SMP(n, c, f) memory(#n, Smem, c, 0, 0, 0),
@@ -138,7 +138,7 @@ using enum Encoding;
     memory(#n, encoding, c, regs(T(t), count), 0, 0, part_trait(#part)),
 #define MS(n, c, encoding, t, count, part) memory(#n, encoding, c, 0, regs(T(t), count), 1),
 #define MA(n, c, encoding, t, v) \
-    memory(#n, encoding, c, regs(T(t)), regs(T(t)), swap_operands(#n), Trait::OldResult),
+    memory(#n, encoding, c, regs(T(t)), regs(T(t)), atomic_operands(#n), Trait::OldResult),
 #define BL(n, c, encoding, count, part) \
     memory(#n, encoding, c, format_regs(count, #part), 0, 0, part_trait(#part)),
 #define BS(n, c, encoding, count, part) memory(#n, encoding, c, 0, format_regs(count, #part), 1),
@@ -149,8 +149,9 @@ constexpr bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Number of data operands: a compare-and-swap has the comparand in the registers after the data.
-constexpr std::uint8_t swap_operands(const char* name) {
+/// Number of an atomic's data operands. A compare-and-swap has two: its comparand is in the
+/// registers after the data.
+constexpr std::uint8_t atomic_operands(const char* name) {
     return contains(name, "cmpswap") ? 2 : 1;
 }
 
@@ -164,7 +165,7 @@ constexpr std::array<OpInfo, kOpCount> kInfo{{
 #undef ROW
 #undef T
 
-/// True if every row's number is below kCodes and no two rows of one encoding have the same number.
+/// True if every row's opcode is below kCodes and no two rows of one encoding have the same opcode.
 /// Makes one pass over the rows, because compilers limit the steps of a constant expression.
 constexpr bool numbers_are_unique() {
     std::array<bool, kEncodings * kCodes> is_taken{};

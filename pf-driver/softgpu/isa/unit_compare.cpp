@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector comparisons. Each variant has its own build of this file.
+// Execute unit: vector comparisons. Each variant (decode.h) has its own build of this file.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {

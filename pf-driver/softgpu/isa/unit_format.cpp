@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Execute unit: loads and stores of buffers with format conversion (MUBUF "format" and MTBUF). An
-// element is up to four components of 2 to 32 bits; a register holds one component, or two of 16
-// bits. Sources: Vega ISA manual, "Buffer resource descriptor" and "MTBUF"; docs/isa.md ("Formats")
-// for cases that the manual does not define. All variants share one build of this file.
+// element has up to four components of 2 to 32 bits. A register holds one component of 32 bits, or
+// one or two components of 16 bits. Sources: Vega ISA manual, "Buffer resource descriptor" and
+// "MTBUF"; docs/isa.md ("Formats") for cases that the manual does not define. Both variants
+// (decode.h) share one build of this file.
 #define VGPU_ISA_VARIANT format_unit
 #include "pf-driver/softgpu/isa/memory_access.h"
 
@@ -24,8 +25,8 @@ enum NumberFormat : u32 {
     kFloat = 7
 };
 
-/// Widths in bits of the components of each data format, beginning with the lowest bits of the
-/// element.
+/// Widths in bits of the components of a data format, beginning with the lowest bits of the
+/// element; 0: the format does not have the component.
 using Widths = std::array<u8, kComponents>;
 constexpr std::array<Widths, 16> kDataFormats{{
     {},
@@ -49,8 +50,8 @@ constexpr std::array<Widths, 16> kDataFormats{{
 /// A data format and a number format together.
 struct Format {
     Widths widths;
-    u32 number;
-    u32 bytes;  ///< length of an element; 0: the data format is invalid, accesses are dropped
+    u32 number;  ///< a NumberFormat
+    u32 bytes;   ///< size of an element; 0: the data format is invalid, and accesses are dropped
 
     explicit Format(u32 code)
         : widths(kDataFormats[bits_at(code, enc::kDataFormat)]),
@@ -66,9 +67,9 @@ private:
     }
 };
 
-/// The words of one element.
+/// The words of one element, as in memory.
 using Element = std::array<u32, kComponents>;
-/// The components of an element in 32-bit registers.
+/// The components of an element, each in 32 bits.
 using Values = std::array<u32, kComponents>;
 
 u32 low_mask(u32 width) {
@@ -106,7 +107,8 @@ f64 norm_top(u32 width, bool is_signed) {
     return static_cast<f64>(low_mask(is_signed ? width - 1 : width));
 }
 
-/// The register's value of a component: an integer for kUint and kSint, else a float.
+/// The 32-bit value of a component: an integer for kUint and kSint, 0 for kReserved, else the bits
+/// of a float.
 u32 decode_component(u32 value, u32 width, u32 number) {
     const i32 with_sign = enc::sign_extend(value, width);
     switch (number) {
@@ -137,8 +139,9 @@ i64 rounded(f64 value, f64 low, f64 high) {
     return static_cast<i64>(rint_of(value < low ? low : (value > high ? high : value)));
 }
 
-/// The inverse of decode_component(). Rounds to nearest within the format's range. For kUint and
-/// kSint, returns the integer unchanged; pack_element() drops its bits above `width`.
+/// The inverse of decode_component(). For kUnorm to kSscaled, converts a float to the nearest
+/// number of the format. For kUint and kSint, returns the integer unchanged; pack_element() drops
+/// the bits above `width`.
 u32 encode_component(u32 value, u32 width, u32 number) {
     const f64 real = static_cast<f64>(std::bit_cast<f32>(value));
     const f64 top = norm_top(width, false);
@@ -162,7 +165,7 @@ u32 encode_component(u32 value, u32 width, u32 number) {
     }
 }
 
-/// The value of a component that the format does not have.
+/// The value of a component that the format does not have: 1 for the fourth component, else 0.
 u32 missing_component(u32 which, u32 number) {
     if (which != kComponents - 1) return 0;
     const bool is_integer = number == kUint || number == kSint;
@@ -197,6 +200,8 @@ Element pack_element(const Format& format, const Values& values) {
 
 // ---- order of components (DST_SEL)
 
+/// Selectors of DST_SEL: 0 selects 0, kSelectOne selects 1, and kSelectFirst + n selects component
+/// n.
 constexpr u32 kSelectBits = 3, kSelectOne = 1, kSelectFirst = 4;
 constexpr u32 kIdentity = 0xfac;  ///< selectors 4, 5, 6, 7
 
@@ -214,8 +219,8 @@ Values swizzled(const Values& values, u32 select, u32 number) {
     return out;
 }
 
-/// The inverse of swizzled(): a component of the element comes from the first register component
-/// that selects it.
+/// The inverse of swizzled(): each component of the element comes from the first register component
+/// whose selector names that component.
 Values unswizzled(const Values& values, u32 select) {
     Values out{};
     for (u32 c = kComponents; c-- > 0;) {
@@ -239,11 +244,13 @@ template <Encoding E> Shape shape_of(const Env& env, const Instruction& i) {
     return {Format(buffer.format), buffer.select};
 }
 
+/// True if registers hold components as floats.
 bool is_float_register(u32 number) {
     return number != kUint && number != kSint;
 }
 
-/// A component in 16 bits: as a half, or the low bits of an integer. widened() is the inverse.
+/// Converts a component to 16 bits: a float to a half, an integer to its low bits. widened() is the
+/// inverse.
 u16 narrowed(u32 value, u32 number) {
     return is_float_register(number) ? to_f16(std::bit_cast<f32>(value)).bits
                                      : static_cast<u16>(value);
@@ -261,6 +268,8 @@ enum class Layout {
     High     ///< one component, in the high half of its register
 };
 
+/// Puts the first `count` components into registers. For High, the component is in the low half;
+/// write_back() moves it to the high half.
 template <Layout L> void put_values(const Values& values, u32 count, u32 number, u32* out) {
     if constexpr (L == Layout::Whole) {
         for (u32 c = 0; c < count; ++c) out[c] = values[c];
@@ -285,7 +294,7 @@ template <Layout L> Values get_values(const u32* in, u32 count, u32 number) {
 }
 
 /// Number of words of an element; 0 if the data format is invalid. Each word has its own address,
-/// because a swizzled buffer interleaves the words of its elements.
+/// because a swizzled buffer interleaves the words of elements.
 u32 words_of(const Format& format) {
     return (format.bytes + 3) / 4;
 }
@@ -293,8 +302,8 @@ u32 words_of(const Format& format) {
 /// The addresses of all words of the lanes' elements.
 struct WordAddresses {
     std::array<Addresses, kComponents> of_word;
-    u32 words;
-    u32 word_bytes;
+    u32 words;       ///< number of words of an element
+    u32 word_bytes;  ///< 4, or the size of an element that is smaller than a word
 };
 
 void find_word_addresses(const Env& env, const Instruction& i, const Format& format,
@@ -320,7 +329,7 @@ u32 watch_hits(const Env& env, const WordAddresses& addresses, WatchedAccess acc
     return hits;
 }
 
-/// Reads all words of all lanes before it writes a register, as every load does.
+/// Like every load, reads all words of all active lanes before it writes a register.
 template <Encoding E, u32 Count, Layout L> Outcome format_load(Env& env, const Instruction& i) {
     constexpr u32 registers = L == Layout::Whole ? Count : (Count + 1) / 2;
     constexpr Part part = L == Layout::Low    ? Part::Low

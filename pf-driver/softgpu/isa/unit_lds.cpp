@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: local data share (LDS). Each variant has its own build of this file. Outside the
-// LDS of the work-group, loads give 0 and stores do nothing.
+// Execute unit: local data share (LDS). Each variant (decode.h) has its own build of this file.
+// Outside the LDS of the work-group, loads give 0 and stores do nothing.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -10,12 +10,13 @@ namespace {
 
 // ---- local data share
 
-/// The sum wraps at 32 bits: a negative address plus an offset may be a valid address.
+/// The sum wraps at 32 bits, so a negative address plus an offset may be valid.
 VGPU_INLINE u64 lds_offset(u32 address, u32 offset) {
     return address + offset;
 }
 
-/// True if all lanes are on and their LDS words follow each other, all inside the group's LDS.
+/// True if all lanes are active, and each lane's address is that of the previous lane plus `step`
+/// bytes, all inside the group's LDS.
 bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     if (env.exec() != ~u64{0}) return false;
     const u32 first = address[0];
@@ -25,7 +26,7 @@ bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     return wrong == 0;
 }
 
-/// True if `size` bytes at every lane's address are in LDS, including lanes that are off, so that
+/// True if `size` bytes at every lane's address are in LDS. Inactive lanes count, too, so that
 /// loops over all lanes need no check.
 bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
     if (size > env.lds_bytes) return false;
@@ -70,7 +71,8 @@ void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* 
     }
 }
 
-/// Three paths, fastest first: one run of words, any words inside LDS, lane by lane with checks.
+/// Has three paths, the fastest first: consecutive words; any words inside LDS; lane by lane with
+/// checks.
 template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
     const u32* address = env.v[i.src[0].value].lane.data();
     const u32 offset = static_cast<u32>(i.imm);
@@ -159,8 +161,8 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
     return Outcome::Next;
 }
 
-/// The value that an atomic writes to LDS. Floats follow MODE's denormal modes, but round to
-/// nearest (Mesa, aco_insert_fp_mode.cpp); compare-and-store stores its operand unchanged.
+/// The value that an atomic writes to LDS. Floats follow MODE's denormal bits, but round to nearest
+/// (Mesa, aco_insert_fp_mode.cpp). Compare-and-store stores its operand unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
     if constexpr (!std::is_floating_point_v<T>) {
@@ -202,7 +204,8 @@ template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i)
 
 /// The two addresses of a DS_*_SRC2 operation. If bit 15 of the instruction's offset is clear, the
 /// other bits of the offset hold the distance from first to second, in dwords. If bit 15 is set,
-/// the upper 15 bits of the lane's address hold the distance (Vega ISA manual, DS_ADD_SRC2_U32).
+/// the upper 15 bits of the lane's address hold the distance in dwords, and the other bits the
+/// first address (Vega ISA manual, DS_ADD_SRC2_U32). Distances are signed.
 struct TwoAddresses {
     u64 first;
     u64 second;
@@ -236,7 +239,8 @@ template <class M> Outcome lds_two_addresses(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Writes a value to each of two addresses and returns both old values, which it reads first.
+/// Reads the values at two addresses, then writes a new value to each; the result is the old
+/// values.
 template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -260,7 +264,7 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
 }
 
 /// Each active lane sends its value to the lane that its address selects. If several lanes send to
-/// one lane, the value of the highest sender stays. A lane to which none sends gets 0.
+/// one lane, the value of the highest sender stays. A lane to which no lane sends gets 0.
 Outcome do_ds_permute(Env& env, const Instruction& i) {
     Row out;
     fill(out, 0);
@@ -273,7 +277,7 @@ Outcome do_ds_permute(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Each active lane gets the value of the lane source(lane), or 0 if that lane is off.
+/// Each active lane gets the value of the lane source(lane), or 0 if that lane is inactive.
 template <class Source>
 Outcome fetch_from_lanes(const Env& env, const Instruction& i, const Operand& data, Source source) {
     Row out;
@@ -293,9 +297,11 @@ Outcome do_ds_bpermute(Env& env, const Instruction& i) {
     });
 }
 
+/// The upper bits of a DS_SWIZZLE pattern, which choose its mode.
 constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000, kSwizzleFourier = 0xe000;
 
-/// The lane number in its group of 32 with the bits outside `mask` reversed.
+/// The lane from which `lane` reads in the mode for FFTs, within 32 lanes. For a `mask` of the
+/// highest bits of a lane number, these bits stay, and the order of the other bits is reversed.
 u32 reversed_outside(u32 mask, u32 lane) {
     u32 reversed = 0;
     for (u32 bit = 0; bit < 5; ++bit) reversed |= ((lane >> bit) & 1) << (4 - bit);
@@ -342,7 +348,7 @@ Outcome do_ds_read_addtid(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Adds `change` to the counter at M0 + offset; all active lanes receive the old value.
+/// Adds `change` to the counter at M0[15:0] + offset; all active lanes receive the old value.
 Outcome add_to_counter(Env& env, const Instruction& i, u32 change) {
     const u64 offset = u64{env.m0() & 0xffff} + static_cast<u32>(i.imm);
     u32 old = 0;
@@ -362,7 +368,7 @@ Outcome do_ds_consume(Env& env, const Instruction& i) {
     return add_to_counter(env, i, 0u - popcount(env.exec()));
 }
 
-// ---- the rows
+// ---- the rows of ops/*.def: a struct for each (see VGPU_HANDLER in env.h)
 
 #define DL(n, code, t, count, part) VGPU_HANDLER(n, lds_read<t, count, Part::part>)
 #define DS2L(n, code, t, stride) VGPU_HANDLER(n, lds_read2<t, stride>)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector memory (flat, global, scratch, buffers). Each variant has its own build of
-// this file.
+// Execute unit: vector memory (flat, global, scratch, buffers). Each variant (decode.h) has its own
+// build of this file.
 //
-// Flat, global, scratch and buffer instructions compute addresses differently. If the addresses of
-// all 64 lanes follow each other, a whole row moves at once. Otherwise groups of eight lanes move,
-// and single lanes if a group is not in one page.
+// Flat, global, scratch and buffer instructions compute addresses differently. If the words of all
+// 64 lanes follow each other in one page, a load or store moves them at once. Otherwise a load or
+// store tries to move the data of eight lanes at once (lane_groups.h). If that fails, too, the load
+// or store moves the data lane by lane. Atomics access the lanes one by one.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
 namespace {
 
-/// Reads `size` bytes at the lane's address plus `extra`. False if the access fails.
-bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 size) {
-    const u64 at = a.at[lane] + extra;
+/// Reads `size` bytes at the lane's address. False if the access fails.
+bool read_lane(Env& env, const Addresses& a, u32 lane, void* to, u32 size) {
+    const u64 at = a.at[lane];
     if (((a.in_lds >> lane) & 1) != 0) {
         read_lds(env, at, to, size);
         return true;
@@ -25,8 +26,8 @@ bool read_lane(Env& env, const Addresses& a, u32 lane, u64 extra, void* to, u32 
     });
 }
 
-bool write_lane(Env& env, const Addresses& a, u32 lane, u64 extra, const void* from, u32 size) {
-    const u64 at = a.at[lane] + extra;
+bool write_lane(Env& env, const Addresses& a, u32 lane, const void* from, u32 size) {
+    const u64 at = a.at[lane];
     if (((a.in_lds >> lane) & 1) != 0) {
         write_lds(env, at, from, size);
         return true;
@@ -39,8 +40,8 @@ bool write_lane(Env& env, const Addresses& a, u32 lane, u64 extra, const void* f
 
 // ---- addresses
 
-/// Each address is a 64-bit vector address, or a scalar base plus a 32-bit vector offset; in both
-/// cases plus the constant offset.
+/// Each address is the constant offset plus either a 64-bit address in VGPRs, or a scalar base plus
+/// a 32-bit offset in a VGPR.
 void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
     const u64 offset = static_cast<u64>(i64{i.imm});
     const u32* low = env.v[i.src[0].value].lane.data();
@@ -54,7 +55,7 @@ void vector_addresses(const Env& env, const Instruction& i, Addresses& out) {
 }
 
 /// Turns flat addresses in the windows of LDS and scratch into offsets. Compares only the upper 32
-/// bits, because each window has 4 GiB and is aligned to 4 GiB (SH_MEM_BASES).
+/// bits, because each window has 4 GiB and is aligned to 4 GiB (Apertures in execute.h).
 void resolve_apertures(const Env& env, Addresses& out) {
     const u64 shared = env.context.apertures.shared_base >> 32;
     const u64 priv = env.context.apertures.private_base >> 32;
@@ -67,6 +68,7 @@ void resolve_apertures(const Env& env, Addresses& out) {
         out.at[std::countr_zero(left)] &= 0xffffffff;
 }
 
+/// Each offset into scratch is the constant offset plus either a scalar or a vector offset.
 void scratch_addresses(const Env& env, const Instruction& i, Addresses& out) {
     const bool is_scalar = i.src[2].kind == OperandKind::Scalar;
     const u32 base = (is_scalar ? env.scalar32(i.src[2]) : 0) + static_cast<u32>(i.imm);
@@ -84,8 +86,8 @@ template <Encoding E> void addresses(const Env& env, const Instruction& i, Addre
 
 // ---- whole rows
 
-/// True if `lanes` is all lanes, no lane is in LDS or scratch, and lane l is at the first address +
-/// l * `step`. Without an early exit the loop vectorises, and most accesses are contiguous anyway.
+/// True if `lanes` has all lanes, no lane is in LDS or scratch, and the address of lane l is the
+/// address of lane 0 plus l * `step`. The loop has no early exit, so that it vectorises.
 bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     if (lanes != ~u64{0} || (a.in_lds | a.in_scratch) != 0) return false;
     const u64 first = a.at[0];
@@ -94,8 +96,8 @@ bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     return wrong == 0;
 }
 
-/// Host memory of a range inside one page. nullptr if the range crosses a page border or has no
-/// host memory; the lane-by-lane path finds the fault, if any.
+/// Host address of a range inside one page. nullptr if the range crosses a page border or has no
+/// host address; the lane-by-lane path then finds the fault, if there is one.
 std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     if (va % mem::Port::kPageBytes + size > mem::Port::kPageBytes) return nullptr;
     std::byte* host = env.context.port.at(GpuVa{va}, access);
@@ -103,7 +105,8 @@ std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     return host;
 }
 
-/// True if all active lanes address whole dwords of scratch, as spilled registers do.
+/// True if all active lanes have offsets into scratch that are multiples of 4, as for spilled
+/// registers.
 bool is_in_scratch_words(const Env& env, const Addresses& a) {
     if ((env.exec() & ~a.in_scratch) != 0) return false;
     u64 low_bits = 0;
@@ -112,8 +115,8 @@ bool is_in_scratch_words(const Env& env, const Addresses& a) {
     return low_bits % kScratchCell == 0;
 }
 
-/// Global addresses of dword `k` of every lane in scratch. Lanes at one scratch offset have
-/// adjacent addresses.
+/// Global addresses of dword `k` of each lane's data in scratch. Lanes with equal scratch offsets
+/// have adjacent addresses.
 Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
     Addresses out;
     for (unsigned l = 0; l < kLanes; ++l)
@@ -123,18 +126,18 @@ Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
 
 // ---- loads and stores
 
-/// What load_rows() and store_rows() return if no lane faulted.
+/// Returned by load_rows() and store_rows() if no lane faulted.
 constexpr u32 kNoLane = kLanes;
 
 template <class T, unsigned Count>
 bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
     if constexpr (sizeof(T) == 4) {
         u32 words[Count];
-        if (!read_lane(env, a, lane, 0, words, sizeof words)) return false;
+        if (!read_lane(env, a, lane, words, sizeof words)) return false;
         for (unsigned k = 0; k < Count; ++k) rows[k].lane[lane] = words[k];
     } else {
         T value{};
-        if (!read_lane(env, a, lane, 0, &value, sizeof value)) return false;
+        if (!read_lane(env, a, lane, &value, sizeof value)) return false;
         rows[0].lane[lane] = static_cast<u32>(i32{value});
     }
     return true;
@@ -165,7 +168,7 @@ u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
     return kNoLane;
 }
 
-/// Buffers: every dword has its own address, because swizzling interleaves dwords.
+/// Computes the address of every dword separately, because a swizzled buffer interleaves dwords.
 template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const Instruction& i) {
     Row rows[Count];
     u32 hits = 0;
@@ -173,7 +176,7 @@ template <class T, unsigned Count, Part P> Outcome buffer_load(Env& env, const I
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
         const u32 failed = load_rows<T, 1>(env, a, env.exec() & ~a.dropped, &rows[k]);
-        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
+        if (failed != kNoLane) return fault(env, failed, address_of(env, a, failed), Access::Read);
         for (u64 left = a.dropped; left != 0; left &= left - 1)
             rows[k].lane[std::countr_zero(left)] = 0;
         hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Load);
@@ -198,7 +201,7 @@ Outcome load_op(Env& env, const Instruction& i) {
     } else {
         failed = load_rows<T, Count>(env, a, env.exec(), rows);
     }
-    if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Read);
+    if (failed != kNoLane) return fault(env, failed, address_of(env, a, failed), Access::Read);
     write_back<P>(env, i.dst, rows, Count, env.exec());
     return done_with_memory(env,
                             watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Load));
@@ -212,10 +215,10 @@ bool store_lane(Env& env, const Addresses& a, u32 first, u32 lane) {
     if constexpr (sizeof(T) == 4) {
         u32 words[Count];
         for (unsigned k = 0; k < Count; ++k) words[k] = env.v[first + k].lane[lane];
-        return write_lane(env, a, lane, 0, words, sizeof words);
+        return write_lane(env, a, lane, words, sizeof words);
     } else {
         const T value = static_cast<T>(env.v[first].lane[lane] >> kPartShift<P>);
-        return write_lane(env, a, lane, 0, &value, sizeof value);
+        return write_lane(env, a, lane, &value, sizeof value);
     }
 }
 
@@ -252,7 +255,7 @@ template <class T, unsigned Count, Part P> Outcome buffer_store(Env& env, const 
         Addresses a;
         buffer_addresses(env, i, k, sizeof(T), a);
         const u32 failed = store_rows<T, 1, P>(env, a, env.exec() & ~a.dropped, i.src[1].value + k);
-        if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
+        if (failed != kNoLane) return fault(env, failed, address_of(env, a, failed), Access::Write);
         hits |= watch_hits(env, a, env.exec(), sizeof(T), WatchedAccess::Store);
     }
     return done_with_memory(env, hits);
@@ -271,12 +274,12 @@ Outcome store_op(Env& env, const Instruction& i) {
     } else {
         failed = store_rows<T, Count, P>(env, a, env.exec(), source);
     }
-    if (failed != kNoLane) return fault(env, failed, a.at[failed], Access::Write);
+    if (failed != kNoLane) return fault(env, failed, address_of(env, a, failed), Access::Write);
     return done_with_memory(
         env, watch_hits(env, a, env.exec(), sizeof(T) * Count, WatchedAccess::Store));
 }
 
-/// Stores each lane's dword of LDS to the lane's address in the buffer.
+/// Stores each lane's dword of LDS (lds_of_lane()) to the lane's address in the buffer.
 Outcome do_store_lds(Env& env, const Instruction& i) {
     Addresses a;
     buffer_addresses(env, i, 0, 4, a);
@@ -285,30 +288,32 @@ Outcome do_store_lds(Env& env, const Instruction& i) {
         u32 word = 0;
         read_lds(env, lds_of_lane(env, i, lane), &word, sizeof word);
         if (!write_global(env, a.at[lane], &word, sizeof word))
-            return fault(env, lane, a.at[lane], Access::Write);
+            return fault(env, lane, address_of(env, a, lane), Access::Write);
     }
     return done_with_memory(env, watch_hits(env, a, env.exec(), 4, WatchedAccess::Store));
 }
 
 // ---- atomics
 
-/// LDS and scratch belong to the group, whose waves run in one thread, so no host atomic is needed.
+/// LDS and scratch belong to the group. The group's waves run in one thread, so no host atomic is
+/// needed there.
 template <class M, class T>
 bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     const bool in_window = (((at.in_lds | at.in_scratch) >> lane) & 1) != 0;
     if (!in_window) return atomic_global<M, T>(env, at.at[lane], a, b, old);
-    if (!read_lane(env, at, lane, 0, &old, sizeof old)) return false;
+    if (!read_lane(env, at, lane, &old, sizeof old)) return false;
     const T value = M::value(old, a, b);
-    return write_lane(env, at, lane, 0, &value, sizeof value);
+    return write_lane(env, at, lane, &value, sizeof value);
 }
 
-/// The arguments of M::value() are memory, data and comparand. A compare-and-swap has data and
-/// comparand in its data registers.
+/// M::value() takes the old value in memory, the data and the comparand. The comparand of a
+/// compare-and-swap is in the registers after the data.
 template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
     Addresses at;
     addresses<E>(env, i, at);
+    // addresses() checks the range of a buffer for four bytes only.
     if constexpr (E == Encoding::Mubuf) buffer_addresses(env, i, 0, sizeof(T), at);
     const bool has_comparand = i.src[1].regs > words;
     Row rows[words];
@@ -319,7 +324,7 @@ template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i)
         const T b = has_comparand ? data_of<T>(env, i.src[1].value + words, lane) : T{};
         T old{};
         if (!atomic_lane<M, T>(env, at, lane, a, b, old))
-            return fault(env, lane, at.at[lane], Access::Write);
+            return fault(env, lane, address_of(env, at, lane), Access::Write);
         store_old<T>(rows, lane, old);
     }
     if (i.returns) write_back<Part::Whole>(env, i.dst, rows, words, env.exec());
@@ -332,7 +337,7 @@ Outcome do_cache_fence(Env&, const Instruction&) {
     return Outcome::Next;
 }
 
-// ---- the rows
+// ---- the rows of ops/*.def: a struct for each (see VGPU_HANDLER in env.h)
 
 #define ML(n, code, encoding, t, count, part) \
     VGPU_HANDLER(n, load_op<Encoding::encoding, t, count, Part::part>)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: scalar arithmetic, branches, program control. All variants share one build of this
-// file, because none of its operations works on lanes.
+// Execute unit: scalar arithmetic, branches, program control. Both variants (decode.h) share one
+// build of this file: it has no loops over lanes, so AVX2 would not make it faster.
 #define VGPU_ISA_VARIANT scalar_unit
 #include "pf-driver/softgpu/isa/lane_math.h"
 
@@ -54,7 +54,7 @@ template <class M> Outcome scalar1(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The destination receives the old EXEC (S_*_SAVEEXEC) or the new one (S_*_WREXEC).
+/// The destination receives the old EXEC (S_*_SAVEEXEC) or the new EXEC (S_*_WREXEC).
 template <class M> Outcome exec_op(Env& env, const Instruction& i) {
     const u64 a = env.scalar64(i.src[0]);
     const u64 exec = env.exec();
@@ -105,9 +105,10 @@ template <class M> Outcome branch(Env& env, const Instruction& i) {
     return jump(env, taken ? next_pc(i) + static_cast<u64>(i64{i.imm} * 4) : next_pc(i));
 }
 
-// A fork splits the active lanes into two paths, of which the path with fewer lanes runs first. The
-// fork saves the lanes and the address of the other path in four scalar registers. These registers
-// are an entry of the fork stack; MODE.CSP is the number of entries.
+// A fork splits the active lanes into two paths; the path with fewer lanes runs first (of two equal
+// paths, the one at the fork's target). The fork saves the lanes and the address of the second path
+// in four scalar registers, which are an entry of the fork stack. MODE.CSP is the number of
+// entries.
 
 constexpr u32 kForkRegisters = 4, kForkBits = 7;
 
@@ -120,7 +121,8 @@ void set_fork_depth(Env& env, u32 depth) {
     env.wave.mode = (env.wave.mode & other_bits) | ((depth & kForkBits) << mode::kForkShift);
 }
 
-/// If only one path has lanes, jumps to that path and saves no entry.
+/// Lanes whose bit in `condition` is set go to `target`, other lanes to the next instruction. If
+/// only one path has lanes, jumps to that path and saves no entry; if EXEC is 0, jumps to `target`.
 Outcome fork(Env& env, const Instruction& i, u64 condition, u64 target) {
     const u64 pass = condition & env.exec();
     const u64 fail = ~condition & env.exec();
@@ -143,8 +145,8 @@ Outcome do_i_fork(Env& env, const Instruction& i) {
     return fork(env, i, env.pair(i.dst), next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// At the first arrival at the join, continues with the saved path; at the second arrival, after
-/// the join. Source 0 holds the number of entries before the fork.
+/// When the first path arrives at the join, continues with the saved path. When the saved path
+/// arrives, continues after the join. Source 0 holds the number of entries before the fork.
 Outcome do_join(Env& env, const Instruction& i) {
     if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, next_pc(i));
     set_fork_depth(env, fork_depth(env) - 1);
@@ -153,7 +155,7 @@ Outcome do_join(Env& env, const Instruction& i) {
     return jump(env, env.pair(entry + 2));
 }
 
-/// Returns from the trap handler; the STATUS.HALT that the handler set takes effect now. Illegal
+/// Returns from the trap handler. If the handler has set STATUS.HALT, the wave halts now. Illegal
 /// outside a trap handler.
 Outcome do_rfe(Env& env, const Instruction& i) {
     if (env.wave.is_privileged == 0) return Outcome::Illegal;
@@ -186,7 +188,8 @@ Outcome do_call(Env& env, const Instruction& i) {
     return jump(env, next_pc(i) + static_cast<u64>(i64{i.imm} * 4));
 }
 
-/// Ends the wave's slice in another phase. The run loop then checks the group's barrier.
+/// Changes the wave's phase and ends the wave's slice (execute.h). The run loop then checks the
+/// group's barrier.
 Outcome change_phase(Env& env, WavePhase phase) {
     env.wave.phase = phase;
     env.changed_phase = true;
@@ -203,8 +206,8 @@ Outcome do_barrier(Env& env, const Instruction&) {
     return change_phase(env, WavePhase::AtBarrier);
 }
 
-/// In the trap handler, s_sethalt only sets or clears STATUS.HALT, which takes effect when the
-/// handler returns.
+/// In the trap handler, s_sethalt sets or clears STATUS.HALT, which takes effect when the handler
+/// returns.
 Outcome do_sethalt(Env& env, const Instruction& i) {
     if (env.wave.is_privileged != 0) env.wave.is_halting = static_cast<u8>(i.imm & 1);
     if ((i.imm & 1) == 0 || env.wave.is_privileged != 0) return Outcome::Yield;
@@ -302,7 +305,8 @@ Outcome do_set_gpr_idx_idx(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Sets or clears VSKIP; while VSKIP is set, vector instructions do nothing.
+/// Sets or clears VSKIP. While VSKIP is set, vector instructions, including those of vector memory
+/// and LDS, do nothing.
 Outcome do_setvskip(Env& env, const Instruction& i) {
     const u32 bits = env.scalar32(i.src[0]);
     const bool skips = ((bits >> (env.scalar32(i.src[1]) & 31)) & 1) != 0;
@@ -312,6 +316,7 @@ Outcome do_setvskip(Env& env, const Instruction& i) {
 
 // ---- hardware registers
 
+/// The register numbers of s_getreg and s_setreg.
 enum class HwReg : u32 {
     Mode = 1,
     Status = 2,
@@ -337,7 +342,7 @@ constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and
 constexpr u32 kTrapEnableOfTba = 1u << 31;
 constexpr unsigned kTrapAddressShift = 8;
 
-/// The STATUS register, computed on each read, so that EXECZ and VCCZ are never wrong.
+/// The STATUS register. It is computed at each read, so that EXECZ and VCCZ are never stale.
 u32 status_of(const Env& env) {
     const WaveState& wave = env.wave;
     u32 value = status::kValid | wave.scc | (u32{wave.priority} << status::kPriorityShift);
@@ -358,7 +363,7 @@ void set_status(WaveState& wave, u32 value) {
     wave.is_halting = (value & status::kHalt) != 0 ? 1 : 0;
 }
 
-/// One word of TBA or TMA, which hold addresses in units of 256 bytes. 0 outside a trap handler.
+/// A word of TBA or TMA, which hold addresses in units of 256 bytes. 0 outside a trap handler.
 u32 trap_register(const Env& env, HwReg which) {
     if (env.wave.is_privileged == 0) return 0;
     const TrapHandler& trap = env.context.trap;
@@ -376,7 +381,11 @@ u32 trap_register(const Env& env, HwReg which) {
     }
 }
 
-/// Registers that softgpu does not have read 0.
+/// The value of a hardware register; 0 for a register that softgpu does not have. GPR_ALLOC holds
+/// VGPR_SIZE (blocks of 4 VGPRs, minus 1) and SGPR_SIZE (blocks of 16 SGPRs, minus 1). LDS_ALLOC
+/// holds the size of LDS in blocks of 512 bytes. SH_MEM_BASES holds bits 63:48 of the addresses of
+/// the windows for flat instructions (Apertures in execute.h): scratch in the low half, LDS in the
+/// high half.
 u32 read_register(const Env& env, HwReg which) {
     switch (which) {
         case HwReg::Mode:
@@ -408,11 +417,12 @@ u32 read_register(const Env& env, HwReg which) {
 
 struct RegisterField {
     HwReg which;
-    u32 first;
-    u32 mask;
+    u32 first;  ///< the field's lowest bit
+    u32 mask;   ///< a one for each bit of the field, from bit 0 on
 };
 
-/// SIMM16 of s_getreg and s_setreg: size - 1, offset, register (Vega ISA manual, S_GETREG_B32).
+/// Decodes SIMM16 of s_getreg and s_setreg: size - 1 in bits 15:11, first bit in 10:6, register in
+/// 5:0 (Vega ISA manual, S_GETREG_B32).
 RegisterField register_field(const Instruction& i) {
     const u32 code = static_cast<u32>(i.imm);
     const u32 count = ((code >> 11) & 31) + 1;
@@ -452,7 +462,7 @@ Outcome do_illegal(Env&, const Instruction&) {
     return Outcome::Illegal;
 }
 
-// ---- the rows
+// ---- the rows of ops/*.def: a struct for each (see VGPU_HANDLER in env.h)
 
 #define S2(n, code, d_type, a_type, b_type, expression, scc_expression)               \
     struct n {                                                                        \

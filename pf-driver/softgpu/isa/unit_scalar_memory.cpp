@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: scalar memory and clocks. Each variant has its own build of this file.
+// Execute unit: scalar memory and clocks. Each variant (decode.h) has its own build of this file.
 #include <chrono>
 
 #include "pf-driver/softgpu/isa/memory_access.h"
@@ -11,7 +11,7 @@ namespace {
 
 // ---- scalar memory
 
-/// The constant offset plus the offset in a register, which counts units of `unit` bytes.
+/// The constant offset plus the offset in a register, which is in units of `unit` bytes.
 u64 scalar_offset(const Env& env, const Instruction& i, u64 unit = 1) {
     const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
     return static_cast<u64>(i64{i.imm}) + extra * unit;
@@ -33,13 +33,13 @@ template <u32 Count, u64 Unit = 1> Outcome scalar_load(Env& env, const Instructi
     return Outcome::Next;
 }
 
-/// Bytes from `offset` to the end of the buffer; 0 if `offset` is outside.
+/// Number of bytes from `offset` to the end of the buffer; 0 if `offset` is outside.
 u64 bytes_inside(const BufferDescriptor& buffer, u64 offset) {
     const u64 size = buffer.stride == 0 ? buffer.records : u64{buffer.records} * buffer.stride;
     return offset >= size ? 0 : size - offset;
 }
 
-/// Dwords outside the buffer read 0, also if the load begins inside.
+/// A dword outside the buffer gives 0, even if the load begins inside.
 template <u32 Count> Outcome scalar_buffer_load(Env& env, const Instruction& i) {
     const BufferDescriptor buffer(env, i.src[0].value);
     const u64 offset = scalar_offset(env, i) & ~u64{3};
@@ -85,7 +85,8 @@ template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
     return scalar_atomic_at<M>(env, i, scalar_address<>(env, i));
 }
 
-/// Outside the buffer, memory does not change and the old value is 0.
+/// If the operand is not completely inside the buffer, memory does not change and the old value
+/// is 0.
 template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     const BufferDescriptor buffer(env, i.src[0].value);
@@ -96,7 +97,8 @@ template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) 
     return Outcome::Next;
 }
 
-/// The time of the context's clock in ticks, of which a second has `hz`. Uses integers only.
+/// The time of the context's clock, in ticks of 1/`hz` seconds. Converts whole seconds separately,
+/// so that the product does not overflow.
 u64 ticks(const Env& env, u64 hz) {
     const auto now = static_cast<u64>(env.context.clock.now().count());
     constexpr u64 kPerSecond = 1'000'000'000;
@@ -115,7 +117,7 @@ Outcome do_memrealtime(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-// ---- the rows
+// ---- the rows of ops/*.def: a struct for each (see VGPU_HANDLER in env.h)
 
 #define SML(n, code, dwords) VGPU_HANDLER(n, scalar_load<dwords>)
 #define SMB(n, code, dwords) VGPU_HANDLER(n, scalar_buffer_load<dwords>)

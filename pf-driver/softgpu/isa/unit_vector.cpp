@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Execute unit: vector arithmetic, and operations that read or write single lanes. Each variant has
-// its own build of this file.
+// Execute unit: vector arithmetic, and operations that read or write single lanes. Each variant
+// (decode.h) has its own build of this file.
 #include "pf-driver/softgpu/isa/lanes.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Payne-Hanek reduction: segment `b` (53 bits) of 2 / pi, scaled by the weight of its last bit
-/// (and by 2^128 for a huge `a`). For a large `a` the segments begin later, because the first bits
-/// add only whole periods (Vega ISA manual, V_TRIG_PREOP_F64).
+/// Payne-Hanek reduction: segment `b` (53 bits) of 2 / pi, scaled by the weight of the segment's
+/// last bit (and by 2^128 for a huge `a`). For a large `a` the segments begin later, because the
+/// first bits add only whole periods (Vega ISA manual, V_TRIG_PREOP_F64).
 f64 trig_preop(f64 a, u32 b) {
     // The first 1201 bits of 2 / pi after the point, most significant word first.
     static constexpr std::array<u32, 38> kTwoOverPi{
@@ -35,9 +35,9 @@ f64 trig_preop(f64 a, u32 b) {
 
 namespace {
 
-// ---- operations that have a function of their own
+// ---- operations with their own functions
 
-/// The first lane that is on; lane 0 if none is (Vega ISA manual, V_READFIRSTLANE_B32).
+/// The first active lane; lane 0 if no lane is active (Vega ISA manual, V_READFIRSTLANE_B32).
 u32 first_lane(u64 exec) {
     return exec == 0 ? 0 : static_cast<u32>(std::countr_zero(exec));
 }
@@ -47,8 +47,8 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The hardware requires a scalar as lane index. If the operand is a vector register, the value of
-/// its first active lane counts.
+/// The hardware requires a scalar as lane index. If the operand is a vector register, the function
+/// returns the value of its first active lane.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return env.lane32(operand, first_lane(env.exec())) % kLanes;
 }
@@ -58,7 +58,7 @@ Outcome do_readlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Ignores EXEC: the lane is written whether it is on or not.
+/// Writes the lane even if it is inactive.
 Outcome do_writelane(Env& env, const Instruction& i) {
     const u32 value = env.lane32(i.src[0], first_lane(env.exec()));
     env.v[i.dst].lane[lane_index_of(env, i.src[1])] = value;
@@ -74,7 +74,8 @@ Outcome do_swap(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Fused multiply-add, scaled back in the lanes that v_div_scale marked in VCC.
+/// Fused multiply-add. Undoes the scaling of v_div_scale in the lanes that v_div_scale has marked
+/// in VCC.
 template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     Row t[6];
     Row marked;
@@ -93,8 +94,8 @@ template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Four masked sums of absolute differences, each plus a word of source 2, saturated. The bytes of
-/// each sum begin one byte after the bytes of the previous sum.
+/// Four masked sums of absolute differences. Sum k compares source 1 with four bytes of source 0,
+/// from byte k on, and adds word k of source 2. Each sum saturates.
 Outcome do_mqsad_u32(Env& env, const Instruction& i) {
     constexpr unsigned sums = 4;
     Row t[3];
@@ -162,8 +163,8 @@ template <class M> Outcome packed_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// A source of a mixed-precision operation: an f32, or a half of the register. The bits of
-/// `negate_hi` mean ABS.
+/// Source `k` of a mixed-precision operation: an f32 or, if its bit in `op_sel_hi` is set, the half
+/// of the register that `op_sel` selects. The bits of `negate_hi` mean ABS.
 VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k, unsigned l) {
     const bool is_half = ((i.op_sel_hi >> k) & 1) != 0;
     const bool high = ((i.op_sel >> k) & 1) != 0;
@@ -174,9 +175,11 @@ VGPU_INLINE f32 mixed_source(const Instruction& i, const Rows& rows, unsigned k,
     return i.src[k].negate ? -magnitude : magnitude;
 }
 
+/// The part of the destination register that a mixed-precision operation writes.
 enum class Part { Whole, Low, High };
 
-/// All arithmetic is f32. A half result is rounded once, at the end (Vega ISA manual, V_MAD_MIX).
+/// All arithmetic is f32. If the result is a half, the f32 is converted at the end (Vega ISA
+/// manual, V_MAD_MIX).
 template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     Row t[3];
     Rows rows[3];
@@ -200,7 +203,7 @@ template <class M> Outcome mixed_op(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-// ---- the rows
+// ---- the rows of ops/*.def: a struct for each (see VGPU_HANDLER in env.h)
 
 #define VGPU_VECTOR_OP(n, d_type, a_type, b_type, c_type, saturating, expression)        \
     struct n {                                                                           \

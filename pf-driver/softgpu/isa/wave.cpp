@@ -7,8 +7,8 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// True if the members that handlers use without a check are valid. Handlers work with any value of
-/// the other members.
+/// True if all members that handlers use without a check are valid. The other members may have any
+/// value.
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
     const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&
@@ -16,7 +16,7 @@ bool is_sane(const WaveState& state) {
     return has_registers && has_flags && state.phase <= WavePhase::Ended && state.pc % 4 == 0;
 }
 
-/// Scratch rows are not in the stream, because they hold nothing between instructions.
+/// Scratch rows are not in the stream, because their contents do not outlive an instruction.
 Result<> load_wave(Reader& reader, Wave& wave) {
     TRY_VOID(reader.value(wave.state));
     if (!is_sane(wave.state)) return fail(EPROTO, "state stream holds an impossible wave");
@@ -33,7 +33,7 @@ Result<> load_group(Reader& reader, Workgroup& group) {
     TRY_VOID(reader.value(group.tag));
     TRY_VOID(reader.vector(group.lds, kMaxLds.count));
     if (group.next_wave >= std::max(count, 1u))
-        return fail(EPROTO, "state stream names a running wave that does not exist");
+        return fail(EPROTO, "state stream names a next wave that does not exist");
     group.waves.resize(count);
     for (Wave& wave : group.waves) TRY_VOID(load_wave(reader, wave));
     return {};

@@ -4,13 +4,13 @@
 // state is complete: a work-group can be saved after any return of run(), loaded elsewhere and
 // continued, with the same results bit for bit.
 //
-// The scalar file is indexed by the operand number of the instruction set, so SGPRs, FLAT_SCRATCH,
-// XNACK_MASK, VCC, trap temporaries, M0 and EXEC are read and written alike. A row of the vector
-// file is one register of all 64 lanes; the file has a row for each register that the kernel
-// declares, and scratch rows.
+// The scalar register file (WaveState::scalar) is indexed by operand number, as instructions encode
+// it. It holds SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0 and EXEC, so all of these
+// are read and written alike. A row of the vector register file (Wave::vgprs) is one VGPR of all 64
+// lanes. This register file has a row for each VGPR that the kernel declares, then scratch rows.
 //
-// Used by isa/dispatch (fills it), isa/execute (runs it) and the command processor (keeps, saves
-// and loads it). One thread at a time uses a Workgroup.
+// start_workgroup() (dispatch.h) fills a Workgroup, run() (execute.h) executes it, and the command
+// processor keeps, saves and loads it. One thread at a time uses a Workgroup.
 #pragma once
 
 #include <array>
@@ -24,27 +24,31 @@
 
 namespace vgpu::softgpu::isa {
 
+/// Lanes of a wave; each lane executes one work-item.
 inline constexpr unsigned kLanes = 64;
+/// Largest number of VGPRs of a wave.
 inline constexpr unsigned kMaxVgprs = 256;
-/// Limit of one work-group, which has at most 1024 work-items.
+/// Largest number of waves of a work-group, which has at most 1024 work-items.
 inline constexpr unsigned kMaxWaves = 16;
-/// Limit of one work-group and of a CU (Vega ISA manual, "Local Data Share").
+/// Largest LDS of a work-group, and LDS of a CU (Vega ISA manual, "Local Data Share").
 inline constexpr Bytes kMaxLds = 64_KiB;
 
-/// Registers of the scalar file by operand number (fixed by the instruction set).
+/// Special registers of the scalar register file. A value is an operand number of the instruction
+/// set; for a register of 64 bits, the operand number of the low half.
 enum class ScalarReg : std::uint8_t {
     FlatScratch = 102,
     XnackMask = 104,
     Vcc = 106,
-    Ttmp0 = 108,
+    Ttmp0 = 108,  ///< the first of 16 trap temporaries
     M0 = 124,
     Exec = 126,
 };
 
+/// Only a Running wave executes instructions.
 enum class WavePhase : std::uint8_t {
     Running,
     AtBarrier,  ///< waits until every wave of the group has arrived or ended
-    Halted,     ///< STATUS.HALT, or stopped by a trap without a trap handler
+    Halted,     ///< by s_sethalt, s_sendmsghalt, s_rfe, or a trap that no trap handler takes
     Ended,
 };
 
@@ -53,37 +57,41 @@ struct alignas(64) VgprRow {
     std::array<std::uint32_t, kLanes> lane;
 };
 
-/// A wave without its vector registers. Another layout requires a new kStateVersion
-/// (gpu_vf_control.cpp).
+/// The state of a wave except its vector registers. State streams contain a copy of this struct, so
+/// a change of its layout requires a new kStateVersion (gpu_vf_control.cpp).
 struct WaveState {
+    /// The scalar register file.
     alignas(8) std::array<std::uint32_t, 128> scalar{};
     /// GPU address of the next instruction, a multiple of 4.
     std::uint64_t pc = 0;
     std::uint64_t retired = 0;  ///< instructions executed so far
-    std::uint32_t mode = 0;     ///< MODE register (rounding, denormals, clamp, index mode)
-    /// TRAPSTS as s_getreg reads it; sticky bits of exceptions.
+    std::uint32_t mode = 0;     ///< MODE register (fields: namespace mode in env.h)
+    /// TRAPSTS register, whose bits stay set until the program clears them (env.h).
     std::uint32_t trapsts = 0;
-    /// HW_ID: where the wave runs, for programs and debuggers; no code in isa/ depends on it.
+    /// HW_ID register: where the wave runs. No code in isa/ depends on it.
     std::uint32_t hw_id = 0;
-    std::uint16_t vgpr_count = 0;
+    std::uint16_t vgpr_count = 0;  ///< VGPRs that the kernel declares, 1 to kMaxVgprs
     /// GlobalWaveSync::Ticket while the wave waits in a ds_gws_* instruction, else 0.
     std::uint16_t sync_ticket = 0;
     WavePhase phase = WavePhase::Running;
-    std::uint8_t scc = 0;
-    /// Set by s_setprio and read by s_getreg; waves take turns whatever their priority.
+    std::uint8_t scc = 0;  ///< the scalar condition code, 0 or 1
+    /// STATUS.USER_PRIO, 0 to 3. Programs read and write it; the run loop ignores it.
     std::uint8_t priority = 0;
-    std::uint8_t wave_in_group = 0;
-    // The next three are 0 or 1; not bool, because a saved state may be damaged.
+    std::uint8_t wave_in_group = 0;  ///< index of the wave in its group
+    // The next three members are 0 or 1. They are not bool, because a damaged state stream may hold
+    // other values, which load() refuses.
     std::uint8_t is_privileged = 0;    ///< STATUS.PRIV: in the trap handler
     std::uint8_t is_halting = 0;       ///< STATUS.HALT while privileged; takes effect at s_rfe
     std::uint8_t is_trap_enabled = 0;  ///< STATUS.TRAP_EN
-    std::uint8_t replay = 0;           ///< IB_STS.RCNT and FIRST_REPLAY, kept for the trap handler
-    std::uint8_t sgpr_blocks = 0;      ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
+    /// IB_STS bits 15 to 20 (FIRST_REPLAY, RCNT). Only trap handlers write them.
+    std::uint8_t replay = 0;
+    std::uint8_t sgpr_blocks = 0;  ///< GPR_ALLOC.SGPR_SIZE: blocks of 16, minus 1
     std::array<std::uint8_t, 7> reserved{};
 
     [[nodiscard]] std::uint32_t reg(ScalarReg which) const {
         return scalar[static_cast<std::size_t>(which)];
     }
+    /// The register of 64 bits whose low half is `which`.
     [[nodiscard]] std::uint64_t pair(ScalarReg which) const {
         const auto first = static_cast<std::size_t>(which);
         return join(scalar[first], scalar[first + 1]);
@@ -97,15 +105,15 @@ struct WaveState {
     [[nodiscard]] std::uint64_t vcc() const { return pair(ScalarReg::Vcc); }
 };
 
-/// A wave: its state and its vector registers. Used by one thread at a time, like its group.
+/// A wave: its state and its vector registers.
 struct Wave {
     WaveState state;
-    /// The kernel's registers, then kScratchRows for temporaries of instructions.
+    /// state.vgpr_count rows for the kernel's VGPRs, then kScratchRows scratch rows.
     std::vector<VgprRow> vgprs;
 
-    /// Rows for modifiers and checks (modifiers.cpp); they hold nothing between instructions.
+    /// Temporary rows for modifiers.cpp. Their contents do not outlive an instruction.
     static constexpr std::size_t kScratchRows = 8;
-    /// Resizes and zeroes all registers. `count` is 1 to kMaxVgprs.
+    /// Sets the number of VGPRs, 1 to kMaxVgprs, and zeroes all rows.
     void resize_vgprs(unsigned count);
 };
 
@@ -113,17 +121,18 @@ struct Wave {
 /// moves the running work-group.
 struct Workgroup {
     std::vector<Wave> waves;
-    /// A multiple of 512 bytes (start_workgroup()); at most kMaxLds.
+    /// At most kMaxLds. start_workgroup() rounds the size up to a multiple of 512 bytes.
     std::vector<std::byte> lds;
-    std::array<std::uint32_t, 3> group_id{};
-    std::uint32_t next_wave = 0;  ///< index of the wave that runs next
-    std::uint64_t tag = 0;        ///< unused, but part of the saved state
+    std::array<std::uint32_t, 3> group_id{};  ///< position in the grid, in work-groups
+    std::uint32_t next_wave = 0;              ///< where run() begins to look for a running wave
+    std::uint64_t tag = 0;                    ///< unused, but part of the saved state
 
-    /// True if every wave has ended, or there is none.
+    /// True if every wave has ended; also true for a group without waves.
     [[nodiscard]] bool ended() const;
-    /// Appends the whole state.
+    /// Appends the whole state to the stream.
     void save(Writer& writer) const;
-    /// The inverse of save(). An invalid stream is an error and leaves the group empty.
+    /// Replaces the group by the one that save() wrote. EPROTO if the stream is truncated or
+    /// invalid; the group is then empty.
     [[nodiscard]] Result<> load(Reader& reader);
 };
 

@@ -25,7 +25,8 @@ template <typename T> T smaller_signed(T a, T b, T) {
 template <typename T> T larger_signed(T a, T b, T) {
     return static_cast<Signed<T>>(a) > static_cast<Signed<T>>(b) ? a : b;
 }
-/// TC_OP INC and DEC wrap at the operand, not at the type (Vega ISA manual, BUFFER_ATOMIC_INC).
+/// TC_OP INC and DEC wrap at `source`, not at the limit of the type (Vega ISA manual,
+/// BUFFER_ATOMIC_INC).
 template <typename T> T increment(T memory, T source, T) {
     return memory >= source ? T{0} : static_cast<T>(memory + 1);
 }
@@ -33,7 +34,7 @@ template <typename T> T decrement(T memory, T source, T) {
     return memory == 0 || memory > source ? source : static_cast<T>(memory - 1);
 }
 
-/// The rows of one width, in the order of hw/tc_op.def.
+/// The operations of one width. `codes` lists their codes in the order of pf-driver/hw/tc_op.def.
 template <typename T>
 constexpr std::array<Operation<T>, 13> operations(const std::array<std::uint32_t, 13>& codes) {
     return {{
@@ -69,9 +70,9 @@ const Operation<T>* find(const std::array<Operation<T>, 13>& rows, std::uint32_t
     return row == rows.end() ? nullptr : &*row;
 }
 
-/// Executes every operation as a compare-and-swap loop: one implementation to get right, and
-/// contention is rare. False if the word has no host address, or on a fault. Checks the read
-/// permission first, so a page without R faults as a read.
+/// Executes every operation as a compare-and-swap loop, so that one implementation serves all
+/// operations; contention is rare. False on a fault, or if the operand has no host address. Checks
+/// the read permission first, so that a page without R faults as a read.
 template <typename T, typename Next>
 bool exchange_direct(Port& port, GpuVa address, T& before, Next next) {
     const Port::Hold hold(port);

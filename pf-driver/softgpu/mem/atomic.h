@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Atomic operations of packets on guest memory (SDMA ATOMIC, PM4 ATOMIC_MEM), in TC_OP numbering
-// (hw/tc_op.def). On memory with a host address an operation is atomic against waves, other engines
-// and the guest's CPUs. On memory reached by message it is a read followed by a write. On the
-// function's own BAR it has no effect and returns all ones.
+// perform_atomic() executes the atomic operations that packets request on guest memory (SDMA
+// ATOMIC, PM4 ATOMIC_MEM). Operations have the TC_OP numbers of pf-driver/hw/tc_op.def. The kind of
+// memory determines the effect:
+//   has a host address (Port::at())       atomic against waves, packets and the guest's CPUs
+//   reached by messages to a client       a read, then a write: not atomic
+//   the function's own doorbell BAR       no effect; `before` is all ones
+//   hole of a partially resident texture  no effect; `before` is 0
 #pragma once
 
 #include <cstdint>
@@ -13,28 +16,29 @@
 
 namespace vgpu::softgpu::mem {
 
-/// The request in the packet's terms; operands of 32-bit operations are in the low half.
+/// One operation as the packet requests it. A 32-bit operation uses the low halves of the operands.
 struct AtomicRequest {
-    std::uint32_t operation = 0;  ///< enum tc_op; forms with and without return are the same
+    std::uint32_t operation = 0;  ///< enum tc_op; TC_OP_NO_RETURN is ignored
     GpuVa address{};
     std::uint64_t source = 0;
-    /// Compare-and-swap only.
+    /// Used by TC_OP_CMPSWAP_32 and TC_OP_CMPSWAP_64 only.
     std::uint64_t compare = 0;
 };
 
 enum class AtomicStatus : std::uint8_t {
     Done,
-    Fault,  ///< port.fault() says where; has_fault() is false if an access by message failed
-    Bad,    ///< unknown operation or address not aligned to the operand
+    Fault,  ///< see port.fault(); has_fault() is false if only an indirect access failed (port.h)
+    Bad,    ///< unknown operation, or address not aligned to the operand
 };
 
 struct AtomicResult {
     AtomicStatus status = AtomicStatus::Done;
-    std::uint64_t before = 0;  ///< value that was in memory
+    std::uint64_t before = 0;  ///< the value in memory before the operation; 0 unless Done
 };
 
-/// Requires read and write permission, checked in this order, in the VMID of the port. On Fault and
-/// Bad memory is unchanged; the packet's handler decides what happens to its queue.
+/// Executes `request` in the VMID of `port`, which must have no recorded fault
+/// (Port::clear_fault()). Checks read permission, then write permission. On Bad or Fault, memory is
+/// unchanged, except that a client may still do a write whose message failed.
 [[nodiscard]] AtomicResult perform_atomic(Port& port, const AtomicRequest& request);
 
 }  // namespace vgpu::softgpu::mem

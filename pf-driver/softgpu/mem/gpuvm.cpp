@@ -15,7 +15,8 @@ constexpr std::uint64_t kVaMask = (1ull << GPUVM_VA_BITS) - 1;
 constexpr std::uint64_t kVaTop = 0xffff;  // bits 63:48 of a sign-extended address
 constexpr std::uint64_t kEntryBytes = sizeof(std::uint64_t);
 constexpr std::uint64_t kPageMask = Port::kPageBytes - 1;
-/// Marks a root that MAP_PROCESS set, even a root of 0; not an address bit.
+/// Marks an entry of process_roots_ that MAP_PROCESS set, so that even a root of 0 counts. Not an
+/// address bit.
 constexpr std::uint64_t kIsOverridden = 1ull << 63;
 
 constexpr std::uint8_t kAllAccess =
@@ -24,9 +25,10 @@ static_assert(static_cast<std::uint64_t>(Access::Execute) == GPUVM_PTE_EXECUTABL
 static_assert(static_cast<std::uint64_t>(Access::Read) == GPUVM_PTE_READABLE);
 static_assert(static_cast<std::uint64_t>(Access::Write) == GPUVM_PTE_WRITEABLE);
 
-/// Registers of one hub. Each of `control`, `root`, `start` and `end` is the first register of an
-/// array with an element for each context. `request` and `acknowledge` begin arrays with an element
-/// for each invalidation engine. Both hubs have the same layout.
+/// Registers of one hub. `control` is the first register of an array with a register for each
+/// context; `root`, `start` and `end` begin arrays with a LO/HI pair for each context. `request`
+/// and `acknowledge` begin arrays with a register for each invalidation engine. Both hubs have the
+/// same layout.
 struct HubRegisters {
     std::uint32_t control;
     std::uint32_t root;
@@ -42,7 +44,7 @@ struct HubRegisters {
     std::uint8_t vmid_type;
 };
 
-/// Bit of the VMID byte of an IH entry; set if the MM hub reports the fault.
+/// Bit in the VMID byte of an IH entry: the MM hub reports the fault.
 constexpr std::uint8_t kMmhubVmid = 0x80;
 
 constexpr std::array<HubRegisters, GPUVM_HUBS> kHubs = {{
@@ -63,7 +65,7 @@ const HubRegisters& registers_of(Hub hub) {
     return kHubs[static_cast<unsigned>(hub)];
 }
 
-/// The 64-bit value of a LO/HI pair of registers: HI has the number after LO.
+/// The 64-bit value of a LO/HI pair of registers; HI follows LO.
 std::uint64_t get_pair(const regs::RegisterFile& regs, std::uint32_t low) {
     return join(regs.get(RegisterIndex{low}), regs.get(RegisterIndex{low + 1}));
 }
@@ -101,18 +103,19 @@ public:
     }
 
 private:
-    /// The range that one entry of the tables maps; valid until the VMID's epoch ends. A sequential
-    /// access walks the tables once per Range.
+    /// Caches the range that one page table entry maps, such as 2 MiB. A sequential access then
+    /// walks the page tables once for a range of 2 MiB and at most kRanges times for a larger
+    /// range, not once per 4 KiB page. Valid while the VMID's epoch equals `epoch`.
     struct Range {
         std::uint64_t start = 0;
-        std::uint64_t epoch = 0;  ///< never 0 in a GpuVm
-        Location at;              ///< location of the first page
+        std::uint64_t epoch = 0;  ///< 0: empty; epochs start at 1
+        Location at;              ///< location of the first page of the range
     };
     static constexpr std::size_t kRanges = 16;
     static constexpr unsigned kHugePageShift = GPUVM_PAGE_SHIFT + GPUVM_LEVEL_BITS;
 
-    /// Reads the epoch before the walk, so that an invalidation during the walk makes the Range
-    /// stale.
+    /// locate() with the cache of ranges. Reads the epoch before the walk, so that an invalidation
+    /// during the walk makes the Range stale.
     Location find(GpuVa va, Access access) {
         const std::uint64_t epoch = gpuvm_.epoch(vmid_).load(std::memory_order_acquire);
         Range& range = ranges_[(raw(va) >> kHugePageShift) % kRanges];
@@ -140,7 +143,8 @@ private:
 
     bool may_reach(const std::byte* host) const override { return gpuvm_.vram_.may_reach(host); }
 
-    /// An access requires the page table's permission and the client's permission for the range.
+    /// An access needs two permissions: of the page table entry, and of the client for the DMA
+    /// range.
     Translation system_page(const Location& at, GpuVa va, Access access) const {
         const SystemMemory::Page page = gpuvm_.system_.find(Iova{at.address});
         if (!page.is_mapped) return {nullptr, 0, {FaultKind::OutOfRange, access, va}};
@@ -150,19 +154,20 @@ private:
         return {page.host, allowed, {}};
     }
 
-    /// Code fetches are bus reads.
+    /// A client cannot grant Execute. Code fetches are bus reads, so Read includes Execute.
     static std::uint8_t bus_access(std::uint8_t granted) {
         const bool is_readable = (granted & static_cast<std::uint8_t>(Access::Read)) != 0;
         return is_readable ? granted | static_cast<std::uint8_t>(Access::Execute) : granted;
     }
 
-    /// Holds memory in place, because the tables may lie in VRAM that is being revoked.
+    /// Makes a Hold, because the walk reads page tables in VRAM, which another thread may release
+    /// meanwhile.
     Location locate(GpuVa va, Access access) {
         const Hold hold(*this);
         return gpuvm_.locate(hub_, vmid_, va, access);
     }
 
-    /// Translates again instead of using the TLB, which never keeps pages without a host address.
+    /// Translates again, because the TLB does not keep pages without a host address.
     bool read_indirect(GpuVa va, std::span<std::byte> out) override {
         const Location at = locate(va, Access::Read);
         if (at.is_prt) {
@@ -208,9 +213,9 @@ void GpuVm::claim_hub(Hub hub) {
                 });
 }
 
-/// Copies all contexts of the hub: register writes are rare, and the copy is a few hundred bytes. A
-/// walk on another thread may see half of a change; drivers invalidate after a change, which ends
-/// every translation that such a walk filled in.
+/// Copies all contexts of the hub, because register writes are rare and the copy has only a few
+/// hundred bytes. A walk on another thread may see half of a change. This is harmless: drivers
+/// invalidate after a change, which ends every translation that such a walk has cached.
 void GpuVm::refresh_contexts(Hub hub) {
     const HubRegisters& at = registers_of(hub);
     for (std::uint32_t i = 0; i < kVmids; ++i) {
@@ -222,8 +227,8 @@ void GpuVm::refresh_contexts(Hub hub) {
     }
 }
 
-/// The invalidation is complete on return. Ports only compare epochs, so the cost does not depend
-/// on the number of cached entries.
+/// Completes the invalidation and acknowledges it before the guest's register write returns. The
+/// cost does not depend on the number of cached entries, because ports only compare epochs.
 void GpuVm::on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request) {
     const std::uint32_t vmids = HW_GET(VM_INVALIDATE_REQ, VMIDS, request);
     flush(static_cast<std::uint16_t>(vmids));
@@ -294,10 +299,10 @@ void GpuVm::await_holds() const {
     for (const Port* port : ports_) port->await_hold();
 }
 
-/// Checks permissions last: a missing page is "not present", not "forbidden".
+/// Checks permissions last, so that a missing page is reported as NotPresent, not as Permission.
 GpuVm::Location GpuVm::locate(Hub hub, Vmid vmid, GpuVa va, Access access) const {
     const std::uint64_t top = raw(va) >> GPUVM_VA_BITS;
-    if (top != 0 && top != kVaTop) return {{FaultKind::Aperture, access, va}};
+    if (top != 0 && top != kVaTop) return {{FaultKind::NotCanonical, access, va}};
     const std::uint64_t address = raw(va) & kVaMask;
     const Context& from = context(hub, vmid);
     return checked(
@@ -344,7 +349,7 @@ GpuVm::Location GpuVm::walk_flat(std::uint64_t root, std::uint64_t index) const 
     return leaf(*entry, 0, 0);
 }
 
-/// A PDE with PDE_PTE set is a leaf of its level (2 MiB and up).
+/// A PDE with the bit GPUVM_PDE_PTE maps memory itself: 2 MiB or more, depending on its level.
 GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint64_t va) const {
     std::uint64_t entry = root;
     for (unsigned level = depth + 1; level-- > 0;) {
@@ -359,9 +364,10 @@ GpuVm::Location GpuVm::walk_tables(std::uint64_t root, unsigned depth, std::uint
     return {{FaultKind::NotPresent}};
 }
 
-/// The page of `va` in the range that `entry` maps, or a fault. `mask` has the bits of an offset in
-/// the range. Only the virtual address of a range is aligned. amdgpu maps any 2 MiB of contiguous
-/// system pages by one PDE with PDE_PTE, whatever the bus address of the first page.
+/// The 4 KiB page of `va` in the range that `entry` maps, or a fault. `mask` is the size of the
+/// range minus 1. Adds the offset to the address of `entry` instead of combining bits, because only
+/// the virtual address of a range is aligned to its size: amdgpu maps any 2 MiB of contiguous
+/// system pages by one PDE, even if their bus address is aligned only to 4 KiB.
 GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t mask) {
     if ((entry & GPUVM_PTE_VALID) == 0) {
         const bool is_prt = (entry & GPUVM_PTE_PRT) != 0;
@@ -376,7 +382,8 @@ GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t
             mask};
 }
 
-/// Loads an entry in VRAM as a whole, because the guest's CPU and SDMA may write it meanwhile.
+/// Reads an entry in VRAM by one atomic load, because the guest's CPUs or SDMA may write it at the
+/// same time.
 std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_t index) const {
     const std::uint64_t address = (table & GPUVM_PDE_ADDR_MASK) + index * kEntryBytes;
     if ((table & GPUVM_PTE_SYSTEM) != 0) {
@@ -389,7 +396,7 @@ std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_
     return shared_at<std::uint64_t>(host).load(std::memory_order_relaxed);
 }
 
-/// Registers keep the first fault until it is cleared; every fault gets an IH entry.
+/// The registers keep the first fault until the guest clears it, but every fault gets an IH entry.
 ih_iv_entry GpuVm::record_fault(const VmFault& fault) {
     const HubRegisters& at = registers_of(fault.hub);
     const std::uint64_t page = (raw(fault.fault.va) & kVaMask) >> GPUVM_PAGE_SHIFT;

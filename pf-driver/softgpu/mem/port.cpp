@@ -18,7 +18,8 @@ std::size_t bytes_in_page(std::uint64_t va, std::size_t bytes) {
 }  // namespace
 
 std::byte* Port::miss(GpuVa va, Access access) {
-    // The epoch is read before the walk: an invalidation during the walk makes the entry stale.
+    // Reads the epoch before the walk, so that an invalidation during the walk makes the entry
+    // stale.
     const std::uint64_t epoch = epoch_.load(std::memory_order_acquire);
     const Translation translation = walk(va, access);
     if (translation.fault.kind != FaultKind::None) {
@@ -37,7 +38,8 @@ void Port::await_hold() const {
     await_soon([&] { return hold_sequence_.load() != seen; });
 }
 
-/// Reads the part of one page that has a host address; false if the page has none.
+/// Copies bytes of one page from its host address. False if the access faults or the page has no
+/// host address.
 bool Port::read_direct(GpuVa va, std::span<std::byte> out) {
     const Hold hold(*this);
     const std::byte* const host = at(va, Access::Read);
@@ -65,7 +67,7 @@ bool Port::read(GpuVa va, std::span<std::byte> out) {
     return true;
 }
 
-/// Goes page by page: the next page may be elsewhere or missing.
+/// Copies page by page, because the next page may have any host address, or none.
 bool Port::write(GpuVa va, std::span<const std::byte> data) {
     std::uint64_t address = raw(va);
     while (!data.empty()) {

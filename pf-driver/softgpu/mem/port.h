@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Port: the access of an engine (wave, command processor, copy engine) to memory through one VMID
-// of one VF. A Port owns a small first-level TLB; a miss calls walk(), which translates GPUVM, then
-// the VF page table. A translation stays usable until its epoch ends (gpuvm.h lists when). So a
-// changed PTE has no effect before a TLB invalidation, as on hardware.
+// Port: access to the memory of one VMID of one VF, for the blocks CP, SDMA, video, IH and PSP, and
+// for workers that execute waves. A Port has a small TLB. On a miss, the Port calls walk(), which
+// translates the address by the page tables (gpuvm.h). The epoch of the VMID is a counter; each
+// change of the counter ends all translations in the TLB (gpuvm.h lists the causes). So a changed
+// PTE may have no effect before a TLB invalidation, as on hardware.
 //
-// Memory without a host mapping, such as system memory whose fd the client may shrink, has no
-// direct address. at() then returns nullptr without a fault, and the engine uses read() and
-// write(), which take an indirect path, such as messages to the client (Peer).
+// Some memory has no host address, for example system memory whose file the client may shrink
+// (system_memory.h). If the access to such memory is permitted, at() returns nullptr without a
+// fault. read() and write() still work: they reach the memory indirectly, for example by messages
+// to the client (Peer).
 //
-// One thread at a time uses a Port. In a run of waves, a pointer from at() is valid until the run
-// ends; elsewhere, it is valid as long as a Port::Hold exists. Unmapping waits until the run or the
-// Hold has ended.
+// One thread at a time uses a Port. While a worker executes waves, a pointer from at() is valid
+// until isa::run() returns. All other code must have a Port::Hold, and a pointer is valid as long
+// as the Hold exists. Unmapping waits for the return of isa::run() and for the end of the Hold.
 #pragma once
 
 #include <array>
@@ -25,40 +27,40 @@
 
 namespace vgpu::softgpu::mem {
 
-/// The permission that an access requires; values are the PTE's own permission bits.
+/// The permission that an access requires. The values are the permission bits of a PTE, so a set of
+/// permissions is a bit mask.
 enum class Access : std::uint8_t { Execute = 1u << 4, Read = 1u << 5, Write = 1u << 6 };
 
 enum class FaultKind : std::uint8_t {
     None,
-    NotPresent,  ///< no valid entry at some level
-    Permission,  ///< valid, but R, W or X is missing
-    OutOfRange,  ///< the entry points outside the VF's VRAM or to no bus memory
-    Aperture,    ///< the address is not canonical or belongs to no aperture
+    NotPresent,  ///< no valid page table entry maps the address
+    Permission,  ///< the page table entry or the client's DMA mapping does not permit the access
+    OutOfRange,  ///< a page table entry points outside the VF's VRAM or to inaccessible bus memory
+    NotCanonical,  ///< bits 63:48 of the address are neither all clear nor all set
 };
 
-/// Why an access failed, and the first byte that could not be reached.
+/// The cause of a failed access, and the first address that could not be accessed.
 struct Fault {
     FaultKind kind = FaultKind::None;
     Access access = Access::Read;
-    /// The address as the engine used it, not rounded to a page.
+    /// Not rounded down to a page.
     GpuVa va{};
 };
 
-/// A small direct-mapped cache in front of walk(), a virtual function; a hit makes no call.
+/// The TLB is a direct-mapped array in front of the virtual function walk(); a hit makes no call.
 class Port {
 public:
     static constexpr std::uint64_t kPageBytes = 4096;
 
-    /// `epoch` must outlive the port; every change of its value ends all translations.
+    /// `epoch` must outlive the port; every change of its value ends all translations of the port.
     explicit Port(const std::atomic<std::uint64_t>& epoch) : epoch_(epoch) {}
     virtual ~Port() = default;
     Port(const Port&) = delete;
     Port& operator=(const Port&) = delete;
 
-    /// Keeps memory in place for pointers from at() outside a run of waves. Unmapping waits for a
-    /// Hold, so a Hold is short, is not nested, and does not span a transfer of data by message. A
-    /// walk during a Hold may read page tables by message from the client. Unmapping then waits no
-    /// longer than for any lock that is held during a message (vfio_user/stall_budget.h).
+    /// Keeps the pointers from at() valid. Unmapping waits for a Hold, so a Hold must be short and
+    /// must not include a transfer of data by message. Holds cannot be nested. A walk during a Hold
+    /// may read page tables by message; vfio_user/stall_budget.h limits the time of such waits.
     class Hold {
     public:
         explicit Hold(Port& port) : sequence_(port.hold_sequence_) { sequence_.fetch_add(1); }
@@ -69,14 +71,15 @@ public:
     private:
         std::atomic<std::uint64_t>& sequence_;
     };
-    /// True while a Hold exists; for the thread that uses the port.
+    /// True while a Hold exists. Called by the thread that uses the port.
     [[nodiscard]] bool is_held() const { return hold_sequence_.load() % 2 != 0; }
-    /// Call after the epoch has changed; any thread. Returns when no Hold from before the call
-    /// exists.
+    /// Returns when every Hold from before the call has ended. Any thread may call this, after it
+    /// has changed the epoch.
     void await_hold() const;
 
-    /// Host address of `va`, valid to the end of its 4 KiB page. nullptr: the access faults
-    /// (fault() says how), or the page has no host address (has_fault() is false).
+    /// Host address of `va`; the bytes up to the end of the 4 KiB page may be accessed. nullptr if
+    /// the access faults (fault() describes it) or if the page has no host address (records no
+    /// fault).
     [[nodiscard]] std::byte* at(GpuVa va, Access access) {
         const std::uint64_t page = raw(va) / kPageBytes;
         const Entry& entry = entries_[page % kEntries];
@@ -88,45 +91,49 @@ public:
         return miss(va, access);
     }
 
-    /// A cached translation: valid for the accesses whose bits are set in `access`, while the
-    /// port's epoch equals `epoch`.
+    /// A cached translation of virtual page `page` (va / 4 KiB) to the host page at `host`. Valid
+    /// for the Access bits in `access`, while the port's epoch equals `epoch`. In an empty entry,
+    /// `page` is all ones.
     struct Entry {
         std::uint64_t page = ~0ull;
         std::uint64_t epoch = ~0ull;
         std::byte* host = nullptr;
         std::uint8_t access = 0;
     };
-    /// Direct mapped by page number; 4 MiB of reach.
+    /// The TLB covers 1024 pages of 4 KiB: 4 MiB.
     static constexpr std::size_t kEntries = 1024;
-    /// For translated code, which looks pages up as at() does and never changes an entry.
+    /// For the host code that the translator (ISA tier) makes. The code looks pages up like at()
+    /// and never changes an entry.
     [[nodiscard]] const Entry* entries() const { return entries_.data(); }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
 
-    /// Copies across page borders. False on a fault, or if an indirect access fails; has_fault()
-    /// tells which. Bytes before the failing page are copied then.
+    /// Copies a range of any length. False on a fault (has_fault() is then true), or if an indirect
+    /// access fails (has_fault() stays false). The bytes before the failing page have then been
+    /// copied. Call clear_fault() first: an earlier fault makes indirect accesses fail.
     [[nodiscard]] bool read(GpuVa va, std::span<std::byte> out);
     [[nodiscard]] bool write(GpuVa va, std::span<const std::byte> data);
 
-    /// For a page without a host address: false if an atomic on it has no effect and returns all
-    /// ones.
+    /// For a page without a host address. False if an atomic operation on the page has no effect
+    /// and returns all ones.
     [[nodiscard]] virtual bool supports_atomics(GpuVa) { return true; }
 
-    /// True if an access has faulted since the last clear_fault(); fault() is the latest fault.
+    /// True if an access has faulted since the last clear_fault(). fault() is the latest fault.
     [[nodiscard]] bool has_fault() const { return fault_.kind != FaultKind::None; }
     [[nodiscard]] const Fault& fault() const { return fault_; }
     void clear_fault() { fault_ = {}; }
 
 protected:
     struct Translation {
-        std::byte* host = nullptr;  ///< start of the 4 KiB page; nullptr: indirect only
-        std::uint8_t access = 0;    ///< Access bits allowed
-        Fault fault;                ///< kind None if translated
+        std::byte* host = nullptr;  ///< start of the 4 KiB page; nullptr: no host address
+        std::uint8_t access = 0;    ///< permitted accesses: bits of Access
+        Fault fault;                ///< FaultKind::None if the access is permitted
     };
-    /// Translates the page that holds `va`.
+    /// Translates the page of `va` and checks that `access` is permitted.
     [[nodiscard]] virtual Translation walk(GpuVa va, Access access) = 0;
     /// For assertions: false if the page belongs to another VF.
     [[nodiscard]] virtual bool may_reach(const std::byte*) const { return true; }
-    /// Accesses a page without host address; false if the access failed, for example at the client.
+    /// Accesses a page that has no host address; the range lies within one page. False if the
+    /// access failed, for example because the client refused it.
     [[nodiscard]] virtual bool read_indirect(GpuVa va, std::span<std::byte> out) = 0;
     [[nodiscard]] virtual bool write_indirect(GpuVa va, std::span<const std::byte> data) = 0;
 

@@ -24,7 +24,8 @@ namespace {
 constexpr std::uint8_t kReadWrite =
     static_cast<std::uint8_t>(Access::Read) | static_cast<std::uint8_t>(Access::Write);
 
-/// Engines translate pages of 4 KiB; a smaller range could not be revoked separately.
+/// Requires whole pages of 4 KiB, because engines translate pages: a smaller range could not be
+/// revoked alone.
 Result<> check_range(Iova address, Bytes size) {
     const std::uint64_t start = raw(address);
     const bool is_aligned = (start | size.count) % SystemMemory::kPageBytes == 0;
@@ -34,13 +35,13 @@ Result<> check_range(Iova address, Bytes size) {
                                     start, size.count));
 }
 
-/// Only a file that cannot shrink may be mapped, because an access to a page after the end of the
-/// file kills the process. The seal allows holes, and an access to a hole kills the process, too,
-/// if the file system has no page left. So huge pages (hugetlbfs) are excluded: a host has few or
-/// none of them. A tmpfs may have a size limit, but only memfds can have the seal, and memfds are
-/// in the kernel's own mount, which has no limit. With vm.overcommit_memory=2 the kernel may refuse
-/// any page and so kill the process. This function accepts that, because the same can happen to
-/// VRAM.
+/// False if an access to the mapped file could kill this process (SIGBUS). An access beyond the end
+/// of the file would kill it, so the file must be sealed against shrinking. An access to a hole
+/// would kill it if the file system had no page left. A host has few huge pages or none, so files
+/// of hugetlbfs are refused. Files of a tmpfs with a size limit are refused, too, because only
+/// memfds can have the seal; memfds are in the kernel's own mount, which has no limit. One risk
+/// remains even if the result is true: with vm.overcommit_memory=2, the kernel may refuse any page.
+/// VRAM has the same risk.
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -67,12 +68,12 @@ bool allows(std::uint8_t granted, Access access) {
 }  // namespace
 
 /// With Linux's default of vm.max_map_count, a share has 963 mappings; QEMU makes fewer than 200.
-/// The shares of all clients together have 17 TiB of the 128 TiB of address space.
+/// The address space of all shares is 17 TiB of the 128 TiB that a process has.
 SystemMemory::Share SystemMemory::share_of(std::uint64_t max_map_count) {
     constexpr std::uint64_t kClients = GPUIOV_MAX_VFS + 1;
     constexpr std::uint64_t kMax = 1024;
-    constexpr std::uint64_t kFewest = 64;
-    return {std::clamp(max_map_count / 4 / kClients, kFewest, kMax), 1024_GiB};
+    constexpr std::uint64_t kMin = 64;
+    return {std::clamp(max_map_count / 4 / kClients, kMin, kMax), 1024_GiB};
 }
 
 SystemMemory::SystemMemory() : SystemMemory(share_of(max_map_count())) {}
@@ -109,7 +110,8 @@ SystemMemory::File SystemMemory::file_of(const Mapping& mapping) {
     return {info.st_dev, info.st_ino, mapping.fd_offset};
 }
 
-/// Maps a read-only range read-only: a bug then crashes this process, but corrupts no guest.
+/// Maps a range without write access read-only, so that a bug crashes this process but corrupts no
+/// guest.
 std::byte* SystemMemory::map_file(const Mapping& mapping) {
     if (mapping.fd < 0 || mapping.fd_offset % kPageBytes != 0) return nullptr;
     if (!is_safe_to_map(mapping.fd, mapping.fd_offset, mapping.size.count)) return nullptr;
@@ -144,8 +146,8 @@ Result<> SystemMemory::map(const Mapping& mapping) {
     return {};
 }
 
-/// Checks everything before it removes anything. Drops the mutex before the revocation, which waits
-/// for engines that may be in find().
+/// Makes all checks before it removes a mapping. Unlocks the mutex before the revocation, because
+/// the revocation waits for engines, which may wait for the mutex in find().
 Result<> SystemMemory::unmap(Iova address, Bytes size) {
     TRY_VOID(check_range(address, size));
     const std::uint64_t start = raw(address);
@@ -187,7 +189,7 @@ void SystemMemory::revoke_and_unmap(std::span<const Region> regions) {
     Share gone;
     for (const Region& region : regions) {
         if (region.host == nullptr) continue;
-        // A mapping that munmap() could not remove still counts in the share.
+        // If munmap() fails, the mapping still counts in the share.
         if (munmap(region.host, region.size) == 0)
             gone = {gone.mappings + 1, gone.size + Bytes{region.size}};
         else
@@ -208,7 +210,7 @@ const SystemMemory::Region* SystemMemory::region_at(std::uint64_t address,
     return &it->second;
 }
 
-/// True if the region at `address`, or the next region, overlaps the range.
+/// If any region overlaps the range, the region at `address` or the next region does.
 bool SystemMemory::overlaps(std::uint64_t address, std::uint64_t size) const {
     std::uint64_t start = 0;
     if (region_at(address, &start) != nullptr) return true;
@@ -221,6 +223,7 @@ bool SystemMemory::is_in_share(Bytes size) const {
 }
 
 SystemMemory::Page SystemMemory::find(Iova address) const {
+    if (!is_bus_master_) return {};
     if (is_own_bar(address)) return {true, kReadWrite, nullptr};
     const std::shared_lock lock(mutex_);
     std::uint64_t start = 0;
@@ -231,7 +234,7 @@ SystemMemory::Page SystemMemory::find(Iova address) const {
     return {true, region->access, host};
 }
 
-/// Stays within one region, because neighbours may be other files.
+/// Stays within one region, because adjacent regions may have other files.
 SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t max_bytes,
                                            Access access) const {
     std::uint64_t start = 0;
@@ -247,6 +250,7 @@ bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, 
                             Message message, const Own& own) const {
     std::uint64_t at = raw(address);
     while (!bytes.empty()) {
+        if (!is_bus_master_) return false;
         if (const auto offset = own_bar_offset(Iova{at})) {
             const auto inside = bytes.first(std::min(bytes.size(), own_bar_size_ - *offset));
             own(*offset, inside);
@@ -257,7 +261,7 @@ bool SystemMemory::transfer(Iova address, std::span<Byte> bytes, Access access, 
         std::shared_ptr<Peer> peer;
         std::span<Byte> part;
         {
-            // Locked during a copy, so that unmap() waits, but not during a message.
+            // The lock is held during a copy, so that unmap() waits, but not during a message.
             const std::shared_lock lock(mutex_);
             const Piece piece = piece_at(at, bytes.size(), access);
             if (piece.bytes == 0) return false;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemMemory: the bus memory that one function may reach, as its client mapped it (DMA_MAP). A
-// range whose fd is a memfd sealed against shrinking is mapped into this process. Every other range
-// is reached by messages to the client: if such a range were mapped, a client could kill this
-// process by shrinking the file. Messages are also used for memfds of huge pages, which kill this
-// process if the host has no huge page left, and for ranges beyond the client's share of this
-// process's mappings and address space.
+// SystemMemory: the bus memory that one function may access. The function's client maps ranges of
+// bus addresses (DMA_MAP). map() maps such a range into this process, too, if all of these hold:
+//   - the range has a memfd that is sealed against shrinking: by shrinking the file, the client
+//     could otherwise kill this process;
+//   - the memfd has no huge pages of hugetlbfs: an access would kill this process if the host had
+//     no huge page left;
+//   - the range lies wholly inside the file, at a multiple of 4 KiB;
+//   - the client's limits (struct Share) leave room for the range;
+//   - mmap() succeeds.
+// Otherwise read() and write() access the range by messages to the client (set_peer()).
 //
-// The function's own doorbell BAR is on the bus as well, because KFD passes the bus address of a
-// process's doorbells to engines. Engines write the BAR without a message to the client, and read 0
-// from it.
+// A VF's own doorbell BAR is part of its bus memory (set_own_bar()), because KFD passes the bus
+// address of a process's doorbells to CP and SDMA. Writes to the BAR ring doorbells without a
+// message to the client; reads return 0.
 //
-// find(), read() and write() may be called from any thread. unmap() returns when no engine can hold
-// a pointer into the range any more. The io thread calls unmap(), without locks that an engine
-// could wait for.
+// Any thread may call find(), read() and write(). unmap() and unmap_all() return when no engine has
+// a pointer into the removed memory any more. Only the io thread calls them, without a lock for
+// which an engine could wait.
 #pragma once
 
 #include <atomic>
@@ -37,80 +41,94 @@ namespace vgpu::softgpu::mem {
 class SystemMemory {
 public:
     static constexpr std::uint64_t kPageBytes = Port::kPageBytes;
+    /// Maximum number of DMA mappings at the same time, whether mapped into this process or not.
     static constexpr std::size_t kMaxMappings = 65536;
 
-    /// A mapping in the terms of a DMA_MAP message (vfio-user specification, VFIO_USER_DMA_MAP).
+    /// One DMA_MAP message (vfio-user specification, VFIO_USER_DMA_MAP).
     struct Mapping {
         Iova address{};
         Bytes size;
-        /// Used during map() only, because the mapping outlives the descriptor; -1: message DMA.
+        /// map() does not keep the descriptor. -1: none; the range is accessed by messages.
         int fd = -1;
-        std::uint64_t fd_offset = 0;
-        std::uint8_t access = 0;  ///< accesses of the device: Access::Read | Access::Write
+        std::uint64_t fd_offset = 0;  ///< of the range in the file of `fd`, in bytes
+        std::uint8_t access = 0;      ///< what the device may do: Access::Read | Access::Write
     };
-    /// One 4 KiB page as an engine sees it.
+    /// One 4 KiB page of bus memory.
     struct Page {
         bool is_mapped = false;
-        std::uint8_t access = 0;
+        std::uint8_t access = 0;    ///< as Mapping::access
         std::byte* host = nullptr;  ///< start of the page; nullptr: use read() and write()
     };
 
-    /// The part of a client's memory that may be mapped into this process.
+    /// Limits for one client: the number and the total size of the mappings in this process.
     struct Share {
         std::size_t mappings = 0;
         Bytes size;
     };
-    /// One client's share if a process may have `max_map_count` mappings (vm.max_map_count). The
-    /// shares of all clients together have at most a quarter of `max_map_count` mappings, or 1088
-    /// if that is more. No client can use up the share of another.
+    /// The share of each client if a process may have `max_map_count` mappings (vm.max_map_count).
+    /// The shares of all 17 functions (PF and VFs) together have at most max(`max_map_count` / 4,
+    /// 1088) mappings. Shares are separate: no client can use up another client's share.
     [[nodiscard]] static Share share_of(std::uint64_t max_map_count);
 
-    /// Every access fails until the client maps memory. The share follows vm.max_map_count.
+    /// No memory is mapped at first. Without an argument, the share is share_of() of the host's
+    /// vm.max_map_count.
     SystemMemory();
     explicit SystemMemory(const Share& share) : share_(share) {}
     ~SystemMemory();
     SystemMemory(const SystemMemory&) = delete;
     SystemMemory& operator=(const SystemMemory&) = delete;
 
-    /// Called while the GPU is built. `revoke` ends every translation of the function, and returns
-    /// when no pointer that Port::at() returned before is in use. Without `revoke`, unmap() assumes
-    /// that no engine has such a pointer.
+    /// Sets the callback that unmap() and unmap_all() call before they unmap memory from this
+    /// process. Call this while the GPU is being built. `revoke` must end all translations of the
+    /// PCI function, and must not return before the last use of every pointer that Port::at() has
+    /// returned earlier. Without `revoke`, there must be no such pointers.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
     using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
-    /// Called while the GPU is built. The BAR is unreachable until place_own_bar(). `write` is
-    /// called on any thread, whatever locks that thread holds; offset + size is inside the BAR.
+    /// Call this while the GPU is being built. The BAR cannot be accessed until place_own_bar().
+    /// SystemMemory::write() calls `write` for bytes in the BAR, on any thread and with any lock
+    /// held; offset + data.size() is at most `size`.
     void set_own_bar(WriteBar write, Bytes size);
-    /// Moves the BAR to a bus address, where it takes precedence over the client's mappings; with
-    /// nullopt or address 0 (an unprogrammed BAR), the BAR is unreachable.
+    /// Moves the BAR to a bus address. The BAR takes precedence over the client's mappings. With
+    /// nullopt or address 0 (an unprogrammed BAR), the BAR cannot be accessed.
     void place_own_bar(std::optional<Iova> address);
-    /// True if the page is in the function's own BAR, which supports reads and writes, but no
-    /// atomics.
+    /// True if the address is in the function's doorbell BAR, which supports reads and writes, but
+    /// no atomics.
     [[nodiscard]] bool is_own_bar(Iova address) const {
         return own_bar_offset(address).has_value();
     }
-    /// Sets the client, which serves ranges without host mapping; with nullptr such accesses fail.
+    /// Sets Bus Master Enable of the function; initially on. While it is off, read(), write() and
+    /// find() fail as if nothing were mapped. The caller must end translations that were made from
+    /// results of find().
+    void set_bus_master(bool is_on) { is_bus_master_ = is_on; }
+    /// Sets the client that serves ranges without a host address. With nullptr, accesses to such
+    /// ranges fail.
     void set_peer(std::shared_ptr<Peer> peer);
 
-    /// EINVAL: the range is not 4 KiB aligned, is empty, wraps or allows no access; EEXIST: the
-    /// range overlaps a mapping; ENOSPC: there are kMaxMappings mappings. A repeated mapping of the
-    /// same range, access and file changes nothing.
+    /// EINVAL: the range is not aligned to 4 KiB, is empty, wraps or permits no access. EEXIST: the
+    /// range overlaps another mapping. ENOSPC: there are kMaxMappings mappings. A repeated map() of
+    /// the same range, file, offset and access succeeds and changes nothing.
     [[nodiscard]] Result<> map(const Mapping& mapping);
-    /// Removes every mapping inside the range. EINVAL if the range is malformed or cuts a mapping
-    /// in two, ENOENT if the range holds no mapping; nothing is removed then.
+    /// Removes every mapping inside the range. EINVAL if the range is malformed (as for map()) or
+    /// cuts a mapping in two; ENOENT if the range contains no mapping. After an error, nothing was
+    /// removed.
     [[nodiscard]] Result<> unmap(Iova address, Bytes size);
-    /// Removes every mapping, for a client that leaves; cannot fail.
+    /// Removes every mapping, for example when the client disconnects. Cannot fail.
     void unmap_all();
 
-    /// The page that holds `address`. The host address is valid until unmap() has revoked it.
+    /// The page of `address`. If unmap() or unmap_all() removes the page, Page::host is valid until
+    /// `revoke` returns.
     [[nodiscard]] Page find(Iova address) const;
-    /// False: not mapped for this access, or the client failed; earlier bytes may be transferred.
+    /// False if a part of the range is not mapped for this access, if a message is necessary but
+    /// fails or there is no peer, or if bus mastering is off. Any part of the bytes may have been
+    /// transferred then.
     [[nodiscard]] bool read(Iova address, std::span<std::byte> out) const;
     [[nodiscard]] bool write(Iova address, std::span<const std::byte> data) const;
 
     [[nodiscard]] std::size_t mapping_count() const;
 
 private:
-    /// Identifies the memory behind an fd, so that map() recognises a repeated mapping.
+    /// Identifies the memory behind an fd, so that map() recognises the same mapping. All 0: no fd,
+    /// or fstat failed.
     struct File {
         std::uint64_t device = 0;
         std::uint64_t inode = 0;
@@ -118,13 +136,13 @@ private:
         bool operator==(const File&) const = default;
     };
     struct Region {
-        std::uint64_t size = 0;
-        std::byte* host = nullptr;
+        std::uint64_t size = 0;     // bytes
+        std::byte* host = nullptr;  // nullptr: by message
         std::uint8_t access = 0;
         File file;
     };
-    using Regions = std::map<std::uint64_t, Region>;
-    /// Bytes of a transfer that one region serves; empty: not mapped for this access.
+    using Regions = std::map<std::uint64_t, Region>;  // by bus address; never overlapping
+    /// The first part of a transfer, within one region; 0 bytes: not mapped for this access.
     struct Piece {
         std::size_t bytes = 0;
         std::byte* host = nullptr;  // nullptr: by message
@@ -137,21 +155,22 @@ private:
     [[nodiscard]] bool overlaps(std::uint64_t address, std::uint64_t size) const;
     [[nodiscard]] bool is_in_share(Bytes size) const;
     [[nodiscard]] Piece piece_at(std::uint64_t address, std::size_t max_bytes, Access access) const;
-    /// Revokes, then unmaps. The caller has already taken the regions out of regions_, so that no
-    /// translation finds them.
+    /// Calls revoke_, then unmaps the host addresses. The caller has already removed the regions
+    /// from regions_, so that no new translation finds them.
     void revoke_and_unmap(std::span<const Region> regions);
     template <typename Byte, typename Direct, typename Message, typename Own>
     bool transfer(Iova address, std::span<Byte> bytes, Access access, Direct direct,
                   Message message, const Own& own) const;
 
     const Share share_;
-    WriteBar write_own_bar_;  // constant after build
+    WriteBar write_own_bar_;  // set once, while the GPU is built
     std::uint64_t own_bar_size_ = 0;
-    std::atomic<std::uint64_t> own_bar_base_{0};  // 0: unreachable
+    std::atomic<std::uint64_t> own_bar_base_{0};  // 0: cannot be accessed
+    std::atomic<bool> is_bus_master_{true};
     std::function<void()> revoke_;
     mutable std::shared_mutex mutex_;  // guards the members below; never held during message DMA
     Regions regions_;
-    Share used_;
+    Share used_;  // the part of share_ that is in use
     std::shared_ptr<Peer> peer_;
 };
 

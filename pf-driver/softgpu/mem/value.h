@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Single values in guest memory as packets read and write them. An access is atomic if the memory
-// has a host address and the value is aligned, because guests and waves poll these values. Waves do
-// not use these functions.
+// Loads and stores of single values in guest memory, for CP, SDMA and video. An access is atomic if
+// the memory has a host address (Port::at()) and the value is aligned, because guests and waves
+// poll such values. Otherwise the access is a copy (Port::read(), Port::write()).
 #pragma once
 
 #include "pf-driver/softgpu/base/bits.h"
@@ -10,8 +10,7 @@
 
 namespace vgpu::softgpu::mem {
 
-/// Loads a value; fails as Port::read() does. An atomic load has acquire order: the caller then
-/// sees everything that the writer of the value did before.
+/// Loads a value. False on a failure, as for Port::read(). An atomic load has acquire order.
 template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);
@@ -23,8 +22,7 @@ template <typename T> [[nodiscard]] bool load_value(Port& port, GpuVa va, T& val
     return !port.has_fault() && port.read(va, bytes_of(value));
 }
 
-/// Stores a value; fails as Port::write() does. An atomic store has release order: a reader of the
-/// value sees everything that the caller did before.
+/// Stores a value. False on a failure, as for Port::write(). An atomic store has release order.
 template <typename T> [[nodiscard]] bool store_value(Port& port, GpuVa va, T value) {
     if (raw(va) % sizeof(T) == 0) {
         const Port::Hold hold(port);

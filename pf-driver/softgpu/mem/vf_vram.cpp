@@ -20,20 +20,21 @@ namespace {
 constexpr std::uint64_t kLeaf = DeviceVram::kLeafBytes;
 constexpr std::uint64_t kMaxLeaves = std::uint64_t{VF_PAGE_TABLE_ENTRIES} * VF_PAGE_TABLE_ENTRIES;
 
-/// Entry `index` of the table at `table`; the PF may be writing it, so it is read once.
+/// Entry `index` of the table at device offset `table`. Uses one atomic load, because the PF may
+/// write the entry at the same time.
 std::uint64_t table_entry(const DeviceVram& device, std::uint64_t table, std::uint64_t index) {
     const DeviceOffset at{table + index * sizeof(std::uint64_t)};
     return shared_at<std::uint64_t>(device.host(at)).load(std::memory_order_relaxed);
 }
 
-/// A table must lie in the PF's own VRAM, where no VF can write it.
+/// A table must lie in the PF's VRAM, because no VF can write there.
 Result<> check_table(std::uint64_t offset) {
     const bool is_inside = offset <= DeviceVram::kPfBytes.count - VF_PAGE_TABLE_BYTES;
     if (is_inside && offset % VF_PAGE_TABLE_BYTES == 0) return {};
     return fail(EINVAL, fmt::format("VF page table at {:#x} is not in the PF's VRAM", offset));
 }
 
-/// Sealed: neither a client nor a bug of softgpu can shrink the file under a mapping.
+/// The seals prevent a client, or a bug of softgpu, from shrinking the file while it is mapped.
 Result<OwnedFd> create_sealed_memfd(VfId vf, Bytes size) {
     const std::string name = fmt::format("vgpu-vf{}-vram", raw(vf));
     OwnedFd fd(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -82,7 +83,7 @@ Result<std::vector<std::uint64_t>> VfVram::walk_table(DeviceOffset root, Bytes s
     return leaves;
 }
 
-/// Maps adjacent leaves with one call; scattered leaves cost one call each.
+/// Maps each run of adjacent device pages with one call.
 Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes size) {
     TRY(memfd_, create_sealed_memfd(vf_, size));
     for (std::size_t first = 0; first < leaves.size();) {
@@ -95,8 +96,9 @@ Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes
     return {};
 }
 
-/// Releases the old VRAM first, even if the commit then fails, because the PF core has ended the
-/// use of the old VRAM. Stores the leaves before the size that makes them visible.
+/// Releases the old VRAM even if the commit then fails, because the PF core has already ended the
+/// use of the old VRAM. Stores the leaves (2 MiB pages) first and the size last: host() reads a
+/// leaf only below the size, so it never uses a leaf that is not stored yet.
 Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     release();
     TRY(const std::vector<std::uint64_t> leaves, walk_table(root, size));
@@ -111,7 +113,8 @@ Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     return {};
 }
 
-/// Ends all translations before it frees the pages, so that no engine reaches a new owner's pages.
+/// Ends all translations before it frees the pages, so that no engine can access the pages after
+/// they have a new owner.
 void VfVram::release() {
     size_.store(0, std::memory_order_release);
     if (revoke_) revoke_();

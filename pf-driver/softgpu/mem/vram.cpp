@@ -15,7 +15,7 @@ namespace vgpu::softgpu::mem {
 namespace {
 
 constexpr std::uint64_t kHostPage = 4096;
-/// At this size and above, fresh pages cost less than storing zeroes.
+/// From this size on, new pages cost less time than storing zeroes.
 constexpr Bytes kReplaceFrom = 1_MiB;
 
 void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
@@ -25,8 +25,7 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 
 }  // namespace
 
-/// Reserved, not committed (MAP_NORESERVE): only pages that have been written use memory of the
-/// host.
+/// Only reserves addresses (MAP_NORESERVE): a page uses host memory only after it was written.
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,
@@ -67,7 +66,7 @@ Result<> DeviceVram::check(DeviceOffset offset, Bytes length, const char* what) 
 Result<> DeviceVram::scrub(DeviceOffset offset, Bytes length) {
     TRY_VOID(check(offset, length, "scrub"));
     if (length >= kReplaceFrom && (raw(offset) | length.count) % kHostPage == 0) {
-        // Held until the pages are replaced, so that no owner takes them in between.
+        // Holds the lock until the pages are replaced, so that no VF can claim them in between.
         const std::lock_guard lock(owners_mutex_);
         if (is_unowned(offset, length)) return map_fresh(offset, length);
     }
@@ -96,7 +95,7 @@ Result<> DeviceVram::map_fresh(DeviceOffset offset, Bytes length) {
     return {};
 }
 
-/// Works on a copy of owners_, so that no page is taken if an error occurs.
+/// Works on a copy of owners_, so that an error changes no owner.
 Result<> DeviceVram::claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets) {
     const std::lock_guard lock(owners_mutex_);
     std::vector<VfId> owners(owners_.begin(), owners_.end());
@@ -115,7 +114,8 @@ Result<> DeviceVram::claim_pages(VfId owner, std::span<const std::uint64_t> leaf
     return {};
 }
 
-/// Pages stay owned until their memory is fresh, so that no other owner takes them in between.
+/// The pages keep their owner until their memory is replaced, so that no other VF can claim them in
+/// between.
 void DeviceVram::release_pages(VfId owner) {
     std::vector<std::uint64_t> pages;
     {
@@ -125,8 +125,9 @@ void DeviceVram::release_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // The replacement fails only if the kernel is out of memory. Zeroes in the old memory then
-        // suffice, because VfVram::commit() maps a new memfd before a VF uses the page.
+        // The replacement fails only if the kernel has no memory or no mapping left. It is then
+        // enough to zero the old memory, because VfVram::commit() maps a new memfd before a VF uses
+        // the page.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);
@@ -140,7 +141,8 @@ bool DeviceVram::may_reach(VfId vf, const std::byte* host) const {
     return owner == vf || owner == kPf;
 }
 
-/// MAP_FIXED replaces in one step: a reader on another thread sees old or new memory, never a hole.
+/// MAP_FIXED replaces a mapping in one step: another thread sees the old or the new memory, never
+/// an unmapped address.
 Result<> DeviceVram::map_backing(DeviceOffset offset, Bytes length, int memfd,
                                  std::uint64_t fd_offset) {
     TRY_VOID(check(offset, length, "backing"));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// DeviceVram: all VRAM of the device, one reserved host address range. A device offset always has
-// the same host address; only the memory behind it changes: anonymous zero pages, or the memfd of
-// the VF that owns the pages (vf_vram.h). A 2 MiB page has at most one owner, so two VFs can never
-// share a page. The first 16 MiB belong to the PF, and no VF can own them.
+// DeviceVram: all VRAM of the device, as one reserved range of host addresses. A device offset
+// always has the same host address. Only the memory behind the address changes, for example from
+// anonymous pages to the memfd of the VF that owns the page (vf_vram.h). A 2 MiB page has at most
+// one owner, so two VFs never share a page. The first 16 MiB belong to the PF; no VF can own them.
 //
-// Bulk operations (the PF's SCRUB and VERIFY) check their ranges and may run on any thread; they do
-// not exclude guests that write the same bytes at the same time.
+// scrub() and verify_zero() serve the PF's bulk operations (iov/bulk_ops.h). They check their
+// ranges and may run on any thread. They do not prevent guests from writing the same bytes at the
+// same time.
 #pragma once
 
 #include <atomic>
@@ -24,15 +25,16 @@
 
 namespace vgpu::softgpu::mem {
 
-/// Made once by Gpu; shared by PF, bulk operations and all VfVram.
+/// Gpu makes the only object; the PF, its bulk operations and every VfVram share it.
 class DeviceVram {
 public:
+    /// Unit of ownership and of the VF page table: 2 MiB.
     static constexpr std::uint64_t kLeafBytes = 1ull << VF_PAGE_TABLE_LEAF_SHIFT;
-    /// Size of the PF's part at the start of VRAM. VF page tables lie in this part, where no VF can
-    /// write them.
+    /// Size of the PF's part at the start of VRAM: 16 MiB. VF page tables must lie in this part,
+    /// because no VF can write there.
     static constexpr Bytes kPfBytes{VGPU_VRAM_UNIT_BYTES};
 
-    /// `size` is a multiple of 16 MiB and at least as large as the PF's part.
+    /// EINVAL unless `size` is a positive multiple of 16 MiB; another errno if mmap() fails.
     [[nodiscard]] static Result<std::unique_ptr<DeviceVram>> create(Bytes size);
     ~DeviceVram();
     DeviceVram(const DeviceVram&) = delete;
@@ -42,28 +44,33 @@ public:
     [[nodiscard]] bool contains(DeviceOffset offset, Bytes length) const {
         return raw(offset) <= size_.count && length.count <= size_.count - raw(offset);
     }
-    /// Host address; valid up to the end of VRAM. `offset` must be inside.
+    /// Host address; the bytes up to the end of VRAM follow. `offset` must be inside VRAM.
     [[nodiscard]] std::byte* host(DeviceOffset offset) const { return base_ + raw(offset); }
 
-    /// False if the range is outside; nothing is transferred then. For the PF's BAR0.
+    /// For the PF's BAR0. False if a part of the range is outside VRAM; then nothing is
+    /// transferred.
     [[nodiscard]] bool read(DeviceOffset offset, std::span<std::byte> out) const;
     [[nodiscard]] bool write(DeviceOffset offset, std::span<const std::byte> data);
 
-    /// Zeroes the range. A large range of whole pages without an owner gets fresh pages; other
-    /// ranges are overwritten with zeroes, past the caches.
+    /// Zeroes the range. The range gets new anonymous pages if it has at least 1 MiB, begins and
+    /// ends at multiples of 4 KiB, and no VF owns a page of it. Otherwise zero_non_temporal()
+    /// overwrites it. EINVAL if the range is not wholly inside VRAM; another errno if mmap() fails.
     [[nodiscard]] Result<> scrub(DeviceOffset offset, Bytes length);
-    /// EIO names the offset of the first byte of the range that is not zero.
+    /// EIO if a byte is not zero; the message names the offset of the first such byte. EINVAL if
+    /// the range is not wholly inside VRAM.
     [[nodiscard]] Result<> verify_zero(DeviceOffset offset, Bytes length) const;
 
-    /// Claims all pages for `owner` or none; EBUSY if a page belongs to a VF already, EINVAL if a
-    /// page is one that no VF may own.
+    /// Makes `owner` the owner of the 2 MiB pages at these device offsets. After an error, no page
+    /// has changed its owner. EBUSY if a VF owns one of the pages already, or if an offset is
+    /// listed twice. EINVAL if an offset is misaligned, outside VRAM or in the PF's part.
     [[nodiscard]] Result<> claim_pages(VfId owner, std::span<const std::uint64_t> leaf_offsets);
     /// Releases every page of `owner`; the pages are zero afterwards.
     void release_pages(VfId owner);
-    /// False if the page at `host` belongs to a VF other than `vf`; true for memory outside VRAM.
-    /// For assertions; any thread.
+    /// False if another VF than `vf` owns the page at `host`; true for memory outside VRAM. For
+    /// assertions; any thread may call it.
     [[nodiscard]] bool may_reach(VfId vf, const std::byte* host) const;
-    /// Maps `length` bytes of `memfd` from `fd_offset` at `offset`; pages must have an owner.
+    /// Maps `length` bytes of `memfd`, from byte `fd_offset` on, at device offset `offset`. A VF
+    /// must own the pages. EINVAL if the range is not wholly inside VRAM, or the errno of mmap().
     [[nodiscard]] Result<> map_backing(DeviceOffset offset, Bytes length, int memfd,
                                        std::uint64_t fd_offset);
 
@@ -71,13 +78,14 @@ private:
     DeviceVram(std::byte* base, Bytes size);
     [[nodiscard]] Result<> check(DeviceOffset offset, Bytes length, const char* what) const;
     [[nodiscard]] bool is_unowned(DeviceOffset offset, Bytes length) const;
+    /// Replaces the memory of the range by new anonymous pages, which read as zero.
     [[nodiscard]] Result<> map_fresh(DeviceOffset offset, Bytes length);
 
     std::byte* base_;
     Bytes size_;
     std::mutex owners_mutex_;
-    /// The owner of each 2 MiB page; kPf: the page is free or the PF's. Written with owners_mutex_
-    /// held.
+    /// The owner of each 2 MiB page; kPf: the page is free or belongs to the PF. Writers hold
+    /// owners_mutex_.
     std::vector<std::atomic<VfId>> owners_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Zeroing and checking for zero at memory speed, for scrubbing VRAM.
+// Fast functions that zero memory or check that it is zero, for scrubbing VRAM.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace vgpu::softgpu::mem {
 
-/// Stores zeroes past the caches; the stores are visible to other threads on return.
+/// Zeroes `bytes`. On x86-64, the stores of whole cache lines bypass the caches. A later release
+/// store publishes the zeroes, as it publishes ordinary stores.
 void zero_non_temporal(std::span<std::byte> bytes);
 
 /// Index of the first byte that is not zero; bytes.size() if none.

@@ -10,7 +10,7 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// DevCap, LnkCap and the like of a Vega10 VF with FLR: 256-byte payloads, extended tags, 8 GT/s x16
+// PCIe capability registers of a Vega10 VF with FLR: 256-byte payloads, extended tags, 8 GT/s x16.
 constexpr std::uint32_t kDeviceCapabilities = 0x00008fa1u | PCI_EXP_DEVCAP_FLR;
 constexpr std::uint32_t kLinkCapabilities = 0x00000d03;
 constexpr std::uint32_t kLinkStatus = 0x1103;
@@ -23,7 +23,7 @@ constexpr unsigned kVsecLengthShift = 20;
 constexpr std::uint32_t kBarBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kSystemPage4KiB = 1;
 constexpr std::uint32_t kSriovAriPreserved = 1u << 1;
-// The values that the specification gives after reset.
+// Value of the Device Control register after reset (PCIe 6.0, 7.5.3.4).
 constexpr std::uint32_t kDeviceControl =
     PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B;
 
@@ -57,8 +57,9 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
     add_bars(config, PCI_BASE_ADDRESS_0, spec.bars);
 }
 
-/// The same capability for PF and VF, also for a VF on the PF's bus (BusVf). BCR_FLR reads as zero,
-/// because writing 1 to it starts a reset, which clears the bit.
+/// The capability is the same for the PF and for VFs, also when a VM sees a VF through the host
+/// view (host_view/bus_vf.h). The bit BCR_FLR always reads 0: a write of 1 starts a reset, which
+/// clears the bit before the write returns.
 void add_pcie(ConfigSpace& config, std::uint32_t next) {
     constexpr std::uint32_t kLinkControl =
         PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
@@ -77,7 +78,7 @@ void add_pcie(ConfigSpace& config, std::uint32_t next) {
                                {PCI_EXP_LNKCAP2, 4, kLinkCapabilities2}});
 }
 
-/// One vector. Bits [1:0] of the address read 0: messages are dwords.
+/// MSI with one vector. Bits 1:0 of the address read 0, because a message is an aligned dword.
 void add_msi(ConfigSpace& config, std::uint32_t next) {
     config.add(VGPU_CAP_MSI,
                {{PCI_CAP_LIST_ID, 2, PCI_CAP_ID_MSI | next << 8},
@@ -118,8 +119,8 @@ void add_vsec(ConfigSpace& config, const VsecSpec& vsec) {
                                      std::uint32_t{vsec.length} << kVsecLengthShift}});
 }
 
-// The extended capability list starts at 0x100. A function without SR-IOV has a null capability at
-// this offset.
+/// The extended capability list must start at 0x100 (VGPU_ECAP_SRIOV). So a function without SR-IOV
+/// has a null capability there, which only points to ARI.
 void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
     if (spec.sriov)
         add_sriov(config, *spec.sriov, VGPU_ECAP_ARI);
@@ -153,7 +154,7 @@ std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_registe
     return join(low, config.get<std::uint32_t>(at + kBarBytes));
 }
 
-/// The capability list: PCIe, then MSI and MSI-X if present; the extended list starts at 0x100.
+/// The capability list is PCIe, then MSI and MSI-X if present.
 void build_config(ConfigSpace& config, const FunctionSpec& spec) {
     add_header(config, spec);
     const std::uint32_t msix_at = spec.msix ? std::uint32_t{VGPU_CAP_MSIX} : 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Builders of a configuration space: header, BARs and capabilities, as rows of registers with their
-// writable bits. Offsets and bits are those of <linux/pci_regs.h>; hw/pci.h gives the offset of
-// each capability. Called by the constructors of Function and of the host view's endpoint and root
-// port. A register only stores values until the owner of the space adds a handler (ConfigSpace).
+// Functions that fill in a configuration space: header, BARs and capabilities, as registers with
+// their writable bits. Offsets and bits are those of <linux/pci_regs.h>; hw/pci.h gives the offset
+// of each capability. The constructor of Function calls build_config(); those of the host view's
+// endpoint and root port call add_bars(). A register only stores values until its owner adds a
+// handler (ConfigSpace).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,19 @@ namespace vgpu::softgpu::pci {
 
 /// Bytes of the MSI capability with 64-bit addresses and without masks (PCIe 6.0, 7.7.1).
 inline constexpr std::uint32_t kMsiBytes = 14;
-/// Page sizes that a PF supports for VF BARs, as on hardware: bit n stands for 4 KiB << n.
+/// Page sizes for VF BARs: those that SR-IOV requires of every PF. Bit n stands for 4 KiB << n.
 inline constexpr std::uint32_t kSupportedPageSizes = 0x553;
 
-/// Adds base address registers from `first_register` on: the BARs of a function, or the VF BARs of
-/// a PF's SR-IOV capability.
+/// Adds the base address registers of `bars`. `first_register` is the offset of BAR0: that of the
+/// function itself, or of VF BAR0 in a PF's SR-IOV capability.
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars);
-/// The address in the registers of a BAR, without the attribute bits.
+/// The address in the registers of a BAR, without the attribute bits. `first_register` as in
+/// add_bars().
 [[nodiscard]] std::uint64_t bar_address(const ConfigSpace& config, std::uint32_t first_register,
                                         const BarSpec& bar);
 
-/// Builds everything that the spec contains; the result is sealed as the state after power-on.
+/// Adds the header, BARs and capabilities of the spec, then seals the space: reset() restores this
+/// state.
 void build_config(ConfigSpace& config, const FunctionSpec& spec);
 
 }  // namespace vgpu::softgpu::pci

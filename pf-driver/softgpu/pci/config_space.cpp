@@ -40,7 +40,8 @@ void ConfigSpace::read_power_on(std::uint32_t offset, std::span<std::byte> out) 
     std::copy_n(power_on_.begin() + offset, out.size(), out.begin());
 }
 
-/// For each byte, keeps read-only bits, stores writable bits, then clears write-1-to-clear bits.
+/// Per byte: keeps read-only bits, stores writable bits, then clears write-1-to-clear bits. Claimed
+/// bytes are skipped, because their handlers get the write.
 void ConfigSpace::store_masked(std::uint32_t offset, std::span<const std::byte> data) {
     for (std::size_t i = 0; i < data.size(); i++) {
         const std::size_t at = offset + i;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // ConfigSpace: the 4 KiB configuration space of one function. Every byte has a mask of writable
-// bits and a mask of bits cleared by writing 1; all other bits are read-only. Two member functions
-// give bytes a meaning. claim() puts a handler behind a range, whose own storage is then not used.
-// on_write() registers a callback that runs after a write has been stored.
+// bits and a mask of bits that writing 1 clears; all other bits are read-only. claim() replaces the
+// storage of a range by handlers. on_write() registers a callback that runs after a write to a
+// range has been stored.
 //
 // A handler is called once per access, with all bytes of the access that are in its range, because
-// drivers write a command and its arguments as one dword. Io thread only; claims are made while the
-// GPU is built.
+// drivers write a command and its arguments as one dword. Only the io thread (gpu.h) uses a
+// ConfigSpace. Call claim() and on_write() while the GPU is built.
 #pragma once
 
 #include <array>
@@ -32,34 +32,35 @@ struct ConfigRegister {
     std::uint32_t one_clears = 0;  ///< bits that a driver clears by writing 1
 };
 
-/// All offsets are bytes from the start of configuration space.
+/// Unless a function says otherwise, an offset counts bytes from the start of configuration space.
 class ConfigSpace {
 public:
     static constexpr std::size_t kBytes = VGPU_PCI_CONFIG_BYTES;
 
-    /// Accesses to the function's space; offset + size <= kBytes. An access across a claim's edge
+    /// Accesses of a driver; offset + size <= kBytes. An access across the edge of a claimed range
     /// is split.
     void read(std::uint32_t offset, std::span<std::byte> out) const;
     void write(std::uint32_t offset, std::span<const std::byte> data);
 
-    /// Reads the values after power-on, whatever the present values are; calls no handlers.
+    /// Reads the values after power-on instead of the present ones; calls no handlers.
     void read_power_on(std::uint32_t offset, std::span<std::byte> out) const;
 
     /// Handlers of a claimed range; offsets count from the start of the range. Read fills all of
-    /// `out` and has no side effects, because a client may save the whole space.
+    /// `out`. Read must not have side effects, because a client may read the whole space to save
+    /// it.
     using Read = std::function<void(std::uint32_t offset, std::span<std::byte> out)>;
     using Write = std::function<void(std::uint32_t offset, std::span<const std::byte> data)>;
     /// Sets the handlers of [first, first + count); a byte claimed twice is a programming error.
     void claim(std::uint32_t first, std::uint32_t count, Read read, Write write);
-    /// Registers a callback that runs after a write to [first, first + count) was stored. The
-    /// callback may get() and set(); it runs once per access, however many bytes the access has.
+    /// Registers a callback that runs once per write() that touches [first, first + count), after
+    /// the data is stored. The callback may call get() and set().
     void on_write(std::uint32_t first, std::uint32_t count, std::function<void()> changed);
 
     /// While `is_absent` returns true, reads give all ones and writes are lost.
     void set_absence(std::function<bool()> is_absent) { is_absent_ = std::move(is_absent); }
     [[nodiscard]] bool is_absent() const { return is_absent_ && is_absent_(); }
 
-    // For building and for the device itself: no masks, no callbacks.
+    // For building and for the device itself: these functions ignore masks and run no callbacks.
     template <typename T> [[nodiscard]] T get(std::uint32_t offset) const {
         return load<T>(value_, offset);
     }

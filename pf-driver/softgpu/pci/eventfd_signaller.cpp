@@ -11,9 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// The capacity that is requested; the kernel grants at least eight requests per CPU.
+// Requested capacity of the context; the kernel grants at least eight requests per CPU.
 constexpr unsigned kRequests = 64;
-// Each failed try makes room, so only a host without memory fails this often.
+// Each failed try frees places in the context, so only a host without memory fails this often.
 constexpr int kTries = 100;
 
 }  // namespace
@@ -23,7 +23,7 @@ EventfdSignaller& EventfdSignaller::shared() {
     return signaller;
 }
 
-/// The context is released when the process ends.
+/// Nothing destroys the context; the kernel does when the process ends.
 Result<> EventfdSignaller::start() {
     const std::lock_guard lock(mutex_);
     if (context_ != 0) return {};
@@ -34,8 +34,8 @@ Result<> EventfdSignaller::start() {
     return {};
 }
 
-/// A request that has ended keeps its place until its result is taken. Results are not used, so
-/// they are taken only when no place is left.
+/// A request that has ended keeps its place in the context until somebody reads its result. Results
+/// have no use here, so signal() reads them only when no place is left (EAGAIN).
 bool EventfdSignaller::signal(int eventfd) {
     iocb request{};
     request.aio_lio_opcode = IOCB_CMD_PWRITE;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// EventfdSignaller: signals eventfds that belong to clients without waiting for any client.
-// write(2) to an eventfd whose count is full waits unless the file is non-blocking. A client has
-// the same open file, so it can fill the count and make the file blocking at any moment. A signal
-// by the kernel itself never waits, and the kernel signals an eventfd at the end of an asynchronous
-// I/O request (io_submit(2), aio_resfd). Here the request is an empty write to /dev/null, which has
-// ended when io_submit() returns. A signal usually costs one system call, as write(2) does.
+// EventfdSignaller: signals clients' eventfds and never blocks. A plain write(2) can block: a
+// client has the same open file, so it can fill the eventfd's count and make the file blocking at
+// any moment. But the kernel signals an eventfd without blocking when an asynchronous I/O request
+// ends (io_submit(2), aio_resfd). So signal() submits an empty write to /dev/null, which ends
+// before io_submit() returns. A signal usually costs one system call, like write(2).
 //
-// One object per process, because the host limits asynchronous I/O of all processes together
-// (fs.aio-max-nr). Any thread may use it.
+// There is one object per process, because the host limits the asynchronous I/O of all processes
+// together (fs.aio-max-nr). Any thread may use the object.
 #pragma once
 
 #include <linux/aio_abi.h>
@@ -27,17 +26,19 @@ public:
     EventfdSignaller(const EventfdSignaller&) = delete;
     EventfdSignaller& operator=(const EventfdSignaller&) = delete;
 
-    /// Call before the first signal(); does nothing if already started. An error may be temporary.
+    /// Call before the first signal(); does nothing if already started. After an error a caller may
+    /// try again, because the host's limit may be reached only for a time; but in a confined
+    /// process (confinement.h), the system calls of start() fail.
     [[nodiscard]] Result<> start();
-    /// False if `eventfd` is not an eventfd, or the kernel has no memory. True if the count is
-    /// full, because the client then has unread signals.
+    /// False if `eventfd` is not an eventfd, start() has not succeeded, or the kernel has no
+    /// memory. True also if the count is full: the client has unread signals then.
     [[nodiscard]] bool signal(int eventfd);
 
 private:
     EventfdSignaller() = default;
     void forget_results();
 
-    std::mutex mutex_;  // for start(); the members that it sets stay constant
+    std::mutex mutex_;  // serialises start(), which sets the members below once
     OwnedFd null_;
     aio_context_t context_ = 0;
 };

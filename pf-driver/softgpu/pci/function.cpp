@@ -117,8 +117,9 @@ void Function::msi_message_changed() {
     interrupts_.set_message({Iova{address}, data});
 }
 
-// Replaces a value that the capability does not allow, before a driver can read it: NumVFs by its
-// earlier value, the page size by 4 KiB.
+/// Replaces values that the capability does not allow, before a driver can read them. NumVFs goes
+/// back to its earlier value if VFs are enabled or the number is too large; a page size that is not
+/// one bit becomes 4 KiB.
 void Function::sriov_control_changed() {
     constexpr std::uint32_t kNumVfs = VGPU_ECAP_SRIOV + PCI_SRIOV_NUM_VF;
     constexpr std::uint32_t kPageSize = VGPU_ECAP_SRIOV + PCI_SRIOV_SYS_PGSIZE;
@@ -136,8 +137,7 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Also updates the state that depends on the configuration, because ConfigSpace::reset() runs no
-/// observers.
+/// Calls the observers itself, because ConfigSpace::reset() does not run them.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -167,7 +167,7 @@ Result<> Function::attach(std::shared_ptr<Peer> peer, Reach reach) {
         return fail(EBUSY, *reach_ == Reach::Bus
                                ? "the function is attached to the host view"
                                : "the function is attached to a client of its own socket");
-    // A driver on the bus may have written to the configuration without an attachment.
+    // Without an attachment, a driver on the bus may have written to the configuration.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
     auto attached = owner_.attached(std::move(peer));
@@ -190,11 +190,13 @@ void Function::detach() {
 void Function::reset() {
     resets_++;
     reset_config();
-    owner_.reset(ResetKind::DeviceReset);
+    owner_.reset(ResetKind::Message);
 }
 
 // ---- interrupts and DMA
 
+/// Error and Request exist so that clients can assign eventfds to them. softgpu never signals these
+/// eventfds.
 vfio_user::IrqDescription Function::irq(Irq index) {
     constexpr vfio_user::IrqDescription kUnused{.flags = vfio_user::kIrqEventfd, .count = 1};
     if (index == Irq::Error || index == Irq::Request) return kUnused;
@@ -203,7 +205,8 @@ vfio_user::IrqDescription Function::irq(Irq index) {
     return {.flags = vfio_user::kIrqEventfd | no_resize, .count = interrupts_.vectors()};
 }
 
-/// Sets or clears the capability's enable bit as vfio-pci would (see interrupts.h).
+/// Sets the capability's enable bit when a request assigns eventfds, and clears the bit when a
+/// request disables the index, as vfio-pci does (interrupts.h).
 Result<> Function::set_irqs(const vfio_user::IrqRequest& request) {
     const bool assigns = std::any_of(request.fds.begin(), request.fds.end(),
                                      [](const OwnedFd& fd) { return static_cast<bool>(fd); });
@@ -275,7 +278,8 @@ std::errc Function::write(std::uint32_t region, std::uint64_t offset,
     return {};
 }
 
-/// An access may begin before the MSI-X table and end in it, so this splits it at the border.
+/// A piece ends at the border of an area, because an access may begin before the MSI-X table and
+/// end inside the table.
 Function::Piece Function::piece_at(std::uint32_t bar, std::uint64_t offset,
                                    std::size_t size) const {
     struct AreaRange {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // Function: one PCI function as a vfio-user device, with configuration space, BARs, interrupts,
-// resets and attachment. It contains nothing that is specific to GPUs: BarHandler implements the
-// BARs, FunctionOwner the resets and attachments, DmaSink takes client memory, and handlers set
-// with config().claim() serve the GPU-IOV bytes.
+// resets and attachment. It contains nothing that is specific to GPUs: BarHandlers implement the
+// BARs, FunctionOwner implements resets and attachments, DmaSink receives client memory, and
+// handlers set with config().claim() serve the GPU-IOV registers.
 //
-// As on a bus, BARs answer only while the command register's memory bit is set; otherwise reads
-// give all ones and writes are dropped. Interrupts need the command register's bus master bit, too.
-// A client writes the command register before anything else, as every driver does; a reset clears
-// the register.
+// As on a bus, BARs answer only while the memory bit of the command register is set; otherwise
+// reads give all ones and writes are dropped. Interrupts require the register's bus master bit,
+// except those that a client triggers for a test. A reset clears the command register, so a client
+// must set both bits again after a reset, as every driver does.
 //
-// A function has one attachment at a time: a vfio-user client, or the bus behind the host view
-// (host_view/), whose ECAM and windows reach config() and bar_read()/bar_write(). DMA and
-// interrupts go to the side that is attached; the other side is refused with EBUSY.
+// A function has one attachment at a time: a vfio-user client, or the bus of the host view
+// (host_view/), which calls config() and bar_read()/bar_write() for accesses through ECAM and
+// memory windows. DMA and interrupts go to the attached side; attach() by the other side fails with
+// EBUSY.
 //
-// Everything is called on the io thread, except raise() and is_bus_master().
+// Everything is called on the io thread (gpu.h), except raise() and is_bus_master().
 #pragma once
 
 #include <array>
@@ -35,13 +36,13 @@ namespace vgpu::softgpu::pci {
 
 /// The memory of a BAR that a client may map; the offset in the file is the offset in the BAR.
 struct MappableMemory {
-    OwnedFd fd;  ///< a duplicate, handed on to the client
+    OwnedFd fd;  ///< a duplicate, which is sent to the client
     std::vector<vfio_user::MmapArea> areas;
 };
 
-/// The bytes behind one BAR. Called on the io thread; offset + size is inside the BAR. A bus
-/// reports no errors: a read that cannot be answered gives all ones, and a write that cannot be
-/// done is dropped.
+/// The bytes behind one BAR. Called on the io thread; offset + size is inside the BAR. There is no
+/// error, as on a bus: a handler answers an invalid read with some value and drops an invalid
+/// write.
 struct BarHandler {
     /// Fills all of `out`.
     std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
@@ -55,19 +56,24 @@ struct BarHandler {
 class DmaSink {
 public:
     virtual ~DmaSink() = default;
+    /// `fd` is borrowed; -1: the memory is reachable only by messages (Peer).
     [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
     /// When unmap() returns, no engine reaches the range.
     virtual void unmap(const vfio_user::DmaRange& range) = 0;
     virtual void unmap_all() = 0;
 };
 
-/// How an attached function is reached, which decides where its interrupts are delivered.
+/// How the attached side reaches the function; decides where interrupts are delivered.
 enum class Reach : std::uint8_t {
     Socket,  ///< by its own vfio-user client; interrupts are eventfds
     Bus,     ///< behind a bridge of the host view; interrupts are messages
 };
 
-enum class ResetKind : std::uint8_t { FunctionLevel, DeviceReset };
+/// How the function was reset.
+enum class ResetKind : std::uint8_t {
+    FunctionLevel,  ///< by the FLR bit in configuration space
+    Message,        ///< by the message DEVICE_RESET, a bus reset, or the planned fault Device
+};
 
 /// The present values of the SR-IOV capability (PCIe 6.0, 9.3.3.3): NumVFs, VF Enable, VF MSE.
 struct SriovState {
@@ -88,13 +94,14 @@ public:
     virtual void detached() = 0;
     /// The configuration space has been reset; the owner resets the rest of the function.
     virtual void reset(ResetKind kind) = 0;
-    /// Called after a write to the capability, or after a reset that took the VFs away.
+    /// Called when a write to the SR-IOV capability, or a reset, has changed the state.
     virtual void sriov_changed(const SriovState&) {}
-    /// Called after a reset, or a write to BARs or the memory bit: BARs may have moved or gone.
+    /// Called after a reset, and after a write to BARs or the command register: addresses of BARs,
+    /// the memory bit or bus mastering may have changed.
     virtual void bars_moved() {}
 };
 
-/// `owner` and `dma` outlive the Function.
+/// `owner` and `dma` must outlive the Function.
 class Function final : public vfio_user::Device {
 public:
     Function(FunctionSpec spec, FunctionOwner& owner, DmaSink& dma);
@@ -113,12 +120,13 @@ public:
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
     [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
     /// Bus address of a BAR of the spec; nullopt while the memory bit is off, or if the spec has no
-    /// such BAR. A VF on the PF's bus does not have its own BARs and memory bit.
+    /// such BAR. Do not use for a VF on the PF's bus: the PF's SR-IOV capability has its BARs.
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
-    /// EBUSY if already attached. An attachment by the bus leaves the configuration as it is. A
-    /// client gets a function whose configuration is reset, unless DetachPolicy is KeepConfig.
+    /// EBUSY if already attached; errors of FunctionOwner::attached(). Reach::Socket resets the
+    /// configuration, unless DetachPolicy is KeepConfig; Reach::Bus leaves the configuration
+    /// unchanged.
     [[nodiscard]] Result<> attach(std::shared_ptr<Peer> peer, Reach reach);
-    /// Accesses that the caller has decoded; offset + size is inside the BAR.
+    /// Accesses to a BAR; do not check the memory bit. offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
     void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
 
@@ -147,7 +155,7 @@ private:
     /// belong to the handler.
     enum class Area : std::uint8_t { Handler, MsixTable, MsixPending };
     /// The first part of a BAR access that lies in one area. A part for the handler stays within
-    /// one page, because a handler may hold a lock for all of an access.
+    /// one page, because a handler may hold a lock during the whole part.
     struct Piece {
         Area area = Area::Handler;
         std::uint64_t offset = 0;  ///< from the start of the area
@@ -166,7 +174,7 @@ private:
                                                           const std::shared_ptr<Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
-    /// False while the memory bit is off. Logs only the first such access after a reset.
+    /// True if the memory bit is on. Otherwise logs the first such access after a reset.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 

@@ -21,7 +21,8 @@ std::vector<BarSpec> gpu_bars(Bytes vram) {
 
 }  // namespace
 
-/// MSI-X table and pending bits lie inside BAR5 (hw/pci.h) and hide the registers behind them.
+/// The MSI-X table and the pending bits are in BAR5 (hw/pci.h), in place of the registers at those
+/// offsets.
 FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) {
     FunctionSpec spec;
     spec.name = "PF";
@@ -47,8 +48,8 @@ FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture) 
     return spec;
 }
 
-/// Vendor and device id are those of an independent function. On the PF's bus, BusVf shows all ones
-/// instead of these two ids.
+/// Clients of the VF's own socket see these vendor and device ids. On the PF's bus,
+/// host_view::BusVf shows all ones instead, as SR-IOV requires.
 FunctionSpec vf_function(VfId vf, Bytes aperture) {
     FunctionSpec spec;
     spec.name = fmt::format("VF{}", raw(vf));

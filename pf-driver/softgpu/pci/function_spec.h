@@ -23,18 +23,18 @@ struct BarSpec {
     Bytes size;  ///< a power of two, at least 4 KiB
 };
 
-/// Type 0 header, in the terms of lspci -n.
+/// Ids in the type 0 header.
 struct Identity {
     std::uint16_t vendor = 0;
     std::uint16_t device = 0;
     std::uint16_t subvendor = 0;
     std::uint16_t subdevice = 0;
-    std::uint32_t class_code = 0;  ///< 24 bits
+    std::uint32_t class_code = 0;  ///< 24 bits: base class, subclass, interface
     std::uint8_t revision = 0;
 };
 
-/// A table of MSI-X vectors and its pending bits inside one BAR. Offsets are bytes inside the BAR.
-/// At most 64 vectors, because the pending bits are one qword.
+/// The MSI-X table and the pending bits (PBA), both inside BAR number `bar`; offsets are bytes from
+/// the start of that BAR. At most 64 vectors, because the pending bits are one qword.
 struct MsixSpec {
     std::uint32_t vectors = 0;
     std::uint32_t bar = 0;
@@ -42,7 +42,8 @@ struct MsixSpec {
     std::uint32_t pba_offset = 0;
 };
 
-/// Routing id of VF n: the PF's + first_vf_offset + (n - 1) * vf_stride (PCIe 6.0, 9.2.1.2).
+/// Routing id of VF n = routing id of the PF + first_vf_offset + (n - 1) * vf_stride (PCIe 6.0,
+/// 9.2.1.2). `vf_device` is the device id of the VFs.
 struct SriovSpec {
     std::uint16_t total_vfs = 0;
     std::uint16_t first_vf_offset = 0;
@@ -56,13 +57,13 @@ struct SriovSpec {
 struct VsecSpec {
     std::uint16_t id = 0;
     std::uint8_t revision = 0;
-    std::uint16_t length = 0;
+    std::uint16_t length = 0;  ///< bytes, including the header
 };
 
-/// The effect on the configuration when the client leaves. Interrupts end in both cases.
+/// What happens to the configuration when the client leaves. Interrupts are disabled in both cases.
 enum class DetachPolicy : std::uint8_t {
     ResetConfig,  ///< a VF: the next client finds a fresh function
-    KeepConfig,   ///< the PF: VFs stay enabled while its driver is restarted
+    KeepConfig,   ///< the PF: VFs stay enabled while the PF's driver is restarted
 };
 
 struct FunctionSpec {
@@ -76,9 +77,10 @@ struct FunctionSpec {
     DetachPolicy detach_policy = DetachPolicy::ResetConfig;
 };
 
-/// `vram` is the size of the device's VRAM, which BAR0 rounds up to a power of two. `vf_aperture`
-/// is the size of BAR0 of a VF.
+/// BAR0 of the PF is `vram`, the VRAM of the device, rounded up to a power of two. `vf_aperture` is
+/// the size of BAR0 of each VF.
 [[nodiscard]] FunctionSpec pf_function(Bytes vram, std::uint16_t vf_count, Bytes vf_aperture);
+/// `aperture` is the size of BAR0.
 [[nodiscard]] FunctionSpec vf_function(VfId vf, Bytes aperture);
 
 }  // namespace vgpu::softgpu::pci

@@ -11,9 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// Eventfds are files without a type. Some other files have no type either; they are harmless,
-// because signalling them only fails. A file with a type is a mistake of the client, which must
-// learn of it now.
+// True if the file has no type in st_mode, like every eventfd. Some other files have none either;
+// they are harmless, because signalling them only fails. A file with a type is a mistake of the
+// client, so assign() can report the mistake at once.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return file_status(fd, status) && (status.st_mode & S_IFMT) == 0;
@@ -25,7 +25,7 @@ bool is_eventfd_like(int fd) {
 /// host's limit (fs.aio-max-nr).
 EventfdSink::EventfdSink(std::string name, std::uint32_t vectors)
     : name_(std::move(name)), eventfds_(vectors) {
-    (void)EventfdSignaller::shared().start();  // assign() reports an error
+    (void)EventfdSignaller::shared().start();  // assign() tries again and reports an error
 }
 
 bool EventfdSink::deliver(std::uint32_t vector, const InterruptMessage&) {

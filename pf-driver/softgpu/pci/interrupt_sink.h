@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptSink: the destination of a function's interrupts. A vfio-user client gets eventfds
-// (EventfdSink). The bus of the host view gets the messages that the driver programmed
-// (MessageSink). Interrupts owns the sink and decides whether a vector may be delivered; it calls
+// InterruptSink: the destination of a function's interrupts. An EventfdSink signals eventfds of a
+// vfio-user client. A MessageSink sends the messages that the driver programmed to the bus of the
+// host view. Class Interrupts owns the sink and decides whether a vector may be delivered. It calls
 // the sink on any thread, with the lock of Interrupts held.
 #pragma once
 
@@ -28,17 +28,17 @@ public:
     virtual ~InterruptSink() = default;
     /// False if there is no destination, or signalling it fails.
     [[nodiscard]] virtual bool deliver(std::uint32_t vector, const InterruptMessage& message) = 0;
-    /// Takes over the eventfds of a SET_IRQS request. EINVAL if a descriptor is not an eventfd;
-    /// ENOTSUP if the sink does not use eventfds.
+    /// Takes over the eventfds of a SET_IRQS request. EINVAL if a descriptor is certainly not an
+    /// eventfd; ENOTSUP if the sink does not use eventfds; errors of EventfdSignaller::start().
     [[nodiscard]] virtual Result<> assign(const vfio_user::IrqRequest& request) = 0;
-    /// Drops the destination: no client listens any more.
+    /// Drops the destination, because the client is gone or has disabled its interrupts.
     virtual void withdraw() = 0;
     /// True if the device sees the driver's writes to the MSI-X table. Otherwise an entry that was
     /// never written counts as unmasked.
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
-/// Signals eventfds of the client; never waits, whatever the client does (EventfdSignaller).
+/// Signals eventfds of the client; a client cannot make it block (EventfdSignaller).
 class EventfdSink final : public InterruptSink {
 public:
     EventfdSink(std::string name, std::uint32_t vectors);
@@ -53,7 +53,7 @@ private:
     std::vector<OwnedFd> eventfds_;
 };
 
-/// Sends the write that the driver programmed, as a posted write to the VM; never waits.
+/// Sends the message that the driver programmed, as a posted write to the VM; never blocks.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}

@@ -34,7 +34,8 @@ void Interrupts::drop(const char* why) {
     log::warn("{}: an interrupt is lost: {}", name_, why);
 }
 
-/// Holds the lock throughout, so that a mask is in force when the io thread's set_*() returns.
+/// Holds the lock during the delivery, so that no masked vector is delivered after set_*() or
+/// apply() has returned.
 void Interrupts::raise(std::uint32_t vector) {
     const std::lock_guard lock(mutex_);
     if (vector >= vectors_.size()) return drop("no such vector");
@@ -60,7 +61,8 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
             load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
-/// An unwritten entry is masked (PCIe 6.0, 7.7.2), unless the client never writes the table.
+/// After a reset every table entry is masked (PCIe 6.0, 7.7.2). If the sink does not see the
+/// driver's writes to the table, an unwritten entry counts as unmasked (InterruptSink).
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_mask_ == Delivery::Off) return true;
@@ -77,7 +79,7 @@ void Interrupts::deliver_pending() {
         if (vectors_[i].is_pending && !is_masked(i)) signal(i);
 }
 
-/// Trigger is the client's own test of its eventfd: masks and bus master do not apply.
+/// With Trigger, a client tests its own eventfd, so masks and bus mastering do not apply.
 void Interrupts::apply(std::uint32_t vector, vfio_user::IrqAction action) {
     if (action == vfio_user::IrqAction::Trigger)
         (void)sink_->deliver(vector, message_of(vector));
@@ -85,14 +87,15 @@ void Interrupts::apply(std::uint32_t vector, vfio_user::IrqAction action) {
         vectors_[vector].is_client_masked = action == vfio_user::IrqAction::Mask;
 }
 
-/// A count of 0 disables the index: drops eventfds and pending vectors.
+/// A count of 0 disables the index: eventfds, pending vectors and SET_IRQS masks are dropped. The
+/// MSI-X table stays, as on hardware.
 Result<> Interrupts::apply(const vfio_user::IrqRequest& request) {
     const std::lock_guard lock(mutex_);
     if (request.index != index_) return {};
     assert(request.start <= vectors_.size() && request.count <= vectors_.size() - request.start);
     if (request.is_assignment) return sink_->assign(request);
     if (request.count == 0) {
-        for (Vector& vector : vectors_) vector = {};
+        for (Vector& vector : vectors_) vector = {.is_programmed = vector.is_programmed};
         sink_->withdraw();
         return {};
     }

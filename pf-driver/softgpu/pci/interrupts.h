@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Interrupts: MSI or MSI-X of one function, from raise() to its sink (interrupt_sink.h). A vector
-// is delivered if the capability is enabled, bus mastering is on, the sink can take it and nothing
-// masks it. A masked vector stays pending and is delivered when the mask is removed. A vector that
-// fails another of these conditions is lost, as on the bus, and counted.
+// Interrupts: MSI or MSI-X of one function, from raise() to the sink (interrupt_sink.h). A vector
+// is delivered if the capability is enabled, the vector is not masked, bus mastering is on, and the
+// sink accepts the vector. A masked vector stays pending and is delivered when the mask is removed.
+// If another condition fails, the vector is lost, as on the bus, and counted.
 //
 // Some vfio-user clients never write the MSI-X table (QEMU does not forward table writes). For them
-// an unwritten entry counts as unmasked. As with the kernel's vfio-pci, the capability is enabled
-// when a client assigns eventfds, and disabled when the client disables the index. So a user-space
-// driver need not write the capability.
+// an unwritten entry counts as unmasked. As the kernel's vfio-pci does, Function enables the
+// capability when a client assigns eventfds, and disables it when the client disables the index. So
+// a user-space driver need not write the capability.
 //
-// raise() may be called from any thread; all else is called on the io thread.
+// raise() may be called from any thread; all else is called on the io thread (gpu.h).
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@
 
 namespace vgpu::softgpu::pci {
 
-/// On if a register lets interrupts through. A bool would mean opposite things for an enable bit
+/// On: the register lets interrupts through. A bool would mean opposite things for an enable bit
 /// and a mask bit.
 enum class Delivery : std::uint8_t { Off, On };
 
@@ -54,21 +54,20 @@ public:
     /// succeeds. Returns the errors of InterruptSink::assign().
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // Values from configuration space. raise() loses an interrupt while the capability is not
-    // enabled, and an unmasked vector while bus mastering is off. Enabling the capability, or
-    // removing the function mask, delivers pending vectors.
+    // Values from configuration space. Enabling the capability, or removing the function mask,
+    // delivers pending vectors.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors are masked
-    void set_message(const InterruptMessage& message);  ///< MSI
+    void set_message(const InterruptMessage& message);  ///< MSI only
 
-    // MSI-X table and pending bits as the BAR shows them.
+    // MSI-X table and pending bits as the BAR shows them; offset + size is inside the area.
     void read_table(std::uint32_t offset, std::span<std::byte> out) const;
     void write_table(std::uint32_t offset, std::span<const std::byte> data);
     void read_pending(std::uint32_t offset, std::span<std::byte> out) const;
 
-    void reset();        ///< resets masks, table and pending bits; the sink stays
-    void drop_client();  ///< does reset(), and withdraws the sink
+    void reset();        ///< resets SET_IRQS masks, table and pending bits; the sink is unchanged
+    void drop_client();  ///< does reset(), and calls InterruptSink::withdraw()
 
     /// Numbers of interrupts since the device started.
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
@@ -77,7 +76,7 @@ public:
 private:
     struct Vector {
         bool is_pending = false;
-        bool is_client_masked = false;  // SET_IRQS mask
+        bool is_client_masked = false;  // masked by SET_IRQS
         bool is_programmed = false;     // the table entry was written
     };
 

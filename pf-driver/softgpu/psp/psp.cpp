@@ -44,7 +44,8 @@ void Psp::on_ih_set(std::uint32_t value) {
     regs_.set(kIhSet, PSP_REPLY_READY | status);
 }
 
-/// The answer is READY and a status in one word, because psp_v3_1.c polls for READY.
+/// Writes READY and the status in one word, because psp_v3_1.c polls for READY and then reads the
+/// status.
 void Psp::on_ring_command(std::uint32_t value) {
     std::uint32_t status = PSP_REPLY_BAD_COMMAND;
     if (!hooks_.is_gate_open()) {
@@ -69,8 +70,8 @@ void Psp::on_ring_command(std::uint32_t value) {
     regs_.set(kRingCommand, PSP_REPLY_READY | status);
 }
 
-/// No register holds the ring's size: a driver allocates one page (Linux 6.12,
-/// amdgpu/amdgpu_psp.c).
+/// No register holds the ring's size: the driver always allocates one page, PSP_RING_DWORDS (Linux
+/// 6.12, amdgpu/amdgpu_psp.c).
 std::uint32_t Psp::create_ring() {
     state_.ring = join(regs_.get(kRingLow), regs_.get(kRingHigh));
     state_.ring_read_pointer = 0;
@@ -92,7 +93,8 @@ std::uint32_t Psp::consume(std::uint32_t write_pointer) {
     return PSP_REPLY_OK;
 }
 
-/// A refused command still gets its response and fence: the driver waits only for the fence.
+/// Writes response and fence also for a refused command, because the driver waits only for the
+/// fence.
 bool Psp::run_frame(std::uint64_t address) {
     psp_frame frame{};
     if (!kernel_.read(GpuVa{address}, bytes_of(frame))) return false;
@@ -124,7 +126,8 @@ std::uint32_t Psp::run_command(const psp_command& command) {
     return row == kCommands.end() ? PSP_STATUS_NOT_SUPPORTED : (this->*row->handler)(command);
 }
 
-/// Nothing executes firmware, which may have any content.
+/// Accepts firmware of any content, because softgpu does not execute firmware. Checks only the type
+/// and the size.
 std::uint32_t Psp::load_firmware(const psp_command& command) {
     const std::uint32_t bytes = command.words[PSP_LOAD_BYTES];
     const std::uint32_t type = command.words[PSP_LOAD_TYPE];
@@ -136,7 +139,7 @@ std::uint32_t Psp::accept(const psp_command&) {
     return PSP_STATUS_OK;
 }
 
-/// PROG_REG reaches only IH_RB_CNTL of the three IH rings; the register's id is the ring's number.
+/// The id of a register in PROG_REG is the number of an IH ring, whose IH_RB_CNTL is written.
 std::uint32_t Psp::program_register(const psp_command& command) {
     const std::uint32_t id = command.words[PSP_PROG_REGISTER];
     if (id >= PSP_PROG_IH_RINGS) return PSP_STATUS_BAD_PARAMETERS;
@@ -150,7 +153,7 @@ Result<> Psp::load(Reader& in) {
     const bool is_pointer_good = state.ring_read_pointer < PSP_RING_DWORDS &&
                                  state.ring_read_pointer % PSP_FRAME_DWORDS == 0;
     if (read && !is_pointer_good)
-        read = fail(EPROTO, "state stream holds a PSP ring pointer outside the ring");
+        read = fail(EPROTO, "state stream holds a PSP ring pointer that is not at a frame");
     state_ = read ? state : State{};
     return read;
 }

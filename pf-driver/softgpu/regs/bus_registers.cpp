@@ -38,7 +38,7 @@ std::uint32_t BusRegisters::smn_read() const {
     return word == used.end() ? 0 : word->value;
 }
 
-/// A bounded store, because a guest can name 2^32 addresses.
+/// The number of words is bounded, because a guest can name 2^32 addresses.
 void BusRegisters::smn_write(std::uint32_t value) {
     const std::uint32_t address = registers_.get(RegisterIndex{REG_NBIO_PCIE_INDEX2});
     const std::span used = std::span(state_.smn).first(state_.used);

@@ -6,9 +6,9 @@
 //                           State::kWords words
 //   GPU_HDP_FLUSH_REQ/DONE  a flush is complete at once
 //   RLC_SAFE_MODE           CMD is cleared after a write
-// Host writes are coherent, so the other triggers of the HDP (host data path) are plain storage.
-// Registers of GPUVM, e.g. the semaphores of VM_INVALIDATE, belong to mem. All calls are made with
-// the VF's lock held.
+// Host writes are coherent, so the other registers that flush or invalidate the HDP (host data
+// path) are plain storage. Registers of GPUVM, e.g. VM_INVALIDATE_ENGn_REQ, belong to mem. All
+// calls are made with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ public:
             std::uint32_t address = 0;
             std::uint32_t value = 0;
         };
-        /// Drivers store about six words. If all words hold a value, a new address replaces the
-        /// oldest one.
+        /// Drivers store about six words. If all words are in use, a new address replaces the
+        /// oldest address.
         static constexpr std::size_t kWords = 64;
         std::array<Word, kWords> smn{};
-        std::uint32_t used = 0;  ///< words that hold a value
-        std::uint32_t next = 0;  ///< the word that the next new address takes
+        std::uint32_t used = 0;  ///< number of words in use
+        std::uint32_t next = 0;  ///< index of the word that the next new address takes
     };
 
     explicit BusRegisters(RegisterFile& registers);
@@ -42,10 +42,11 @@ public:
     void reset() { state_ = {}; }
     void drain() {}
     void save(Writer& out) const { out.value(state_); }
+    /// EPROTO if the stream is short or `used` or `next` is too large.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// The word at the address in PCIE_INDEX2; 0 if the store does not have it.
+    /// The value of the word at the address in PCIE_INDEX2; 0 if no write has stored this address.
     [[nodiscard]] std::uint32_t smn_read() const;
     void smn_write(std::uint32_t value);
 

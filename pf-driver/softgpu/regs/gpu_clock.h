@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The GPU's free-running 27 MHz counter, as registers and packets show it. A write of
+// The GPU's free-running 27 MHz counter, which registers and packets show. A write of
 // RLC_CAPTURE_GPU_CLOCK_COUNT copies the counter into RLC_GPU_CLOCK_COUNT_LSB and _MSB, so that a
-// driver reads both halves of one instant. Called with the VF's lock held, like every register
-// access.
+// driver reads both halves of one instant. All register accesses are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,8 @@
 
 namespace vgpu::softgpu::regs {
 
-/// Ticks at `now` of the clock that the VBIOS announces; no overflow for centuries.
+/// The counter's value at `now`; 27 MHz is the clock that the VBIOS reports. Converts microseconds
+/// and the rest separately, so that no product overflows for centuries.
 constexpr std::uint64_t gpu_ticks(Nanoseconds now) {
     constexpr std::uint64_t kTicksPerMicrosecond = 27;
     const auto ns = static_cast<std::uint64_t>(now.count());

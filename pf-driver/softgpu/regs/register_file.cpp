@@ -45,8 +45,8 @@ template <typename Fn> void for_each_of(const Row& row, Fn fn) {
     for (std::uint32_t i = 0; i < row.count; ++i) fn(row.first + i * row.stride);
 }
 
-/// The access of a register without a row. For a VF the PF-only range does not exist, including the
-/// registers without a row.
+/// The access of a register that has no row in regs.def. For a VF, no register of the PF-only range
+/// (from REG_VGPU_ID on) exists.
 std::uint8_t access_of_unlisted(Role role, std::uint32_t index) {
     const bool is_pf_only = role == Role::Vf && index >= REG_VGPU_ID;
     return is_pf_only ? HW_REG_ACCESS_NA : HW_REG_ACCESS_RW;
@@ -112,7 +112,7 @@ std::uint32_t RegisterFile::mmio_read(RegisterIndex index) {
     return read(index);
 }
 
-/// Checks rights before behaviour: a refused write has no effect at all.
+/// Checks access rights first, so a refused write neither changes storage nor runs behaviour.
 void RegisterFile::mmio_write(RegisterIndex index, std::uint32_t value, Gate write_gate) {
     const std::uint8_t access =
         raw(index) < HW_REG_COUNT ? access_[raw(index)] : std::uint8_t{HW_REG_ACCESS_NA};
@@ -135,7 +135,7 @@ void RegisterFile::mmio_read(std::uint64_t byte_offset, std::span<std::byte> out
     }
 }
 
-/// Merges with storage, not with a read: a read may have effects, and the write must trigger once.
+/// Merges a partial write with the stored value, not with read(), because read() may have effects.
 void RegisterFile::mmio_write(std::uint64_t byte_offset, std::span<const std::byte> data,
                               Gate write_gate) {
     while (!data.empty()) {

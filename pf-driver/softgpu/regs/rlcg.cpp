@@ -11,7 +11,7 @@ namespace {
 
 enum class Operation : std::uint8_t { Invalid, Read, Write };
 
-/// Indexed by the command field; values that hw/fields.def does not name are invalid.
+/// Indexed by SCRATCH_REG1.RLCG_COMMAND (hw/fields.def); an entry that is not set is Invalid.
 constexpr std::array<Operation, 16> kOperations = [] {
     std::array<Operation, 16> table{};
     table[0] = Operation::Write;  // GC
@@ -21,7 +21,7 @@ constexpr std::array<Operation, 16> kOperations = [] {
     return table;
 }();
 
-/// The RLCG reaches neither the PF-only range nor the registers that start and hold a command.
+/// False for the PF-only range, and for the registers that hold or start a command of the RLCG.
 bool is_reachable(std::uint32_t offset) {
     return offset < REG_VGPU_ID && offset != REG_GC_RLC_SPARE_INT && offset != REG_GC_SCRATCH_REG1;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// RLCG: the path by which a VF's driver reaches GC and MMHUB registers during full access, on
-// hardware through the firmware of the RLC (run list controller). The driver puts a value into
-// SCRATCH_REG0 and command | dword offset into SCRATCH_REG1, then writes 1 to RLC_SPARE_INT. The
-// device performs the access and answers in SCRATCH_REG1: the offset field is 0, and the error
-// field is 0 or the reason why the device refused the access. A refused access changes nothing
-// else. RLC_SPARE_INT reads 0 after every access.
+// RLCG: the path by which a VF's driver reaches GC and MMHUB registers during full access. On
+// hardware, the firmware of the RLC (run list controller) performs these accesses. The driver puts
+// command | dword offset into SCRATCH_REG1, and for a write the value into SCRATCH_REG0, then
+// writes 1 to RLC_SPARE_INT. The device performs the access and answers in SCRATCH_REG1: the offset
+// field is 0, and the error field is 0 or the reason why the device refused the access.
+// SCRATCH_REG0 receives the value of a read. A refused access changes nothing else. RLC_SPARE_INT
+// reads 0 after every access.
 //
-// While the register write gate is shut, every access is refused (error 4), including reads, as the
-// VF gate of the real RLC does. Called with the VF's lock held.
+// While the register write gate is shut, the RLCG refuses every access (error 4), including reads,
+// as on hardware. All calls are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>

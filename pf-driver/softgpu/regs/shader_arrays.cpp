@@ -12,7 +12,7 @@ ShaderArrays::ShaderArrays(RegisterFile& registers) : registers_(registers) {
                      [this](RegisterIndex, std::uint32_t) { return config(); }, {});
 }
 
-/// Only the number of CUs counts: the driver must not learn which CUs of the device it uses.
+/// Shows only the number of CUs, because the driver must not learn which CUs of the device it uses.
 void ShaderArrays::set_cu_mask(std::uint64_t cu_mask) {
     const auto count = static_cast<unsigned>(std::popcount(cu_mask));
     for (unsigned engine = 0; engine < kEngines; ++engine) {

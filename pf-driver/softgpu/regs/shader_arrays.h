@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The compute units that a VF's driver sees. The layout is that of Vega10: 4 shader engines of one
-// array with 16 CUs each. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs of the shader engine
-// that GRBM_GFX_INDEX selects (broadcast reads shader engine 0). set_cu_mask() deals the VF's CUs
-// to the shader engines in turn. So the numbers of CUs of two shader engines differ by at most one,
-// and the driver counts as many CUs as the VF may use. Called with the VF's lock held.
+// ShaderArrays: the compute units that a VF's driver sees. The layout is that of Vega10: 4 shader
+// engines, each with one shader array of 16 CUs. CC_GC_SHADER_ARRAY_CONFIG shows the inactive CUs
+// of the shader engine that GRBM_GFX_INDEX selects; with SE_BROADCAST, those of shader engine 0.
+// set_cu_mask() deals the VF's CUs to the shader engines in turn. So the numbers of CUs of two
+// shader engines differ by at most one, and the driver counts as many CUs as the VF may use.
+//
+// All calls are made with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -16,7 +18,8 @@ namespace vgpu::softgpu::regs {
 
 class ShaderArrays {
 public:
-    /// The numbers in the gpu_info firmware of Vega10 (Linux 6.12, amdgpu/amdgpu_device.c).
+    /// Shader engines, and CUs of each shader array, in the gpu_info firmware of Vega10
+    /// (Linux 6.12, amdgpu/amdgpu_device.c).
     static constexpr unsigned kEngines = 4;
     static constexpr unsigned kCusPerArray = 16;
 
@@ -24,7 +27,8 @@ public:
     ShaderArrays(const ShaderArrays&) = delete;
     ShaderArrays& operator=(const ShaderArrays&) = delete;
 
-    /// `cu_mask` has a bit for each CU of the device that the VF may use.
+    /// `cu_mask` has a bit for each CU of the device that the VF may use. Before the first call,
+    /// and after a mask of 0, the driver sees no CU.
     void set_cu_mask(std::uint64_t cu_mask);
 
 private:

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The comparison of a value with a reference, for which POLL_REGMEM (SDMA) and WAIT_REG_MEM (PM4)
-// wait.
+// The comparison that ends a wait for memory or a register, for example of the packets POLL_REGMEM
+// (SDMA) and WAIT_REG_MEM (PM4).
 #pragma once
 
 #include <cstdint>
 
 namespace vgpu::softgpu::sdma {
 
-/// `function` is a number of WAIT_REG_MEM_1.FUNCTION (hw/fields.def); SDMA_POLL_REGMEM.FUNCTION has
-/// the same numbers. 0 and the reserved value 7 are always true. Values are unsigned.
+/// Compares `value` with `reference`, both unsigned. `function` is a value of
+/// WAIT_REG_MEM_1.FUNCTION (hw/fields.def); SDMA_POLL_REGMEM.FUNCTION has the same values.
+/// Functions 0 and 7 (reserved) are always true.
 [[nodiscard]] constexpr bool compare(std::uint8_t function, std::uint64_t value,
                                      std::uint64_t reference) {
     switch (function) {

@@ -16,12 +16,12 @@ namespace {
 constexpr std::uint64_t kDwordBytes = sizeof(std::uint32_t);
 constexpr std::uint64_t kDwordMask = kDwordBytes - 1;
 constexpr std::uint32_t kEngineStride = REG_STRIDE_SDMA0_SDMA0_CNTL;
-constexpr unsigned kBaseShift = 8;
-constexpr std::uint32_t kStatusIdle = 1;
+constexpr unsigned kBaseShift = 8;        ///< RB_BASE holds an address in units of 256 bytes
+constexpr std::uint32_t kStatusIdle = 1;  ///< bit of SDMA_STATUS_REG
 constexpr std::uint32_t kMaxIbDwords = HW_FIELD_MASK(SDMA_INDIRECT_3, SIZE);
 
-/// The position of a preempted queue inside an IB or packet, as it is in the MQD. softgpu defines
-/// the layout; the driver keeps these dwords and never reads them.
+/// The position of a preempted queue inside an IB or packet, as unmap() saves it in the MQD.
+/// softgpu defines the layout; drivers keep these dwords unchanged and do not interpret them.
 struct SavedPosition {
     std::uint32_t mark = 0;  ///< kPositionMark if softgpu wrote this position
     std::uint32_t ib_depth = 0;
@@ -38,7 +38,8 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
-/// Drops the position and the halt, so that no packet of an earlier ring is executed.
+/// Drops the position in IBs and packets, and the halt: a ring that is enabled again starts
+/// with the packet at its read pointer.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;
     queue.ib_depth = 0;
@@ -49,6 +50,7 @@ void forget_position(Engine::Queue& queue) {
     queue.wait = {};
 }
 
+/// True if the indices and sizes in the queue are in range; for load().
 bool is_consistent(const Engine::Queue& queue) {
     const bool are_ibs_good = std::all_of(
         queue.ibs.begin(), queue.ibs.end(),
@@ -104,8 +106,8 @@ void Engine::claim_registers() {
                 {});
 }
 
-/// When the driver enables the ring, the ring takes its pointers from the registers, because
-/// drivers set the registers first (sdma_v4_0_gfx_resume).
+/// A ring that the driver enables takes its pointers from the registers, which drivers set first
+/// (Linux, sdma_v4_0_gfx_resume).
 void Engine::on_ring_control() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
@@ -118,8 +120,8 @@ void Engine::on_ring_control() {
     configure_kernel_ring();
 }
 
-/// The driver writes the pointers at start-up; afterwards doorbells move the write pointer and the
-/// engine moves the read pointer.
+/// The driver writes the pointers at start-up. Afterwards doorbells or poll_write_pointer() move
+/// the write pointer, and the engine moves the read pointer.
 void Engine::on_ring_pointers() {
     Queue& ring = state_.queues[0];
     ring.read_pointer =
@@ -149,7 +151,8 @@ void Engine::show_read_pointer() {
     regs_.set(reg(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI), high32(value));
 }
 
-/// True if the kernel's ring has no doorbell, and its write pointer is in memory.
+/// True if the driver publishes the write pointer of the kernel's ring in memory, not by a
+/// doorbell.
 bool Engine::polls_write_pointer() const {
     const Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_WPTR_POLL_CNTL);
@@ -281,7 +284,8 @@ bool Engine::is_active(const Queue& queue) const {
            (queue.ib_depth != 0 || pending_dwords(queue) != 0);
 }
 
-/// Checks without executing; the poller uses it, too, while the VF is off the engine.
+/// Checks the condition without executing the packet, because has_work() also runs while the VF is
+/// off the engine.
 bool Engine::is_wait_over(const Queue& queue) {
     const Wait& wait = queue.wait;
     switch (wait.kind) {
@@ -303,7 +307,8 @@ bool Engine::is_wait_over(const Queue& queue) {
     const auto bytes = bytes_of(value).first(std::min<std::size_t>(wait.width, sizeof(value)));
     const bool is_read = memory.read(GpuVa{wait.address}, bytes);
     memory.clear_fault();
-    // If the memory of a wait cannot be read, the wait ends: step() then reports the fault.
+    // An unreadable address ends the wait, so that step() executes the packet and reports the
+    // fault.
     return !is_read || compare(wait.function, value & wait.mask, wait.reference);
 }
 
@@ -315,8 +320,8 @@ bool Engine::has_work() {
     });
 }
 
-/// A doorbell ends only a wait for more packets. Memory and registers may change without any
-/// report, and a counted poll ends only by further tries.
+/// A doorbell ends only a wait for more dwords. Memory and registers change without a report to the
+/// engine, and a poll with a retry count ends only by further polls.
 bool Engine::needs_polling() const {
     if (is_halted()) return false;
     if (polls_write_pointer()) return true;
@@ -346,8 +351,8 @@ StepResult Engine::step(Budget budget) {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if the queue has completed a packet, moved data or halted; a retry of a counted poll is
-/// none of these.
+/// Progress is a completed packet or skip, moved data or a halt. A failed poll is no progress, even
+/// if it counts as a retry.
 bool Engine::run_queue(Queue& queue) {
     queue_ = &queue;
     const std::uint64_t packets = state_.packets;
@@ -363,8 +368,8 @@ bool Engine::run_queue(Queue& queue) {
     return packets != state_.packets || bytes != state_.bytes || queue.is_halted != 0;
 }
 
-/// Passes over the dwords that a NOP or COND_EXE skips, if the stream holds them already. Done if
-/// no dword is left to skip.
+/// Passes over the dwords that a NOP or COND_EXE skips, as far as the stream has them already. Done
+/// if no dword is left to skip; else Starved in a ring, Bad in an IB.
 Engine::Outcome Engine::skip_dwords() {
     const std::uint64_t passed = std::min<std::uint64_t>(queue_->skip, available());
     queue_->skip -= static_cast<std::uint32_t>(passed);
@@ -444,8 +449,9 @@ std::uint64_t Engine::available() const {
     return ib.dwords - ib.position;
 }
 
-/// In a ring the rest of the packet may follow, unless the packet could never fit into the ring. In
-/// an IB the rest never follows.
+/// In a ring the rest of the packet may follow, unless the packet is too long for the ring. In an
+/// IB the rest never follows. Skipped dwords need not fit into the ring, because skip_dwords()
+/// takes them in pieces.
 Engine::Outcome Engine::truncation_outcome() const {
     const bool is_in_ring = queue_->ib_depth == 0;
     const bool fits = length_ * kDwordBytes < ring_bytes(*queue_) || queue_->skip != 0;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Engine: one SDMA v4 copy engine of one VF. It serves the kernel's ring (SDMAn_GFX_* registers)
-// and up to two user queues (mapped with an SDMA MQD), in turns. step() does bounded work and may
-// stop in the middle of any packet: State holds position, progress and waits, so that a queue can
-// be parked, saved and continued bit for bit.
+// and up to two user queues (mapped with an SDMA MQD) in turn. step() does bounded work and may
+// stop in the middle of a packet. State holds position, progress and waits, so that a queue can be
+// parked, saved and continued at the same point.
 //
-//   ring (bytes, 64-bit monotonic) --INDIRECT--> IB --INDIRECT--> IB      (two levels, not more)
-//   head packet: done | in progress | waiting (POLL_REGMEM, SEM, ATOMIC loop) | starved (the rest
-//   of the packet is not published yet) | halted (fault, bad packet)
+//   ring (64-bit monotonic byte pointers) --INDIRECT--> IB --INDIRECT--> IB  (at most two levels)
+//   first packet of a queue: done | in progress | waiting (POLL_REGMEM, SEM, ATOMIC loop) | starved
+//   (the write pointer does not include the whole packet yet) | queue halted (fault, bad packet)
 //
-// A packet that waits suspends only its queue. A fault or a bad packet halts a user queue until it
-// is unmapped, and the kernel's ring until the driver disables and enables it. User queues use
-// their own VMID for everything and reach no register.
+// A packet that waits suspends only its queue. A fault or a bad packet halts its queue: a user
+// queue until it is unmapped, the kernel's ring until the driver disables and enables the ring. The
+// packets of a user queue use the queue's VMID for every access and cannot access registers.
 //
 // Called with the VF's lock held: by the workers of cp::Engine, by the command processor (map,
-// unmap), by the poller, and by register or doorbell writes.
+// unmap), by the poller (gpu.h), and by register or doorbell writes.
 #pragma once
 
 #include <array>
@@ -34,12 +34,11 @@
 
 namespace vgpu::softgpu::sdma {
 
-/// The user queue to map: the values of MAP_QUEUES, which the command processor fills in. The MQD
-/// holds the rest.
+/// The user queue to map, from the PM4 packet MAP_QUEUES; the MQD holds all other values.
 struct MapRequest {
     GpuVa mqd{};  ///< in VMID 0
     DoorbellIndex doorbell{};
-    GpuVa write_pointer{};  ///< wptr poll address in `vmid`; 0: use the MQD's wptr
+    GpuVa write_pointer{};  ///< wptr poll address in `vmid`; 0 or unreadable: use the MQD's wptr
     Vmid vmid{};
     std::uint16_t pasid = 0;
 };
@@ -61,16 +60,16 @@ public:
         std::function<mem::Port&(Vmid)> port;
     };
 
-    /// The condition that the head packet of a queue waits for.
+    /// The condition for which the first packet of a queue waits.
     enum class WaitKind : std::uint8_t {
         None,
         Memory,    ///< `width` bytes at `address` in `vmid`
-        Register,  ///< register `address`
-        Retry,     ///< no event; every step() tries the packet again and counts the try
-        MoreData,  ///< a write pointer other than `address`
+        Register,  ///< register `address`, a dword offset in BAR5
+        Retry,     ///< none: every step() executes the packet again and counts the poll
+        MoreData,  ///< a write pointer other than `address`, its value when the wait began
     };
     /// A wait. A wait for memory or a register is over when compare(function, value & mask,
-    /// reference) is true.
+    /// reference) is true (compare.h), or when the memory cannot be read.
     struct Wait {
         WaitKind kind = WaitKind::None;
         std::uint8_t function = 0;
@@ -86,53 +85,56 @@ public:
         std::uint64_t address = 0;
         std::uint32_t dwords = 0;    ///< size
         std::uint32_t position = 0;  ///< dword of the next packet
-        std::uint32_t vmid = 0;      ///< VMID of `address` and of all addresses in the packets
+        /// VMID of `address` and, unless a packet names another VMID, of the addresses in packets.
+        std::uint32_t vmid = 0;
         std::uint32_t reserved = 0;
     };
-    /// The kernel's ring, which follows its registers, or a user queue, which is all zero while it
-    /// is not mapped. Trivially copyable (Saved, block.h).
+    /// The kernel's ring or a user queue. The ring follows its registers; a user queue that is not
+    /// mapped is all zero. Trivially copyable (Saved, block.h).
     struct Queue {
-        std::uint32_t is_mapped = 0;
+        std::uint32_t is_mapped = 0;  ///< the kernel's ring: 1 if enabled
         std::uint32_t is_halted = 0;
-        std::uint64_t base = 0;
+        std::uint64_t base = 0;            ///< address of the ring in `vmid`
         std::uint64_t read_pointer = 0;    ///< bytes
         std::uint64_t write_pointer = 0;   ///< bytes
-        std::uint64_t reported = 0;        ///< read pointer last written back
-        std::uint64_t report_address = 0;  ///< 0: not written back
-        std::uint64_t mqd = 0;
-        std::uint32_t ring_log2 = 0;  ///< log2 of the dwords of the ring
-        std::uint32_t doorbell = 0;
+        std::uint64_t reported = 0;        ///< `read_pointer` at the last report, or at the map
+        std::uint64_t report_address = 0;  ///< where to write the read pointer; 0: nowhere
+        std::uint64_t mqd = 0;             ///< address in VMID 0; 0: the kernel's ring
+        std::uint32_t ring_log2 = 0;       ///< log2 of the dwords of the ring
+        std::uint32_t doorbell = 0;        ///< dword offset in BAR2
         std::uint32_t has_doorbell = 0;
         std::uint16_t pasid = 0;
         std::uint8_t vmid = 0;
-        std::uint8_t ib_depth = 0;
+        std::uint8_t ib_depth = 0;  ///< number of entries of `ibs` in use, innermost last
         std::array<Ib, kIbDepth> ibs{};
-        std::uint64_t progress = 0;  ///< units done of the head packet
-        std::uint32_t skip = 0;      ///< dwords to pass over (NOP data, COND_EXE)
-        std::uint32_t polls = 0;     ///< unsuccessful polls of the head packet
+        std::uint64_t progress = 0;  ///< units of the first packet that are done; see its handler
+        std::uint32_t skip = 0;      ///< dwords to pass over before that packet (NOP, COND_EXE)
+        std::uint32_t polls = 0;     ///< failed polls of a first packet with a retry count
         Wait wait;
     };
-    /// All state that outlives a step().
+    /// All state that outlives a step(). The counters count since the last reset.
     struct State {
         std::array<Queue, kQueues> queues{};
-        std::uint32_t next_queue = 0;
+        std::uint32_t next_queue = 0;  ///< the queue that the next step() tries first
         std::uint32_t reserved = 0;
-        std::uint64_t time_offset = 0;  ///< set by TIMESTAMP_SET; added to the GPU clock
-        std::uint64_t packets = 0;
-        std::uint64_t bytes = 0;
+        std::uint64_t time_offset = 0;  ///< ticks; set by TIMESTAMP sub-op 0
+        std::uint64_t packets = 0;      ///< completed packets; a completed skip counts as one
+        std::uint64_t bytes = 0;        ///< bytes that the packets of transfers.cpp have written
         std::uint64_t bad_packets = 0;
         std::uint64_t faults = 0;
     };
 
-    /// Claims the SDMAn_GFX_* registers of engine 0 or 1. Both references outlive the engine.
+    /// Claims the registers of SDMA engine `index`, 0 or 1. Both references must outlive the
+    /// Engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
-    /// Maps a user queue. True also if the queue of this MQD is mapped already. False if no slot is
-    /// free, or if the VMID or the MQD is unusable.
+    /// Maps a user queue. Also true if a queue with this MQD is mapped already. False if both user
+    /// queues are taken, the VMID is out of range, or the MQD cannot be read or has an invalid ring
+    /// size.
     [[nodiscard]] bool map(const MapRequest& request);
     /// Unmaps the user queue with that doorbell; false if none. Saves the queue's position in its
-    /// MQD, from which the next map() continues. If the MQD cannot be written, only State::faults
-    /// records the failure.
+    /// MQD, so that the next map() continues there. If the MQD cannot be written, the position is
+    /// lost and State::faults counts the failure.
     bool unmap(DoorbellIndex doorbell);
 
     /// Handles a doorbell; `value` is the new write pointer in bytes. False if the doorbell belongs
@@ -150,17 +152,17 @@ public:
     void reset();
     void drain() {}  ///< nothing is in flight between two calls of step()
     void save(Writer& out) const;
-    /// EPROTO if the stream is truncated or a queue has a value that no queue can have; the engine
-    /// is then reset.
+    /// EPROTO if the stream is truncated, or an index or size in it is out of range; the engine is
+    /// then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
-    /// The outcome of the head packet; finish_packet() acts on it.
+    /// The outcome of one execution of the first packet; finish_packet() applies it to the queue.
     enum class Outcome : std::uint8_t {
         Done,
-        Partial,  ///< budget used up; `progress` holds how far
+        Partial,  ///< the Budget is spent; `progress` holds how far
         Blocked,  ///< `wait` holds the condition
-        Starved,  ///< the ring ends before the packet does
+        Starved,  ///< the ring does not hold the whole packet or skip yet
         Fault,
         Bad,
     };
@@ -187,7 +189,8 @@ private:
     [[nodiscard]] bool is_active(const Queue& queue) const;
     [[nodiscard]] bool is_wait_over(const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
-    /// Sets queue_ and executes packets while the budget lasts.
+    /// Executes packets of `queue` until the Budget is spent, or the queue waits, halts or is
+    /// empty. True if the queue made progress.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
     [[nodiscard]] Outcome skip_dwords();
@@ -198,13 +201,15 @@ private:
 
     // the stream of the current queue: its ring or its innermost IB
     [[nodiscard]] std::uint64_t available() const;
-    /// The outcome of a packet that ends outside its stream.
+    /// The outcome of a packet that is longer than available().
     [[nodiscard]] Outcome truncation_outcome() const;
+    /// Reads dwords of the packet, from its dword `first` on; false on a fault.
     [[nodiscard]] bool fetch(std::uint64_t first, std::span<std::uint32_t> out);
     void advance(std::uint64_t dwords);
     [[nodiscard]] Vmid vmid() const;
     [[nodiscard]] mem::Port& port() { return hooks_.port(vmid()); }
-    /// True for the kernel's own stream, which may touch registers and choose VMIDs.
+    /// True for a stream of the kernel's ring in VMID 0. Its packets may access registers and
+    /// choose the VMID of an IB.
     [[nodiscard]] bool is_privileged() const;
 
     // packets (packets.cpp)
@@ -230,16 +235,19 @@ private:
     Outcome write_linear();
     Outcome fill();
     Outcome generate_entries();
-    /// Copies up to a page border of either side; returns the bytes copied, 0 on a fault.
+    /// Copies at most `bytes`, up to the next page border of `from` or `to`; returns the number of
+    /// bytes copied, 0 on a fault.
     [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
                                            std::uint64_t bytes);
-    /// The number of units to do next: what is left of `total`, at most `limit` and at most what
-    /// the budget allows.
-    [[nodiscard]] std::uint64_t share(std::uint64_t total, std::uint64_t unit_bytes,
-                                      std::uint64_t limit) const;
-    /// Counts units that are done: in the packet's progress, in the statistics and in the budget.
+    /// The number of units to do next: the rest of `total`, but at most `limit`, and at most what
+    /// the Budget allows, which is at least 1.
+    [[nodiscard]] std::uint64_t next_units(std::uint64_t total, std::uint64_t unit_bytes,
+                                           std::uint64_t limit) const;
+    /// Counts units that are done: in the packet's progress, in State::bytes and in the Budget.
     void account(std::uint64_t units, std::uint64_t unit_bytes);
 
+    /// The 64-bit value with its low half in dword `dword` of the packet and its high half in the
+    /// next.
     [[nodiscard]] std::uint64_t pair(unsigned dword) const;
 
     const unsigned index_;
@@ -248,12 +256,12 @@ private:
     Hooks hooks_;
     State state_;
 
-    // during one step(); queue_ is the queue that run_queue() runs
-    Queue* queue_ = nullptr;
+    // valid during one step()
+    Queue* queue_ = nullptr;  // the queue that run_queue() executes
     Budget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};
-    std::uint64_t length_ = 0;  // dwords of the packet with its payload
-    Ib call_;                   // the IB that the packet entered; 0 dwords if none
+    std::uint64_t length_ = 0;  // dwords of the packet with its payload, or of a skip
+    Ib call_;                   // the IB that the packet calls; 0 dwords if none
 };
 
 }  // namespace vgpu::softgpu::sdma

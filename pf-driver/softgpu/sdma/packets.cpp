@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The packet table, and the packets that move no data; transfers.cpp has the packets that move
-// data. A handler sees a packet whose fixed part is complete in packet_. After Blocked, Partial or
-// Starved, the handler may be called again for the same packet.
+// The packet table, and the handlers of all packets that are not in transfers.cpp. A handler is
+// called with the fixed part of the packet complete in packet_. After Blocked, Partial or Starved,
+// the handler is called again for the same packet.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -53,6 +53,7 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     const std::uint32_t sub_op = HW_GET(SDMA_HEADER, SUB_OP, header);
     const auto row = std::find_if(kRows.begin(), kRows.end(),
                                   [&](const Row& r) { return r.op == op && r.sub_op == sub_op; });
+    // A broadcast copy has op and sub-op of a linear copy; only a bit of the header differs.
     static constexpr Row kBroadcast{SDMA_OP_COPY, kPlain, SDMA_BROADCAST_DWORDS,
                                     &Engine::copy_broadcast};
     if (op == SDMA_OP_COPY && sub_op == kPlain && HW_GET(SDMA_COPY, BROADCAST, header) != 0)
@@ -60,8 +61,8 @@ const Engine::Row* Engine::find_row(std::uint32_t header) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// Takes the length from the header, checks it against the published dwords, and only then fetches
-/// the rest: the guest may still be writing the other dwords.
+/// Fetches the header, checks the packet's length against available(), and only then fetches the
+/// rest, because the guest may still be writing dwords beyond the write pointer.
 Engine::Outcome Engine::run_packet() {
     call_ = {};
     if (queue_->skip != 0) return skip_dwords();
@@ -80,8 +81,7 @@ std::uint64_t Engine::pair(unsigned dword) const {
     return join(packet_[dword], packet_[dword + 1]);
 }
 
-/// Lets skip_dwords() skip the data of the NOP in pieces, because the ring may not hold all of the
-/// data yet.
+/// Leaves the data of the NOP to skip_dwords(), because the ring may not hold all of the data yet.
 Engine::Outcome Engine::nop() {
     queue_->skip = HW_GET(SDMA_NOP, COUNT, packet_[0]);
     return Outcome::Done;
@@ -91,9 +91,8 @@ Engine::Outcome Engine::pass() {
     return Outcome::Done;
 }
 
-/// finish_packet() enters the IB when the packet has ended, so the position saved for the outer
-/// stream is after the packet. Only a privileged stream may choose the VMID of the IB; any other IB
-/// runs in the VMID of its caller.
+/// finish_packet() enters the IB after it has advanced the outer stream past this packet. Only a
+/// privileged stream may choose the VMID of the IB; any other IB runs in the VMID of its caller.
 Engine::Outcome Engine::indirect() {
     if (queue_->ib_depth >= kIbDepth) return Outcome::Bad;
     const std::uint32_t packet_vmid = HW_GET(SDMA_INDIRECT, VMID, packet_[0]);
@@ -103,7 +102,8 @@ Engine::Outcome Engine::indirect() {
     return Outcome::Done;
 }
 
-/// Writes after all earlier packets of the queue have taken effect; the guest's CPU polls the word.
+/// The C++ fence orders the write after the writes of all earlier packets, because the guest's CPU
+/// polls the dword.
 Engine::Outcome Engine::fence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     const bool is_written =
@@ -116,7 +116,8 @@ Engine::Outcome Engine::trap() {
     ih_iv_entry entry{};
     entry.client_id = static_cast<std::uint8_t>(IH_CLIENT_SDMA0 + index_);
     entry.source_id = IH_SOURCE_SDMA_TRAP;
-    // Ring id 3 would be the page queue; 1 and 2 are the user queues.
+    // Ring id 0 is the kernel's ring, 1 and 2 are the user queues; 3, the page queue, is not
+    // modelled.
     entry.ring_id = static_cast<std::uint8_t>(queue_ - state_.queues.data());
     entry.vmid = raw(vmid());
     entry.pasid = queue_->pasid;
@@ -130,8 +131,8 @@ Engine::Outcome Engine::wait_for(const Wait& wait) {
     return Outcome::Blocked;
 }
 
-/// Signal adds 1 or writes 1; wait subtracts 1 as soon as the value is not 0. If the value changes
-/// before wait can subtract, the wait continues.
+/// Signal: adds 1, or writes 1 with WRITE_ONE. Wait: subtracts 1 as soon as the value is not 0; if
+/// the value changes between the load and the subtraction, the wait continues.
 Engine::Outcome Engine::semaphore() {
     const std::uint64_t address = pair(1) & ~7ull;
     if (HW_GET(SDMA_SEM, SIGNAL, packet_[0]) != 0) {
@@ -152,8 +153,8 @@ Engine::Outcome Engine::semaphore() {
         {WaitKind::Memory, kNotEqual, raw(vmid()), sizeof(value), 0, 0, kAllBits, address});
 }
 
-/// A poll with a retry count ends after the first read and that many retries, successful or not;
-/// each step() does one read.
+/// A poll with a retry count ends after the first read and that many retries, even if the condition
+/// is still false. Each step() does one read.
 Engine::Outcome Engine::poll() {
     if (HW_GET(SDMA_POLL_REGMEM, HDP_FLUSH, packet_[0]) != 0) return poll_hdp_flush();
     Wait wait;
@@ -168,7 +169,9 @@ Engine::Outcome Engine::poll() {
         wait.width = sizeof(value);
         if (!mem::load_value(port(), GpuVa{wait.address}, value)) return Outcome::Fault;
     } else if (wait.function == 0) {
-        return Outcome::Done;  // ROCr's flush: reads no register
+        // FUNCTION 0 is always true, so no register is read, and user queues may send it, as in a
+        // flush of ROCr.
+        return Outcome::Done;
     } else if (!is_privileged()) {
         return Outcome::Bad;
     } else {
@@ -184,7 +187,8 @@ Engine::Outcome Engine::poll() {
     return wait_for(wait);
 }
 
-/// Dword 1 is the DONE register, dword 2 the REQ register.
+/// Writes dword 3 to the REQ register (dword 2) once, then waits until the DONE register (dword 1),
+/// masked with dword 4, equals dword 3.
 Engine::Outcome Engine::poll_hdp_flush() {
     if (!is_privileged()) return Outcome::Bad;
     const std::uint32_t done = packet_[1] / kRegisterBytes;
@@ -197,8 +201,7 @@ Engine::Outcome Engine::poll_hdp_flush() {
     return wait_for({WaitKind::Register, kEqual, 0, 0, 0, packet_[3], packet_[4], done});
 }
 
-/// If memory does not hold the reference value, skips the next COUNT dwords. COUNT does not count
-/// packets.
+/// If memory does not hold the reference value, skips the next COUNT dwords (dwords, not packets).
 Engine::Outcome Engine::conditional() {
     std::uint32_t value = 0;
     if (!mem::load_value(port(), GpuVa{pair(1) & ~3ull}, value)) return Outcome::Fault;
@@ -206,6 +209,8 @@ Engine::Outcome Engine::conditional() {
     return Outcome::Done;
 }
 
+/// With LOOP, a compare-and-swap that failed waits until memory holds the compare value, then runs
+/// again. LOOP has no effect on other operations.
 Engine::Outcome Engine::atomic() {
     const std::uint32_t operation = HW_GET(SDMA_ATOMIC, OPERATION, packet_[0]);
     const mem::AtomicRequest request{operation, GpuVa{pair(1)}, pair(3), pair(5)};
@@ -223,7 +228,7 @@ Engine::Outcome Engine::atomic() {
         {WaitKind::Memory, kEqual, raw(vmid()), width, 0, reference, mask, raw(request.address)});
 }
 
-/// The engine's clock is the GPU clock plus an offset, so only the offset has to be stored.
+/// The time stamp of the engine is the GPU clock plus an offset, so only the offset is stored.
 Engine::Outcome Engine::set_timestamp() {
     state_.time_offset = pair(1) - regs::gpu_ticks(clock_.now());
     return Outcome::Done;
@@ -238,8 +243,8 @@ Engine::Outcome Engine::get_timestamp() {
     return mem::store_value(port(), GpuVa{pair(1) & ~7ull}, ticks) ? Outcome::Done : Outcome::Fault;
 }
 
-/// Only the kernel's stream may write registers. Takes the bytes that are not enabled from the
-/// register's stored value, because a read by a handler might have effects.
+/// Only a privileged stream may write registers. Bytes that are not enabled keep the register's
+/// stored value; get() is used because read() would call a handler, which may have side effects.
 Engine::Outcome Engine::write_register() {
     if (!is_privileged()) return Outcome::Bad;
     const RegisterIndex index{HW_GET(SDMA_SRBM_WRITE_1, ADDR, packet_[1])};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Packets that move data. The handler of such a packet has a total of units (bytes, dwords or
-// entries) and a loop, which continues from Queue::progress until the total is done or the budget
-// of this step is spent.
+// Packets that move data. The handler of such a packet computes a total of units (bytes, dwords or
+// entries). Its loop continues from Queue::progress until the total is done, the Budget of this
+// step is spent, or a memory access fails.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,7 +25,8 @@ std::uint64_t left_in_page(std::uint64_t address) {
     return kPage - address % kPage;
 }
 
-/// One side of a sub-window copy, in elements.
+/// One side (source or destination) of a sub-window copy. y counts rows, z counts slices (layers of
+/// a 3D window), all other values count elements.
 struct Side {
     std::uint64_t x, y, z, row_pitch, slice_pitch;
 
@@ -42,8 +43,8 @@ Side side_of(const std::uint32_t* dwords) {
             HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
 }
 
-/// Copies between two pages with host addresses; false if a page has no host address, or on a
-/// fault.
+/// Copies inside one source page and one target page. False on a fault (has_fault()), or if a page
+/// has no host address.
 bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     const mem::Port::Hold hold(memory);
     const std::byte* const source = memory.at(GpuVa{from}, mem::Access::Read);
@@ -56,9 +57,9 @@ bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::u
 
 }  // namespace
 
-/// At least one unit, so that a budget below one unit still makes progress.
-std::uint64_t Engine::share(std::uint64_t total, std::uint64_t unit_bytes,
-                            std::uint64_t limit) const {
+/// Allows at least one unit, so that a Budget below one unit still makes progress.
+std::uint64_t Engine::next_units(std::uint64_t total, std::uint64_t unit_bytes,
+                                 std::uint64_t limit) const {
     const std::uint64_t left = total - std::min(total, queue_->progress);
     const std::uint64_t affordable = std::max<std::uint64_t>(1, budget_.bytes / unit_bytes);
     return std::min({left, affordable, limit});
@@ -90,14 +91,14 @@ Engine::Outcome Engine::copy_linear() {
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
         const std::uint64_t done = queue_->progress;
-        const std::uint64_t piece = copy_piece(to + done, from + done, share(total, 1, kPage));
+        const std::uint64_t piece = copy_piece(to + done, from + done, next_units(total, 1, kPage));
         if (piece == 0) return Outcome::Fault;
         account(piece, 1);
     }
     return Outcome::Done;
 }
 
-/// Progress counts bytes of the first copy, then of the second, so an interrupted packet continues.
+/// Copies to the first destination, then to the second. Progress counts the bytes of both copies.
 Engine::Outcome Engine::copy_broadcast() {
     const std::uint64_t bytes = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     while (queue_->progress < 2 * bytes) {
@@ -106,7 +107,7 @@ Engine::Outcome Engine::copy_broadcast() {
         const std::uint64_t done = queue_->progress % bytes;
         const std::uint64_t limit = std::min(bytes - done, kPage);
         const std::uint64_t to = pair(is_second ? 7 : 5) + done;
-        const std::uint64_t piece = copy_piece(to, pair(3) + done, share(2 * bytes, 1, limit));
+        const std::uint64_t piece = copy_piece(to, pair(3) + done, next_units(2 * bytes, 1, limit));
         if (piece == 0) return Outcome::Fault;
         account(piece, 1);
     }
@@ -132,14 +133,15 @@ Engine::Outcome Engine::copy_window() {
             return base + (side.element(line % rows, line / rows) << log2) + column;
         };
         const std::uint64_t piece = copy_piece(address(pair(6), to), address(pair(1), from),
-                                               share(total, 1, row_bytes - column));
+                                               next_units(total, 1, row_bytes - column));
         if (piece == 0) return Outcome::Fault;
         account(piece, 1);
     }
     return Outcome::Done;
 }
 
-/// The payload is part of the packet: length_ includes it, and all of it must be published.
+/// The payload is part of the packet, so length_ includes the payload. If the stream does not hold
+/// all of it, truncation_outcome() decides whether the packet is Starved or Bad.
 Engine::Outcome Engine::write_linear() {
     const std::uint64_t header = length_;
     const std::uint64_t total = HW_GET(SDMA_WRITE_LINEAR_3, COUNT, packet_[3]) + std::uint64_t{1};
@@ -148,7 +150,7 @@ Engine::Outcome Engine::write_linear() {
     std::array<std::uint32_t, kChunkDwords> chunk;
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
-        const std::uint64_t units = share(total, sizeof(std::uint32_t), chunk.size());
+        const std::uint64_t units = next_units(total, sizeof(std::uint32_t), chunk.size());
         const auto part = std::span(chunk).first(units);
         const std::uint64_t to = pair(1) + queue_->progress * sizeof(std::uint32_t);
         if (!fetch(header + queue_->progress, part) ||
@@ -159,7 +161,7 @@ Engine::Outcome Engine::write_linear() {
     return Outcome::Done;
 }
 
-/// The count is in bytes: n units of 2^size bytes are encoded as (n - 1) << size.
+/// COUNT encodes n units of 2^size bytes as (n - 1) << size.
 Engine::Outcome Engine::fill() {
     const std::uint32_t size = HW_GET(SDMA_CONST_FILL, FILL_SIZE, packet_[0]);
     const std::uint64_t count = HW_GET(SDMA_CONST_FILL_4, COUNT, packet_[4]);
@@ -168,8 +170,9 @@ Engine::Outcome Engine::fill() {
     chunk.fill(packet_[3]);
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
-        // The pattern is a dword, so only the last write may end in the middle of a dword.
-        std::uint64_t units = share(total, 1, kPage);
+        // The pattern is a dword, so every write except the last must write whole copies of the
+        // pattern.
+        std::uint64_t units = next_units(total, 1, kPage);
         if (queue_->progress + units < total)
             units = std::min(total - queue_->progress, std::max<std::uint64_t>(4, units & ~3ull));
         const auto part = std::as_bytes(std::span(chunk)).first(units);
@@ -179,14 +182,15 @@ Engine::Outcome Engine::fill() {
     return Outcome::Done;
 }
 
-/// PTEPDE: entries mask | (value + i * increment), as amdgpu fills page tables with SDMA.
+/// PTEPDE: entry i = flags | (address + i * increment). The 64-bit flags start at dword 3, address
+/// at dword 5, increment at dword 7. amdgpu fills page tables with this packet.
 Engine::Outcome Engine::generate_entries() {
     const std::uint64_t total = HW_GET(SDMA_PTEPDE_9, COUNT, packet_[9]) + std::uint64_t{1};
     std::array<std::uint64_t, kChunkEntries> chunk;
     while (queue_->progress < total) {
         if (budget_.bytes == 0) return Outcome::Partial;
         const std::uint64_t first = queue_->progress;
-        const std::uint64_t units = share(total, sizeof(std::uint64_t), chunk.size());
+        const std::uint64_t units = next_units(total, sizeof(std::uint64_t), chunk.size());
         for (std::uint64_t i = 0; i < units; ++i)
             chunk[i] = pair(3) | (pair(5) + (first + i) * pair(7));
         const auto part = std::as_bytes(std::span(chunk).first(units));

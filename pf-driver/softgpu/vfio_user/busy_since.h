@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// BusySince: the time at which the io thread began its present piece of work (a message, an event
-// of a descriptor or a posted function). If that was long ago, the io thread is waiting: for a
-// client whose memory it reads, or for a lock whose holder waits for a client. All other clients
-// wait meanwhile. The io thread writes the time; threads that wait for a client read it
-// (ClientMemory).
+// BusySince: the time at which the io thread began its present piece of work (for example a message
+// or a posted function). If the time is long ago, the io thread probably waits for a client's
+// reply, or for a lock whose holder waits for a client's reply. Meanwhile, all other
+// clients wait, too. The io thread writes the time; threads that wait for a client's reply read it
+// (client_memory.h).
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// Waits for `events` until `deadline`. Returns the events that happened; 0 if none did.
+// Waits for `events`, at most until `deadline`. Returns the events that happened; 0: none.
 short poll_until(int fd, short events, std::chrono::steady_clock::time_point deadline) {
     const nanoseconds left = deadline - std::chrono::steady_clock::now();
     if (left <= nanoseconds::zero()) return 0;
@@ -50,7 +50,7 @@ std::optional<Message> Channel::next(ReplySink& replies) {
     return Message{.header = served_.header, .body = served_.body, .fds = &served_.fds};
 }
 
-/// Replies never reach the io thread's handlers: they go to the caller that waits for them.
+/// Passes replies to the calls that wait for them; returns only other messages.
 std::optional<Message> Channel::next_in_place(ReplySink& replies) {
     auto message = buffer_.next(served_.fds);
     while (message && is_reply(*message)) {
@@ -97,22 +97,22 @@ void Channel::call_io_thread() {
     if (loop_.serve) loop_.serve();
 }
 
-Channel::Reader::Sorted Channel::Reader::sort(ReplySink& replies) {
+Channel::Reader::Distributed Channel::Reader::distribute(ReplySink& replies) {
     while (!channel_.is_queue_full()) {
         ReceivedFds fds;
         const auto message = channel_.buffer_.next(fds);
-        if (!message) return Sorted::All;
+        if (!message) return Distributed::All;
         if (is_reply(*message))
             replies.handle_reply(*message);
         else
             channel_.enqueue(*message);
     }
-    return Sorted::UntilFull;
+    return Distributed::UntilFull;
 }
 
 Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     const std::lock_guard lock(channel_.input_mutex_);
-    if (sort(replies) == Sorted::UntilFull) return Outcome::Full;
+    if (distribute(replies) == Distributed::UntilFull) return Outcome::Full;
     if (channel_.buffer_.is_broken()) {
         channel_.call_io_thread();
         return Outcome::Closed;
@@ -120,16 +120,17 @@ Channel::Reader::Outcome Channel::Reader::read(ReplySink& replies) {
     const Input got = channel_.buffer_.fill(channel_.fd());
     if (got == Input::Closed) return Outcome::Closed;
     if (got == Input::Nothing) return Outcome::Nothing;
-    return sort(replies) == Sorted::UntilFull ? Outcome::Full : Outcome::Data;
+    return distribute(replies) == Distributed::UntilFull ? Outcome::Full : Outcome::Data;
 }
 
-/// Also sends the backlog: otherwise client and server could wait for each other's room for ever.
+/// Also sends the backlog. Otherwise client and server could each wait for ever for the other to
+/// read.
 void Channel::Reader::wait_until(std::chrono::steady_clock::time_point deadline) {
     const bool had_backlog = channel_.has_backlog();
     const short events = had_backlog ? POLLIN | POLLOUT : POLLIN;
     const short happened = poll_until(channel_.fd(), events, deadline);
     if ((happened & POLLOUT) == 0 || channel_.flush() != std::errc{}) return;
-    // The io thread serves nothing while there is a backlog.
+    // The io thread stopped serving this client because of the backlog: wake it up.
     if (had_backlog && !channel_.has_backlog()) channel_.call_io_thread();
 }
 
@@ -163,7 +164,7 @@ void Channel::backlog_changed() {
     update_interest();
 }
 
-/// The descriptor is duplicated, since the caller closes its own after send().
+/// Duplicates the descriptor, because the caller may close it after send().
 std::errc Channel::add_backlog(std::span<const std::byte> rest, int fd) {
     if (unsent_bytes_ + rest.size() > kMaxBacklogBytes) return std::errc::no_buffer_space;
     OwnedFd copy(fd >= 0 ? ::fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1);
@@ -174,7 +175,7 @@ std::errc Channel::add_backlog(std::span<const std::byte> rest, int fd) {
     return {};
 }
 
-/// Queues every message behind a backlog, because messages must not overtake each other.
+/// If there is a backlog, the message goes to its end, because messages must stay in order.
 std::errc Channel::send(std::span<const std::byte> message, int fd) {
     const std::lock_guard lock(send_mutex_);
     if (!unsent_.empty()) return add_backlog(message, fd);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Channel: a connected client as a stream of messages. The io thread, which serves the client's
-// requests, shares the channel with threads that sent the client a request and wait for the reply
-// (ClientMemory). Such a thread may hold a lock that the io thread waits for, so it reads the
-// socket itself:
+// Channel: the connection to one client, as a stream of messages. The io thread serves the client's
+// requests. Any thread may send a request to the client and wait for the reply (ClientMemory). A
+// waiting thread may hold a lock for which the io thread waits, so the waiting thread reads the
+// socket itself, with a Reader:
 //
-//  no thread waits  socket --> io thread, which serves requests in place
-//  a thread waits   socket --> Reader --> replies to their calls
+//  no thread waits  socket --> io thread, which serves requests without a copy
+//  a thread waits   socket --> Reader --> replies, to the calls that wait for them
 //                                    \--> requests, copied, in order --> queue --> io thread
 //
-// While a Reader exists, the io thread gets nothing from the socket, and its loop does not watch
-// the socket for input. The queue is bounded: if it is full, the Reader must leave reading to the
-// io thread.
+// While a Reader exists, the io thread does not read the socket, and its event loop does not watch
+// the socket for input. The queue is bounded: if it is full, the waiting thread must destroy its
+// Reader, so that the io thread reads again.
 //
-// A message is always sent whole: the part that the socket does not take at once waits in a bounded
-// backlog.
+// send() never blocks. The part of a message that the socket does not accept at once goes to a
+// bounded backlog and is sent later. If the backlog is full, send() fails.
 //
-// fill() and next() are called on the io thread, everything else on any thread.
+// fill() and next() are called on the io thread; any thread may call all other functions.
 #pragma once
 
 #include <atomic>
@@ -33,20 +33,23 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Shared by Session and ClientMemory; the socket closes with the last of them.
+/// Session and ClientMemory share a Channel. The socket is closed when both have released it.
 class Channel {
 public:
     using Input = MessageBuffer::Input;
-    /// The events for which the loop watches the socket. While a client does not read its replies,
-    /// the server does not read that client's requests, so Output excludes Input.
+    /// The events for which the event loop watches the socket. Output excludes Input, because the
+    /// server does not read requests of a client that does not read its replies.
     enum class Interest : std::uint8_t { Nothing, Input, Output };
-    /// The loop that watches the socket. Any thread calls these functions, with the send lock held.
+    /// The event loop that watches the socket. Both functions are called on any thread, with the
+    /// send lock held.
     struct Loop {
-        std::function<void(Interest)> watch;
-        std::function<void()> serve;  ///< serves the channel although the socket reports no input
+        std::function<void(Interest)> watch;  ///< changes the watched events
+        std::function<void()> serve;          ///< makes the io thread serve this client
     };
-    /// Receives the replies. Any thread that reads the socket calls it, with the input lock held.
-    /// So when a Reader finds nothing more to read, every reply read before has been delivered.
+    /// Receives the replies. The thread that reads the socket calls handle_reply() before it
+    /// releases the input lock. So when Reader::read() returns, the sink has every reply that a
+    /// thread has read before, unless read() returned Full: the replies behind a full queue stay in
+    /// the buffer.
     class ReplySink {
     public:
         virtual ~ReplySink() = default;
@@ -56,36 +59,38 @@ public:
 
     explicit Channel(OwnedFd socket) : socket_(std::move(socket)) {}
 
-    /// When this returns, the previous loop is not called any more. Empty functions: no loop.
+    /// Replaces the event loop; after the return, the previous loop is not called any more. Empty
+    /// functions: no loop.
     void set_loop(Loop loop);
-    /// While paused, the loop does not watch for input; Readers continue.
+    /// While paused, the event loop does not watch for input. A Reader still reads.
     void pause_input(bool is_paused);
-    /// Shuts down both directions of the socket; the client and all threads that wait for input see
-    /// the end.
+    /// Shuts down both directions of the socket. The client, and all threads that wait for input,
+    /// see the end of the stream.
     void shut_down();
 
     [[nodiscard]] int fd() const { return socket_.get(); }
 
-    /// Calls recvmsg() at most once. Returns Nothing while another thread reads.
+    /// Reads the socket with at most one recvmsg(). Returns Nothing while a Reader exists.
     [[nodiscard]] Input fill();
-    /// The next message that is not a reply, valid until the next call. nullopt: no message is left
-    /// until fill() receives one, or the stream is broken.
+    /// The next message that is not a reply; valid until the next call. Passes replies to
+    /// `replies`. nullopt: no whole message is left, or the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
-    /// True if next() has returned all good messages and the size in the following header is
-    /// impossible.
+    /// True if next() has returned all good messages, and the next header has an impossible size.
     [[nodiscard]] bool is_broken() const;
+    /// The header with the impossible size. Call only if is_broken().
     [[nodiscard]] Header broken_header() const;
 
-    /// Sends header and body as one message. no_buffer_space: the backlog is full, and the message
-    /// is not sent. Any other error: the client is gone, or softgpu is out of descriptors.
+    /// Sends `message` (header and body), with descriptor `fd` (-1: none), which stays the
+    /// caller's. no_buffer_space: the backlog is full, and no byte of the message was sent.
+    /// Another error: for example, the client is gone, or softgpu is out of descriptors.
     [[nodiscard]] std::errc send(std::span<const std::byte> message, int fd = -1);
-    /// Sends as much of the backlog as the socket takes. An error: the client is gone.
+    /// Sends as much of the backlog as the socket accepts. An error means that the client is gone.
     [[nodiscard]] std::errc flush();
-    /// True while parts of messages wait to be sent; the client is not served meanwhile.
+    /// True while the backlog is not empty. Meanwhile the client's requests are not served.
     [[nodiscard]] bool has_backlog() const { return has_backlog_; }
 
 private:
-    /// The rest of a message; includes its descriptor if the first byte is still unsent.
+    /// The unsent rest of a message, with its descriptor if even the first byte is unsent.
     struct Unsent {
         std::vector<std::byte> bytes;
         OwnedFd fd;
@@ -98,7 +103,8 @@ private:
     };
     enum class ReadBy : std::uint8_t { IoThread, Reader };
 
-    /// Limits of what the server keeps for a client that reads no replies or sends too fast.
+    /// Limits of the backlog (for a client that reads no replies) and of the queue (for a client
+    /// that sends too fast).
     static constexpr std::size_t kMaxBacklogBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedBytes = 4 * kMaxMessage;
     static constexpr std::size_t kMaxQueuedFds = 4 * kMaxFds;
@@ -119,7 +125,7 @@ private:
     std::deque<Queued> queue_;
     std::size_t queued_bytes_ = 0;
     std::size_t queued_fds_ = 0;
-    Queued served_;  // the message that next() returned; of a message in place, only its fds
+    Queued served_;  // the message that next() returned; if it was not queued, only its fds
 
     std::mutex send_mutex_;  // guards the members below
     std::deque<Unsent> unsent_;
@@ -127,34 +133,38 @@ private:
     std::atomic<bool> has_backlog_{false};
     Loop loop_;
     bool is_input_paused_ = false;
-    ReadBy read_by_ = ReadBy::IoThread;  // changed with both locks held
+    ReadBy read_by_ = ReadBy::IoThread;  // writers hold both locks; readers hold either
 };
 
-/// While a Reader exists, the Reader and not the io thread reads the socket. Only one Reader exists
-/// at a time. Any thread may create a Reader. The io thread may do so while it serves a message,
-/// which stays valid.
+/// Reads the socket in place of the io thread, as long as the Reader exists. Only one Reader may
+/// exist at a time. Any thread may create it, even the io thread while it serves a message; that
+/// message stays valid.
 class Channel::Reader {
 public:
+    /// Closed: the client is gone or the stream is broken, so no reply will come.
     enum class Outcome : std::uint8_t {
-        Data,     ///< something came; there may be more
-        Nothing,  ///< nothing to read now; call wait_until()
-        Full,     ///< the io thread must serve requests before more can be read
-        Closed,   ///< no further reply will come
+        Data,     ///< data arrived; there may be more
+        Nothing,  ///< no data now; call wait_until()
+        Full,     ///< the queue is full: the io thread must serve requests first
+        Closed,
     };
     explicit Reader(Channel& channel) : channel_(channel) { channel_.set_reader(ReadBy::Reader); }
     ~Reader() { channel_.set_reader(ReadBy::IoThread); }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    /// Handles what has arrived, with at most one recvmsg(). Replies go to `replies`; all other
-    /// messages wait for the io thread.
+    /// Handles the messages that have arrived, with at most one recvmsg(). Passes replies to
+    /// `replies`; queues all other messages for the io thread.
     [[nodiscard]] Outcome read(ReplySink& replies);
-    /// Waits, at most until `deadline`, for something to read, or for room to send the backlog.
+    /// Waits, at most until `deadline`, for data to read. Sends the backlog when the socket accepts
+    /// it.
     void wait_until(std::chrono::steady_clock::time_point deadline);
 
 private:
-    enum class Sorted : std::uint8_t { All, UntilFull };
-    [[nodiscard]] Sorted sort(ReplySink& replies);
+    enum class Distributed : std::uint8_t { All, UntilFull };
+    /// Passes replies to `replies` and queues all other messages, until the queue is full or no
+    /// whole message is left.
+    [[nodiscard]] Distributed distribute(ReplySink& replies);
 
     Channel& channel_;
 };

@@ -75,8 +75,8 @@ std::errc ClientMemory::dma_post(Iova address, std::span<const std::byte> data) 
     return channel_->send(request(id, Command::DmaWrite, access, data, kNoReply));
 }
 
-/// Skips the ids of calls that wait. A free id always exists, because there are far fewer threads
-/// than ids.
+/// An id that no waiting call has. One always exists, because softgpu has far fewer threads than
+/// there are ids.
 std::uint16_t ClientMemory::free_id() {
     const auto is_used = [this](std::uint16_t id) {
         return std::any_of(calls_.begin(), calls_.end(),
@@ -100,7 +100,8 @@ std::errc ClientMemory::begin(Call& call) {
     return {};
 }
 
-/// Adds the call to calls_ before it sends: the reply may arrive at once, on another thread.
+/// Adds the call to calls_ before it sends the request, because another thread may read the reply
+/// at once.
 std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::byte> out,
                                  std::span<const std::byte> data) {
     const DmaAccess access{.address = raw(address), .count = out.size() + data.size()};
@@ -118,8 +119,9 @@ std::errc ClientMemory::transfer(Command command, Iova address, std::span<std::b
     return result;
 }
 
-/// The grace is not charged, because most clients answer in microseconds. The rest of the wait is
-/// charged to stalls_. If the wait blocks other clients, all of it is also charged to blocking_.
+/// The grace is free, because most clients answer in microseconds. The rest of the wait is charged
+/// to stalls_. If the wait blocks other clients, the whole wait, including the grace, is also
+/// charged to blocking_.
 std::errc ClientMemory::await(Call& call, Lock& lock) {
     const Time start = StallBudget::Clock::now();
     const Time end = call.blocks_others ? blocking_.begin(start) : Time::max();
@@ -154,7 +156,7 @@ void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
     lock.lock();
     has_reader_ = false;
     call.leaves_reading = outcome == Channel::Reader::Outcome::Full;
-    changed_.notify_all();  // another waiting thread may read now
+    changed_.notify_all();  // another waiting thread may now read the channel
 }
 
 /// Does not hold mutex_ while it reads the channel, because handle_reply() takes it.
@@ -165,7 +167,8 @@ Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& cal
     while (StallBudget::Clock::now() < deadline) {
         outcome = reader.read(*this);
         if (outcome == Outcome::Closed || outcome == Outcome::Full) break;
-        // Checked after the read, because another thread may have delivered the reply before it.
+        // Checked only after a read, because another thread may have delivered this call's reply
+        // before that read.
         if (!is_waiting(call)) break;
         if (outcome == Outcome::Nothing) reader.wait_until(deadline);
     }
@@ -184,15 +187,15 @@ std::errc ClientMemory::outcome(const Call& call, const Message& reply) {
                                        : static_cast<std::errc>(reply.header.error);
     if (reply.header.command != static_cast<std::uint16_t>(call.command))
         return std::errc::protocol_error;
-    // Clients differ in what they send after the header of a write's reply.
+    // The reply to a write may have any body: clients differ.
     if (reply.body.size() < expected) return std::errc::protocol_error;
     if (expected != 0 && load<DmaAccess>(reply.body).count != call.count)
         return std::errc::protocol_error;
     return {};
 }
 
-/// Copies into the caller's buffer under the mutex, so that the buffer exists: a call that times
-/// out removes itself from calls_ under the mutex.
+/// Holds the mutex while it copies to the caller's buffer, so that the buffer exists: a call that
+/// times out needs the mutex to remove itself from calls_.
 void ClientMemory::handle_reply(const Message& reply) {
     counters_->messages++;
     const std::lock_guard lock(mutex_);

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientMemory: DMA_READ and DMA_WRITE towards one client, from any thread, including the io thread
-// inside a device call. One of the threads that wait for replies reads the channel
-// (Channel::Reader) and hands every reply to the call with its message id; the other waiting
-// threads sleep. So a reply arrives even while the io thread waits for a lock that a waiting thread
-// holds.
+// ClientMemory: sends DMA_READ and DMA_WRITE to one client and waits for the replies. Any thread
+// may call it, including the io thread inside a Device method. At most one of the waiting threads
+// reads the channel (Channel::Reader) and passes each reply to the call with the same message id;
+// the other waiting threads sleep. So a reply arrives even while the io thread waits for a lock
+// that a waiting thread holds, unless the channel's queue is full (channel.h).
 //
-// A transfer fails if the client refuses, answers wrongly, answers too late or disconnects. The
-// time for which callers may wait for the client is limited per message and for all messages
-// together (StallBudget). When that time is used up, transfers fail at once for a while. The wait
-// for a quick answer is not charged, because it delays only the client's own function. Such a wait
-// is charged if the io thread has already spent long on its present piece of work (BusySince),
-// because all clients wait then.
+// A transfer fails if its request cannot be sent, or if the client refuses, answers wrongly,
+// answers too late or disconnects. The time for which callers may wait for the client is limited
+// per message (DmaLimits::answer, device.h) and by a budget for all messages together
+// (DmaLimits::stalls). While the budget is spent, transfers fail at once. The first part of each
+// wait, the grace, is free, because most clients answer within it. A second budget
+// (DmaLimits::blocking) is charged for the whole of a wait that begins while the io thread is
+// already delayed (BusySince), because such a wait may delay all clients.
 //
-// A client such as QEMU cannot answer while one of its own requests is unanswered. If that request
-// needs a lock that the caller of the transfer holds, the transfer ends when the budget is used up.
+// A client such as QEMU cannot answer while one of its own requests is unanswered. If softgpu needs
+// a lock to answer that request, and the caller of the transfer holds the lock, the transfer fails
+// when its time is over.
 #pragma once
 
 #include <atomic>
@@ -32,7 +34,8 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Shared by the session and the device's Peer pointers. After close() all calls fail at once.
+/// The session and the device share it; to the device it is a Peer. After close(), all calls fail
+/// at once.
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
@@ -42,12 +45,13 @@ public:
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
     std::errc dma_post(Iova address, std::span<const std::byte> data) override;
 
-    /// The limit agreed in VERSION: larger transfers are split into several messages.
+    /// Sets the maximum of data bytes per message, as agreed in VERSION. Larger transfers are split
+    /// into several messages.
     void set_max_transfer(std::uint32_t bytes);
-    /// Completes the call that waits for the reply; counts a reply that no call waits for. Called
-    /// by any thread that reads the channel, with the channel's input lock held.
+    /// Completes the call that waits for the reply. A reply for which no call waits is only
+    /// counted. Called by the thread that reads the channel, with the channel's input lock held.
     void handle_reply(const Message& reply) override;
-    /// The client is gone: every call fails from now on.
+    /// Call when the client is gone. Calls in progress and all later calls fail with not_connected.
     void close();
 
 private:
@@ -55,26 +59,28 @@ private:
     using Lock = std::unique_lock<std::mutex>;
 
     enum class State : std::uint8_t { Waiting, Done };
-    /// Lives on the caller's stack while its reply is awaited.
+    /// A message that waits for its reply; lives on the stack of the waiting thread.
     struct Call {
         std::uint16_t id = 0;
         Command command{};
-        std::uint64_t count = 0;
-        std::span<std::byte> out;  // empty for a write
-        bool blocks_others = false;
+        std::uint64_t count = 0;     // data bytes
+        std::span<std::byte> out;    // empty for a write
+        bool blocks_others = false;  // true: the wait is charged to blocking_
         State state = State::Waiting;
         std::errc result{};
-        /// True once the queue for the io thread is full: this call then leaves reading to the io
-        /// thread.
+        /// True once the channel's queue is full: this call then lets the io thread read.
         bool leaves_reading = false;
     };
 
     [[nodiscard]] std::errc transfer(Command command, Iova address, std::span<std::byte> out,
                                      std::span<const std::byte> data);
-    /// Registers the call. timed_out while a budget that the call needs is spent; not_connected
+    /// Adds the call to calls_. timed_out if a budget that the call needs is spent; not_connected
     /// after close().
     [[nodiscard]] std::errc begin(Call& call);
+    /// Waits for the reply, and charges the budgets. Returns the result of the call.
     [[nodiscard]] std::errc await(Call& call, Lock& lock);
+    /// Reads the channel, or sleeps if another thread reads it or if call.leaves_reading is true.
+    /// Returns when the call is done or at `deadline`, and may return earlier.
     void wait_until(Time deadline, Call& call, Lock& lock);
     [[nodiscard]] Channel::Reader::Outcome read_until(Time deadline, const Call& call);
     [[nodiscard]] bool is_waiting(const Call& call);
@@ -91,7 +97,7 @@ private:
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
-    /// True if one of the waiting threads reads the channel.
+    /// True while one of the waiting threads reads the channel.
     bool has_reader_ = false;
     bool is_closed_ = false;
     StallBudget stalls_;    // for waits longer than the grace

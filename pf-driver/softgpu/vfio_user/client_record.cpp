@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kSocketEnd = ".sock", kSuffix = ".client";
 
-/// Uses the flags that the seccomp filter allows for client records (pf-driver/confine/filter.c).
+/// The seccomp filter allows exactly these flags for client records (pf-driver/confine/filter.c).
 OwnedFd create_record(const std::string& path) {
     constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
     constexpr mode_t kMode = 0644;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Counters of the server, for statistics and tests. The io thread counts what it serves, and any
-// thread counts its message DMA. Any thread may read the counters.
+// Counters of the server, for statistics and tests. Any thread may count, and any thread may read
+// the counters.
 #pragma once
 
 #include <atomic>
@@ -9,18 +9,24 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// The counters of one server, over all its clients. They only count up.
+/// The counters of one server, for all its clients together. A counter never decreases.
 struct Counters {
-    std::atomic<std::uint64_t> messages{0};        ///< complete messages received
-    std::atomic<std::uint64_t> error_replies{0};   ///< failed requests, with or without reply
-    std::atomic<std::uint64_t> dropped_posted{0};  ///< failed requests that wanted no reply
-    std::atomic<std::uint64_t> malformed{0};       ///< clients closed for a broken stream
-    /// Clients refused, or dropped because too many clients were still negotiating.
+    std::atomic<std::uint64_t> messages{0};  ///< messages of clients handled, replies included
+    /// Failed requests, with or without kNoReply, and message headers with an impossible size.
+    std::atomic<std::uint64_t> error_replies{0};
+    std::atomic<std::uint64_t> dropped_posted{0};  ///< the part of error_replies with kNoReply
+    std::atomic<std::uint64_t> malformed{0};       ///< clients closed because of a broken stream
+    /// Clients disconnected because the function had an attachment, the device refused them, no
+    /// descriptor was left, or too many clients were negotiating. Excludes clients whose first
+    /// message softgpu does not accept: such a message counts in error_replies only.
     std::atomic<std::uint64_t> refused_clients{0};
-    std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies that no call waited for
-    std::atomic<std::uint64_t> dma_messages{0};        ///< DMA_READ and DMA_WRITE sent
-    /// Transfers that failed: refused, answered wrongly or too late, ended by a disconnect, or
-    /// rejected because a budget was spent.
+    std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies for which no call waited
+    /// softgpu's DMA_READ and DMA_WRITE requests, including posted writes and requests that could
+    /// not be sent.
+    std::atomic<std::uint64_t> dma_messages{0};
+    /// DMA transfers that failed: the request could not be sent; the client refused, answered
+    /// wrongly or too late, or disconnected; or a StallBudget of the client was spent. Excludes
+    /// posted writes, and transfers that begin after the disconnection.
     std::atomic<std::uint64_t> dma_failures{0};
 };
 

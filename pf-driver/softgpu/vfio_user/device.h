@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Device: the interface of a PCI function that the Server serves. The Server calls every Device
-// method on its io thread, one at a time. It calls all methods except attach(), name() and resets()
-// only while a client is attached. Requests have already been checked against the protocol: indices
-// are in range, counts fit, ranges do not wrap or overlap. An error that a method returns becomes
-// the client's error reply; nothing that a client sends is ever fatal.
+// Device: the interface between the Server and a PCI function that it serves. The Server calls
+// Device methods only on its io thread. It calls methods other than attach(), name() and resets()
+// only while a client is attached. The Server has already checked requests against the protocol:
+// indices are in range, counts fit, ranges do not wrap or overlap. If a method returns an error,
+// the client gets an error reply, unless its request has kNoReply. No request of a client may end
+// the process.
 #pragma once
 
 #include <chrono>
@@ -25,55 +26,59 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Time limits of message DMA (Peer).
+/// Time limits for DMA by messages (Peer). `stalls` is charged for each wait, except for the first
+/// `stalls.grace` of the wait.
 struct DmaLimits {
-    std::chrono::milliseconds answer{1000};  ///< limit of the wait for one message
-    StallBudget::Spec stalls{};              ///< budget of all messages of a client together
-    /// A second budget, for waits that delay other clients: the io thread has already spent more
-    /// than `blocking.grace` on one piece of work. No part of such a wait is free.
+    std::chrono::milliseconds answer{1000};  ///< maximum wait for the reply to one message
+    StallBudget::Spec stalls{};              ///< budget for the waits of one client
+    /// A second budget, for waits that delay other clients. A wait is charged in full if the io
+    /// thread has already spent `blocking.grace` on its present piece of work when the wait begins.
     StallBudget::Spec blocking{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 
 /// Answer to DEVICE_GET_REGION_INFO.
 struct RegionDescription {
-    std::uint64_t size = 0;   ///< 0: the function has no such region
-    std::uint32_t flags = 0;  ///< kRegionRead | kRegionWrite
-    /// If set, the client may map the areas from this file; file offset = area offset.
+    std::uint64_t size = 0;   ///< bytes; 0: the function has no such region
+    std::uint32_t flags = 0;  ///< kRegionRead | kRegionWrite; Session adds other flags
+    /// If valid, the client may map `areas` of this file; offsets in the file equal offsets in the
+    /// region.
     OwnedFd fd;
     std::vector<MmapArea> areas;
 };
 
-/// Answer to DEVICE_GET_IRQ_INFO; a count of 0 means "no such interrupts".
+/// Answer to DEVICE_GET_IRQ_INFO.
 struct IrqDescription {
-    std::uint32_t flags = 0;  ///< kIrqEventfd ...
-    std::uint32_t count = 0;
+    std::uint32_t flags = 0;  ///< kIrqEventfd, kIrqNoResize
+    std::uint32_t count = 0;  ///< number of vectors; 0: no interrupts of this type
 };
 
 enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
 
-/// One SET_IRQS request. If is_assignment, the request assigns eventfds to the vectors [start,
-/// start + count); an fd that is not set removes the vector's eventfd. Else the request performs
-/// `action` on the selected vectors of that range. A device that keeps fds moves them out.
+/// One SET_IRQS request for the vectors [start, start + count). If is_assignment, the request
+/// assigns `fds` as the vectors' eventfds; an invalid OwnedFd removes the vector's eventfd.
+/// Otherwise, the request performs `action` on the selected vectors. A device moves the fds that it
+/// keeps out of `fds`.
 struct IrqRequest {
-    Irq index{};
+    Irq index{};  ///< type of interrupt
     IrqAction action{};
     std::uint32_t start = 0;
-    std::uint32_t count = 0;  ///< 0 with Trigger: disable the whole index
+    std::uint32_t count = 0;  ///< 0 with Trigger: disable all vectors of this type
     bool is_assignment = false;
-    std::span<OwnedFd> fds;                     ///< `count` fds if is_assignment, else none
-    std::span<const std::uint8_t> is_selected;  ///< `count` flags; empty: all vectors are selected
+    std::span<OwnedFd> fds;  ///< `count` fds if is_assignment, else none
+    /// `count` flags, 0: not selected. Empty: all vectors are selected.
+    std::span<const std::uint8_t> is_selected;
 };
 
-/// A range that the client has mapped for DMA. `address` is where the function sees the range.
+/// A range of client memory for DMA. The function accesses the range at bus address `address`.
 struct DmaRange {
     Iova address{};
-    std::uint64_t size = 0;
-    std::uint64_t fd_offset = 0;  ///< offset of the range in the file of the client's fd
+    std::uint64_t size = 0;       ///< bytes
+    std::uint64_t fd_offset = 0;  ///< offset in bytes of the range in the file of the client's fd
     bool is_readable = false;     ///< true if the device may read the range
     bool is_writeable = false;    ///< true if the device may write the range
 };
 
-/// Implemented by pci::Function and host_view::HostView; outlives the server.
+/// pci::Function and host_view::HostView implement this interface. A Device outlives the Server.
 class Device {
 public:
     virtual ~Device() = default;
@@ -81,37 +86,40 @@ public:
     /// For log lines: "VF3".
     [[nodiscard]] virtual std::string name() const = 0;
 
-    /// A client has agreed on a version. An error refuses the client (EBUSY: attached elsewhere).
+    /// Attaches a client that has agreed on a version. An error refuses the client (EBUSY: the
+    /// function has another attachment).
     [[nodiscard]] virtual Result<> attach(std::shared_ptr<Peer> peer) = 0;
-    /// The client is gone. dma_unmap_all() has withdrawn its DMA maps before.
+    /// The client is gone. The Server has called dma_unmap_all() before.
     virtual void detach() = 0;
 
-    /// Called for every DEVICE_GET_REGION_INFO, because the memory may differ from client to
-    /// client.
+    /// Called at every DEVICE_GET_REGION_INFO with a valid index, because the mappable memory may
+    /// differ from client to client.
     [[nodiscard]] virtual RegionDescription region(std::uint32_t index) = 0;
-    /// The size that region() gives; called for every access.
+    /// The same size as from region(), but cheap; called for every access.
     [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
     [[nodiscard]] virtual IrqDescription irq(Irq index) = 0;
     /// The device moves the fds that it keeps out of the request; all other fds are closed.
     [[nodiscard]] virtual Result<> set_irqs(const IrqRequest& request) = 0;
 
-    /// `fd` is borrowed; -1: the memory is reachable only by messages. The range is 4 KiB aligned,
+    /// `fd` is borrowed; -1: the range is accessed by messages. The range is aligned to 4 KiB, is
     /// not empty, and overlaps no mapped range.
     [[nodiscard]] virtual Result<> dma_map(const DmaRange& range, int fd) = 0;
-    /// Unmaps every map inside the range; the range cuts no map. The device does not access these
-    /// maps after the return.
+    /// Removes every mapped range inside `range`, which does not cut a mapped range in two. Only
+    /// `address` and `size` of `range` count. After the return, the device does not access this
+    /// memory.
     virtual void dma_unmap(const DmaRange& range) = 0;
-    /// Called if the client asks, and before every detach().
+    /// Removes every mapped range. Called at the client's request, and before every detach().
     virtual void dma_unmap_all() = 0;
 
-    /// Accesses to a region that region() describes; offset + size <= the region's size.
+    /// Accesses to a region; offset + size <= region_size(). errc{} on success.
     [[nodiscard]] virtual std::errc read(std::uint32_t region, std::uint64_t offset,
                                          std::span<std::byte> out) = 0;
     [[nodiscard]] virtual std::errc write(std::uint32_t region, std::uint64_t offset,
                                           std::span<const std::byte> data) = 0;
-    /// DEVICE_RESET: complete when it returns.
+    /// DEVICE_RESET. The reset is complete on return.
     virtual void reset() = 0;
-    /// Number of resets by clients so far, by reset() or a register (ResetRateLimiter).
+    /// Number of resets that clients have caused so far, by reset() or by a register. For
+    /// ResetRateLimiter.
     [[nodiscard]] virtual std::uint64_t resets() const { return 0; }
 };
 

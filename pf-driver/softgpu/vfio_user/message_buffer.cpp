@@ -21,8 +21,6 @@ std::optional<Header> MessageBuffer::header_at(std::size_t offset) const {
     return load<Header>({storage_.data.get() + offset, sizeof(Header)});
 }
 
-// The number of bytes that complete the first message or its header; kReadBytes if no message has
-// begun.
 std::size_t MessageBuffer::missing_bytes() const {
     const std::size_t have = end_ - begin_;
     if (have == 0) return kReadBytes;
@@ -31,7 +29,7 @@ std::size_t MessageBuffer::missing_bytes() const {
     return size > have ? size - have : 0;
 }
 
-// Moves unread bytes to the front; a pinned message stays where it is.
+// If a message is pinned, swaps the two storages and moves only the unread bytes.
 void MessageBuffer::make_room(std::size_t bytes) {
     const std::size_t have = end_ - begin_;
     const std::size_t needed = have + bytes;
@@ -47,7 +45,7 @@ void MessageBuffer::make_room(std::size_t bytes) {
     end_ = have;
 }
 
-/// Walks the headers: descriptors belong to the last message that starts in the received bytes.
+/// Follows the headers from the front of the buffer.
 std::size_t MessageBuffer::last_start() const {
     std::size_t start = 0;
     for (auto header = header_at(start); header && is_possible(*header);

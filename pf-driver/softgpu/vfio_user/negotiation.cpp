@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kMaxTransferKey = "max_data_xfer_size";
 
-/// A number that both sides limit; the smaller limit counts.
+/// A capability that is a limit; the reply has the smaller of the client's and the server's limit.
 struct NumberLimit {
     const char* key;
     std::uint64_t max;  ///< the server's limit
@@ -28,8 +28,8 @@ constexpr std::array kNumbers{
 };
 constexpr std::size_t kMaxJsonDepth = 8;
 
-/// The version data up to its first NUL. The last byte must be a NUL, so that no parser reads
-/// beyond the data. EINVAL without that NUL, or if the data is too long.
+/// The version data up to its first NUL. EINVAL if the data is too long or its last byte is not a
+/// NUL.
 Result<std::string> text_of(std::span<const std::byte> data) {
     if (data.size() > kMaxVersionData)
         return fail(EINVAL, fmt::format("{} bytes of version data", data.size()));
@@ -41,8 +41,8 @@ Result<std::string> text_of(std::span<const std::byte> data) {
     return text;
 }
 
-/// Bounds the depth while parsing, because deeply nested JSON could exhaust the stack. EINVAL if
-/// the text is not a JSON object or is nested too deep.
+/// Parses a JSON object. EINVAL if the text is not an object or is nested deeper than
+/// kMaxJsonDepth. The limit applies during parsing, so that no deeper value is built.
 Result<Json> object_of(const std::string& text) {
     bool is_too_deep = false;
     const auto limit = [&](int depth, Json::parse_event_t, Json&) {
@@ -100,9 +100,9 @@ Result<Agreement> agree(std::span<const std::byte> body) {
     if (offered.contains("capabilities")) {
         TRY(Json agreed, capabilities_of(offered.at("capabilities")));
         agreement.max_transfer = agreed.value(kMaxTransferKey, kMaxTransfer);
-        // With smaller transfers, the device would wait for thousands of answers instead of a few.
+        // Smaller transfers would need thousands of messages instead of a few.
         if (agreement.max_transfer < kMinTransfer)
-            return fail(EINVAL, fmt::format("{} {}: it must be {} at least", kMaxTransferKey,
+            return fail(EINVAL, fmt::format("{} {}: it must be at least {}", kMaxTransferKey,
                                             agreement.max_transfer, kMinTransfer));
         reply["capabilities"] = std::move(agreed);
     }

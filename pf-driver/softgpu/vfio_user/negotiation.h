@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// agree(): the answer to VERSION, with which a client proposes a version and capabilities. The
-// reply names only capabilities that the client named, and is never longer than the proposal: QEMU
-// reads the reply into the buffer of its proposal. The JSON is untrusted; kMaxVersionData bounds
-// its size.
+// agree(): decides the answer to VERSION, in which a client proposes a version and capabilities.
+// The reply contains only capabilities that the client has proposed, and is never longer than the
+// proposal, because QEMU receives the reply in the buffer of its proposal. The client's JSON is
+// untrusted; kMaxVersionData limits its size.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ namespace vgpu::softgpu::vfio_user {
 /// The contents of VERSION's reply.
 struct Agreement {
     Version version;
-    std::uint32_t max_transfer = kMaxTransfer;  ///< data bytes of one DMA message
+    std::uint32_t max_transfer = kMaxTransfer;  ///< maximum of data bytes in one DMA message
     /// JSON of the reply; empty if the client sent no JSON.
     std::string capabilities{};
 };
 
-/// `body` is the payload of VERSION. EPROTONOSUPPORT: another major version. EINVAL: the version
-/// data is too long or not a JSON object, or a capability is of the wrong kind or too small.
+/// `body` is the payload of VERSION, at least a Version. EPROTONOSUPPORT: another major version.
+/// EINVAL: the JSON is too long, too deep, not an object or has no NUL at its end, or a capability
+/// has the wrong type or a value that softgpu does not support.
 [[nodiscard]] Result<Agreement> agree(std::span<const std::byte> body);
 
 }  // namespace vgpu::softgpu::vfio_user

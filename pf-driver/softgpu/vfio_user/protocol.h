@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// vfio-user on the wire: header, commands (protocol.def), payload layouts and limits, as QEMU 10.1
-// to 11.1 speak them. All numbers are host endian; every message starts with a Header whose size
-// counts header and payload; a reply carries the id of its request. Layouts of the VFIO ioctl
-// structures (region info and so on) are VFIO's own.
+// The vfio-user protocol: header, commands (protocol.def), payload layouts and limits, as QEMU 10.1
+// to 11.1 use them. All numbers have the byte order of the host. A reply has the id and the command
+// of its request. The structures with a field `argsz` correspond to those of the VFIO ioctls, which
+// <linux/vfio.h> documents. Addresses are bus addresses; offsets and sizes are in bytes.
 //
-// Used by Server and Session, and by test clients.
+// The vfio-user server and test clients include this file.
 #pragma once
 
 #include <cstddef>
@@ -13,44 +13,46 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Numbers of the vfio-user specification. Commands that the server does not offer are refused with
-/// ENOTSUP.
+/// Commands of the vfio-user specification. The server refuses commands that it does not support
+/// with ENOTSUP.
 enum class Command : std::uint16_t {
 #define COMMAND(name, number, handler, body_bytes, max_fds, doc) name = (number),
 #include "pf-driver/softgpu/vfio_user/protocol.def"
 #undef COMMAND
 };
 
+// Version of the protocol.
 inline constexpr std::uint16_t kMajor = 0;
 inline constexpr std::uint16_t kMinor = 0;
 
-// Header::flags
+// Header::flags: a type in bits 3:0, and flag bits
 inline constexpr std::uint32_t kTypeMask = 0xf;
 inline constexpr std::uint32_t kTypeRequest = 0x0;
 inline constexpr std::uint32_t kTypeReply = 0x1;
-inline constexpr std::uint32_t kNoReply = 0x10;
-inline constexpr std::uint32_t kError = 0x20;
+inline constexpr std::uint32_t kNoReply = 0x10;  ///< request: send no reply
+inline constexpr std::uint32_t kError = 0x20;    ///< reply: the request failed
 
-// Limits; a client may propose lower limits for transfers, descriptors and DMA maps.
+// Limits. A client may propose lower limits for transfers, descriptors and DMA maps. QEMU refuses
+// more than kMaxDmaMaps maps, and sends no more than kMaxWrites writes.
 inline constexpr std::uint32_t kMaxTransfer = 1u << 20;  ///< data bytes of one message
-inline constexpr std::uint32_t kMinTransfer = 4096;      ///< minimum that a client may propose
+inline constexpr std::uint32_t kMinTransfer = 4096;      ///< the server refuses a lower limit
 inline constexpr std::uint32_t kMaxFds = 16;             ///< descriptors of one message
-inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< QEMU refuses more
+inline constexpr std::uint32_t kMaxDmaMaps = 65535;      ///< DMA maps of one client
 inline constexpr std::uint32_t kPageBytes = 4096;
-inline constexpr std::uint32_t kMaxVersionData = 4096;  ///< JSON of VERSION, with its NUL
-inline constexpr std::uint32_t kMaxWrites = 200;  ///< writes of one message; QEMU sends no more
+inline constexpr std::uint32_t kMaxVersionData = 4096;  ///< bytes of VERSION's JSON with NUL
+inline constexpr std::uint32_t kMaxWrites = 200;        ///< writes of one REGION_WRITE_MULTI
 
 /// vfio-user specification, "Header"; 16 bytes on the wire.
 struct Header {
     std::uint16_t id = 0;
-    std::uint16_t command = 0;
-    std::uint32_t size = 0;
+    std::uint16_t command = 0;  ///< Command
+    std::uint32_t size = 0;     ///< bytes of header and payload
     std::uint32_t flags = 0;
     std::uint32_t error = 0;  ///< errno value, valid in a reply with kError
 };
 static_assert(sizeof(Header) == 16);
 
-/// The longest message that a side may send: header, region or DMA access, data.
+/// The longest message: a Header, a RegionAccess or DmaAccess (16 bytes), and data.
 inline constexpr std::size_t kMaxMessage = sizeof(Header) + 16 + kMaxTransfer;
 
 struct Version {
@@ -66,7 +68,7 @@ inline constexpr std::uint32_t kDmaMapWrite = 1u << 1;
 struct DmaMap {
     std::uint32_t argsz = sizeof(DmaMap);
     std::uint32_t flags = 0;
-    std::uint64_t offset = 0;  ///< in the file of the descriptor
+    std::uint64_t offset = 0;  ///< of the range in the file of the descriptor
     std::uint64_t address = 0;
     std::uint64_t size = 0;
 };
@@ -158,7 +160,7 @@ struct IrqSet {
 };
 static_assert(sizeof(IrqSet) == 20);
 
-/// Offsets are bytes inside the region.
+/// Payload of REGION_READ and REGION_WRITE. Offset and count are in bytes.
 struct RegionAccess {
     std::uint64_t offset = 0;
     std::uint32_t region = 0;
@@ -167,7 +169,7 @@ struct RegionAccess {
 };
 static_assert(sizeof(RegionAccess) == 16);
 
-/// DMA_READ and DMA_WRITE: the server's requests to the client.
+/// Payload of DMA_READ and DMA_WRITE, the server's requests to the client.
 struct DmaAccess {
     std::uint64_t address = 0;
     std::uint64_t count = 0;
@@ -175,7 +177,8 @@ struct DmaAccess {
 };
 static_assert(sizeof(DmaAccess) == 16);
 
-/// Several posted writes in one message, if both sides have the capability write_multiple.
+/// Payload of REGION_WRITE_MULTI: several writes in one message, if both sides have the capability
+/// write_multiple.
 struct WriteMulti {
     std::uint64_t count = 0;
     // count SingleWrites follow
@@ -185,7 +188,7 @@ static_assert(sizeof(WriteMulti) == 8);
 struct SingleWrite {
     std::uint64_t offset = 0;
     std::uint32_t region = 0;
-    std::uint32_t count = 0;  ///< 1..8; `data` always has 8 bytes
+    std::uint32_t count = 0;  ///< bytes to write, 1..8: the first bytes of `data`
     std::uint64_t data = 0;
 };
 static_assert(sizeof(SingleWrite) == 24);

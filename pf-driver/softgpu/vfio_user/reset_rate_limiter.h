@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// ResetRateLimiter: limits how often clients may reset a device, as a leaky bucket that each reset
-// fills by one. A reset delays the whole GPU: commands of the world switch wait for it, and the PF
-// checks the VF after it. So while the level of a device's bucket is above the capacity, the
-// device's clients are not served. A well-behaved driver does not notice this limit: after a reset
-// it leaves the function alone for 100 ms (PCIe 6.0, 6.6.2).
+// ResetRateLimiter: limits how often clients may reset a device. A reset delays the whole GPU,
+// because world switches wait for the reset, and the PF then checks the VF. The limiter is a leaky
+// bucket: a reset adds one, and one leaks out per Spec::gap. While the level is above Spec::burst,
+// clients of the device are not served. A well-behaved driver never notices the limit, because it
+// waits 100 ms after each reset (PCIe 6.0, 6.6.2).
 //
-// The caller passes time points in; this file reads no clock. Used on the io thread.
+// The caller passes the time; this class reads no clock. Only the io thread uses the class.
 #pragma once
 
 #include <algorithm>
@@ -21,23 +21,24 @@ public:
 
     struct Spec {
         unsigned burst = 16;                 ///< capacity of the bucket in resets
-        std::chrono::milliseconds gap{100};  ///< time in which one reset leaks out; zero: no limit
+        std::chrono::milliseconds gap{100};  ///< time until one reset leaks out; zero: no limit
     };
 
     ResetRateLimiter() = default;
     explicit ResetRateLimiter(const Spec& spec) : spec_(spec) {}
 
-    /// Adds `resets` resets to the bucket.
+    /// Adds `resets` resets to the bucket. Session also counts one reset for each client that is
+    /// detached.
     void count(std::uint64_t resets, Time now) {
         if (resets == 0) return;
         empty_at_ = std::max(empty_at_, now) + static_cast<std::int64_t>(resets) * spec_.gap;
     }
-    /// No client of the device is served before this time.
+    /// No client of the device is served before this time, at which the level falls to Spec::burst.
     [[nodiscard]] Time free_at() const { return empty_at_ - spec_.burst * spec_.gap; }
 
 private:
     Spec spec_{};
-    Time empty_at_{};  ///< time at which the bucket is empty again
+    Time empty_at_{};  ///< the level at time t is (empty_at_ - t) / gap, at least 0
 };
 
 }  // namespace vgpu::softgpu::vfio_user

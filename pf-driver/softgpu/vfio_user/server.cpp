@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,43 +29,48 @@
 namespace vgpu::softgpu::vfio_user {
 namespace {
 
-// Maximum number of connections per socket that have not agreed on a version yet.
+// Maximum number of connections of one socket that have not agreed on a version yet.
 constexpr std::size_t kMaxNegotiating = 8;
 
-// The socket's name in the file system. The destructor removes the file unless another socket has
-// taken the name.
+// The path of a socket. The destructor removes the socket's file if the path still has this file.
 class SocketName {
 public:
     explicit SocketName(std::string path) : path_(std::move(path)) { record_inode(); }
     SocketName(SocketName&& other) noexcept
-        : path_(std::move(other.path_)), number_(std::exchange(other.number_, 0)) {}
+        : path_(std::move(other.path_)), inode_(std::exchange(other.inode_, 0)) {}
     SocketName& operator=(SocketName&&) = delete;
     ~SocketName() {
-        if (number_ != 0 && is_unchanged()) ::unlink(vgpu_sealed(path_.c_str()));
+        if (inode_ != 0 && is_unchanged()) ::unlink(vgpu_sealed(path_.c_str()));
     }
 
     [[nodiscard]] const std::string& path() const { return path_; }
-    // True if the name still leads to the file of record_inode().
-    [[nodiscard]] bool is_unchanged() const { return number() == number_; }
-    void record_inode() { number_ = number(); }
+    // True if the path still has the inode that record_inode() saw.
+    [[nodiscard]] bool is_unchanged() const { return inode() == inode_; }
+    [[nodiscard]] bool exists() const { return inode() != 0; }
+    // True if `name` is the last component of the path.
+    [[nodiscard]] bool is_file(std::string_view name) const {
+        return path_.substr(path_.rfind('/') + 1) == name;
+    }
+    void record_inode() { inode_ = inode(); }
 
 private:
-    [[nodiscard]] std::uint64_t number() const {
-        return vgpu_socket_number(vgpu_sealed(path_.c_str()));
+    [[nodiscard]] std::uint64_t inode() const {
+        return vgpu_socket_inode(vgpu_sealed(path_.c_str()));
     }
 
     std::string path_;
-    std::uint64_t number_ = 0;  // inode of the socket's file; 0: none
+    std::uint64_t inode_ = 0;  // inode of the socket's file; 0: no socket
 };
 
-/// All state belongs to the io thread, except is_stopping_ and posted_.
+/// All state belongs to the io thread, except is_stopping_, posted_, and the counters and BusySince
+/// of context_.
 class EpollServer final : public Server {
 public:
-    EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd names, OwnedFd reserve,
+    EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd name_watch, OwnedFd reserve,
                 ServerOptions options)
         : epoll_(std::move(epoll)),
           wake_up_(std::move(wake_up)),
-          names_(std::move(names)),
+          name_watch_(std::move(name_watch)),
           reserve_(std::move(reserve)),
           options_(options) {
         context_.dma_limits = options.dma_limits;
@@ -81,7 +88,8 @@ public:
     const Counters& counters() const override { return *context_.counters; }
 
 private:
-    // Identifies the source of an epoll event. Never reused, so a stale event finds no source.
+    // Identifies the source of an epoll event. Ids are not reused, so an event of a removed source
+    // finds nothing.
     using SourceId = std::uint64_t;
     struct Watch {
         int fd = -1;
@@ -91,23 +99,25 @@ private:
         OwnedFd socket;
         SocketName name;
         Port port;
+        bool is_moved = false;  // true: the last event of the file is that it was moved away
     };
     struct Client {
         Listener* listener = nullptr;
         std::unique_ptr<Session> session;
-        bool is_scheduled = false;  // the next slice of the session is posted
+        bool is_scheduled = false;  // true: the session's next slice (session.h) is posted
     };
 
     Result<SourceId> add_watch(int fd, std::function<void()> readable);
     void dispatch(const epoll_event& event);
     void serve(SourceId id, std::uint32_t events);
     void schedule(SourceId id, Client& client);
-    void serve_backlog(SourceId id);
+    void serve_next_slice(SourceId id);
     void resume_blocked();
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep(const RtThread& rt_thread) const;
     void drop(SourceId id);
     [[nodiscard]] Channel::Loop loop_of(SourceId id, int fd);
     Result<> watch_listener(Listener& listener);
+    void note_moved_sockets();
     void rebind_removed_sockets();
     void hang_up_now(const Device& device);
     void accept_from(Listener& listener);
@@ -118,15 +128,15 @@ private:
 
     const OwnedFd epoll_;
     const OwnedFd wake_up_;
-    const OwnedFd names_;  // readable when a socket's file may have been removed
-    OwnedFd reserve_;      // closed to accept and refuse a client when no descriptor is left
+    const OwnedFd name_watch_;  // readable when a socket's file may have been removed
+    OwnedFd reserve_;           // see refuse_without_fds()
     const ServerOptions options_;
     SessionContext context_;
     SourceId next_id_ = 1;
     std::unordered_map<SourceId, Watch> watches_;
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unordered_map<SourceId, Client> clients_;
-    // for each blocked client: the time at which it is served again; nearly always empty
+    // time until which each blocked client is not served; nearly always empty
     std::map<SourceId, Session::Time> blocked_clients_;
     std::atomic<bool> is_stopping_{false};
     PiMutex posted_mutex_;
@@ -139,7 +149,7 @@ int timeout(std::optional<Nanoseconds> longest) {
     return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*longest).count());
 }
 
-/// Duplicates a descriptor that is open, because a confined process cannot open a file.
+/// Makes a descriptor by duplication of an open one, because a confined process cannot open a file.
 OwnedFd reserve_of(const OwnedFd& open) {
     return OwnedFd(::fcntl(open.get(), F_DUPFD_CLOEXEC, 0));
 }
@@ -153,7 +163,7 @@ Result<> EpollServer::start() {
         eventfd_t count = 0;
         ::eventfd_read(wake_up_.get(), &count);
     }));
-    return watch(names_.get(), [this] { rebind_removed_sockets(); });
+    return watch(name_watch_.get(), [this] { rebind_removed_sockets(); });
 }
 
 Result<EpollServer::SourceId> EpollServer::add_watch(int fd, std::function<void()> readable) {
@@ -187,20 +197,39 @@ Result<> EpollServer::listen(const std::string& path, Device& device) {
     return {};
 }
 
-/// Watches a socket that was just bound: its file and its connections.
+/// Watches a new socket for connections, and its directory for the removal of its file.
 Result<> EpollServer::watch_listener(Listener& listener) {
     const std::string& path = listener.name.path();
-    if (const int error = vgpu_sealed_watch(names_.get(), path.c_str()); error != 0)
+    if (const int error = vgpu_sealed_watch(name_watch_.get(), path.c_str()); error != 0)
         return fail_errno(-error, fmt::format("cannot watch the directory of {}", path));
     return watch(listener.socket.get(), [this, &listener] { accept_from(listener); });
 }
 
-/// Makes new sockets for names whose file was removed, because new clients could not connect.
-/// Connected clients stay.
+/// Reads the inotify events of the sockets' directories, and records which sockets were moved away.
+void EpollServer::note_moved_sockets() {
+    constexpr std::size_t kBytes = 4096;
+    std::array<char, kBytes> events{};
+    for (ssize_t got = 0; (got = ::read(name_watch_.get(), events.data(), kBytes)) > 0;) {
+        inotify_event event{};
+        for (std::size_t at = 0; at + sizeof(event) <= static_cast<std::size_t>(got);
+             at += sizeof(event) + event.len) {
+            std::memcpy(&event, events.data() + at, sizeof(event));
+            const std::string_view name = event.len == 0 ? "" : events.data() + at + sizeof(event);
+            for (const auto& listener : listeners_)
+                if (listener->name.is_file(name))
+                    listener->is_moved = (event.mask & IN_MOVED_FROM) != 0;
+        }
+    }
+}
+
+/// Makes a new socket for every path whose file was removed, because no client could connect to the
+/// old one. Connected clients stay. Does not replace a socket that was moved away, because vgpud
+/// moves a socket to withhold the VF (daemon/adapters/platform_assignment.h).
 void EpollServer::rebind_removed_sockets() {
-    vgpu_socket_watch_clear(names_.get());
+    note_moved_sockets();
     for (const auto& listener : listeners_) {
-        if (listener->name.is_unchanged()) continue;
+        if (listener->name.is_unchanged() || (listener->is_moved && !listener->name.exists()))
+            continue;
         const std::string name = listener->port.device.name();
         const std::string& path = listener->name.path();
         auto socket = listen_at(path);
@@ -209,6 +238,7 @@ void EpollServer::rebind_removed_sockets() {
             unwatch(listener->socket.get());
             listener->socket = std::move(*socket);
             listener->name.record_inode();
+            listener->is_moved = false;
             served = watch_listener(*listener);
         }
         if (served)
@@ -227,7 +257,7 @@ void EpollServer::hang_up(const Device& device) {
 void EpollServer::hang_up_now(const Device& device) {
     for (const auto& listener : listeners_) {
         if (&listener->port.device != &device) continue;
-        while (accept_client(listener->socket.get())) continue;
+        while (accept_client(listener->socket.get())) continue;  // the result closes the client
         std::vector<SourceId> open;
         for (const auto& [id, client] : clients_)
             if (client.listener == listener.get()) open.push_back(id);
@@ -236,8 +266,8 @@ void EpollServer::hang_up_now(const Device& device) {
     }
 }
 
-/// Runs posted work after the events of each epoll_wait(): a session's socket must not starve the
-/// work that the session posts.
+/// Runs posted work after the events of each epoll_wait(), so that a busy socket cannot starve
+/// posted work.
 void EpollServer::run() {
     std::array<epoll_event, 64> events{};
     RtThread rt_thread;
@@ -297,7 +327,8 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     if (found == clients_.end()) return;
     Client& client = found->second;
     Session& session = *client.session;
-    // epoll reports EPOLLHUP and EPOLLERR even if nothing is watched, as long as they last.
+    // epoll reports EPOLLHUP and EPOLLERR again and again, even if the socket is not watched for
+    // input. So a blocked session must be closed now.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
     if (has_hung_up && session.blocked_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
@@ -305,17 +336,18 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     schedule(id, client);
 }
 
-/// The next slice comes after the events of other clients and the work that they post.
+/// Posts the next slice, so that it comes after the events of other clients and after work posted
+/// earlier.
 void EpollServer::schedule(SourceId id, Client& client) {
     const Session& session = *client.session;
     if (session.state() == Session::State::Closed) return drop(id);
     if (const auto until = session.blocked_until()) blocked_clients_.insert_or_assign(id, *until);
-    if (!session.has_backlog() || client.is_scheduled) return;
+    if (!session.has_unserved() || client.is_scheduled) return;
     client.is_scheduled = true;
-    post([this, id] { serve_backlog(id); });
+    post([this, id] { serve_next_slice(id); });
 }
 
-void EpollServer::serve_backlog(SourceId id) {
+void EpollServer::serve_next_slice(SourceId id) {
     const auto found = clients_.find(id);
     if (found == clients_.end()) return;
     found->second.is_scheduled = false;
@@ -343,8 +375,8 @@ std::optional<Nanoseconds> EpollServer::longest_sleep(const RtThread& rt_thread)
     return longest;
 }
 
-// Removes the socket from epoll itself, because the device may keep the session's channel, and so
-// the socket, open for a while.
+// Removes the socket from epoll explicitly, because the device may still refer to the channel and
+// so keep the socket open.
 void EpollServer::drop(SourceId id) {
     const auto found = clients_.find(id);
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.session->channel().fd(), nullptr);
@@ -358,8 +390,9 @@ void EpollServer::accept_from(Listener& listener) {
     if (code == EMFILE || code == ENFILE) refuse_without_fds(listener.socket.get());
 }
 
-// Uses the reserved descriptor to accept and close the connection. Otherwise the listening socket
-// would stay readable for ever.
+// Refuses one client while softgpu is out of descriptors: closes the reserved descriptor, so that
+// the connection can be accepted and closed. Otherwise the listening socket would stay readable,
+// and the io thread would spin.
 void EpollServer::refuse_without_fds(int listener) {
     log::error("out of descriptors: a client is refused; raise the limit of open files");
     context_.counters->refused_clients++;
@@ -368,7 +401,8 @@ void EpollServer::refuse_without_fds(int listener) {
     reserve_ = reserve_of(wake_up_);
 }
 
-/// A client that connects and sends nothing must not keep others out for ever.
+/// Drops the oldest connection that still negotiates if there are kMaxNegotiating of them. So
+/// connections that send nothing cannot keep other clients out.
 void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     std::size_t count = 0;
     SourceId oldest = next_id_;
@@ -383,7 +417,8 @@ void EpollServer::drop_oldest_negotiating(const Listener& listener) {
     drop(oldest);
 }
 
-/// Finds the session by id, not by pointer: the session may be gone when the posted work runs.
+/// Refers to the session by id, not by pointer, because the session may be gone when the posted
+/// work runs.
 Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     const auto watch = [epoll = epoll_.get(), fd, id](Channel::Interest interest) {
         epoll_event event{};
@@ -395,7 +430,8 @@ Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
     return {.watch = watch, .serve = [this, id] { post([this, id] { serve(id, EPOLLIN); }); }};
 }
 
-/// Watches the socket before the session gets its loop, so that changes of interest find it.
+/// Adds the socket to epoll before the session gets its loop, because the loop modifies the epoll
+/// entry.
 void EpollServer::add_client(Listener& listener, OwnedFd socket) {
     drop_oldest_negotiating(listener);
     const SourceId id = next_id_++;
@@ -416,11 +452,11 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
     if (!epoll) return fail_errno(errno, "cannot create an epoll instance");
     OwnedFd wake_up(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!wake_up) return fail_errno(errno, "cannot create an eventfd");
-    OwnedFd names(vgpu_socket_watch_open());
-    if (!names) return fail_errno(errno, "cannot watch the directories of sockets");
+    OwnedFd name_watch(vgpu_socket_watch_open());
+    if (!name_watch) return fail_errno(errno, "cannot watch the directories of sockets");
     OwnedFd reserve = reserve_of(wake_up);
     auto server = std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up),
-                                                std::move(names), std::move(reserve), options);
+                                                std::move(name_watch), std::move(reserve), options);
     TRY_VOID(server->start());
     return server;
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Server: one io thread that serves many vfio-user sockets. listen() binds a socket (mode 0600; a
-// stale socket is replaced) to a Device. The first client that agrees on a version is attached; a
-// second client gets EBUSY and is closed. Sockets are non-blocking. While a client does not read
-// its replies, the server does not read that client's requests, so no other client is delayed. A
-// client that sends much is served in slices (Session); between them other clients are served and
-// posted work runs.
+// Server: one io thread that serves many vfio-user sockets. listen() makes a socket (mode 0600; a
+// stale socket is replaced) for a Device. The first client that agrees on a version is attached,
+// unless the device refuses. While a client is attached, other clients of that socket get
+// EBUSY and are disconnected. A client that does not read its replies delays no other client:
+// sockets are non-blocking, and the server reads no more requests of that client. A client that
+// sends much is served in slices of the io thread's time (session.h), between which the server
+// serves other clients and runs posted work.
 //
-// A socket whose file is removed is bound again, because no client could connect any more.
+// If a socket's file is removed (not moved), the server makes a new socket with the same path,
+// because no client could connect to the old one.
 //
-// run() turns the calling thread into the io thread until stop(). hang_up(), stop(), post() and
-// counters() may be called from any thread, all other functions before run() or on the io thread.
+// The thread that calls run() is the io thread until run() returns. Any thread may call hang_up(),
+// stop(), post() and counters(). All other functions may be called before run() or on the io
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -30,30 +33,34 @@ struct ServerOptions {
     ResetRateLimiter::Spec resets{};  ///< limit for each device
 };
 
-/// An interface, so that epoll stays out of the headers; create() makes its only implementation.
+/// An abstract class, so that this header does not depend on epoll. create() makes the only
+/// implementation.
 class Server {
 public:
     [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
     virtual ~Server() = default;
 
-    /// The device outlives the server. EADDRINUSE: another server answers at `path`. EEXIST: the
-    /// file at `path` is not a socket.
+    /// Serves `device` at the socket `path`. The device must outlive the server. EADDRINUSE:
+    /// another server answers at `path`. EEXIST: the file at `path` is not a socket. Or another
+    /// errno.
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
-    /// Posts work and returns at once: the io thread then disconnects every client of `device`,
-    /// including clients that do not read and clients that wait to be accepted. Clients that
-    /// connect after that are served.
+    /// Makes the io thread disconnect every client of `device`, including clients that do not read
+    /// and clients that are not accepted yet. Returns at once. Clients that connect later are
+    /// served.
     virtual void hang_up(const Device& device) = 0;
 
-    /// Calls `readable` on the io thread when `fd` (borrowed) has something to read or has hung up.
+    /// Calls `readable` on the io thread whenever `fd` (borrowed) has data to read or has hung up.
+    /// Fails with the errno of epoll_ctl().
     [[nodiscard]] virtual Result<> watch(int fd, std::function<void()> readable) = 0;
-    /// Ends watch(). Call it before `fd` is closed; the callback of `fd` may call it, too.
+    /// Ends watch(). Call it before `fd` is closed. The callback of `fd` may call it.
     virtual void unwatch(int fd) = 0;
 
+    /// Serves all sockets until stop().
     virtual void run() = 0;
-    /// run() returns soon; clients stay connected until the server is destroyed.
+    /// Makes run() return soon. Clients stay connected until the server is destroyed.
     virtual void stop() = 0;
-    /// Runs `work` on the io thread, after all work posted before.
+    /// Makes the io thread run `work`, after all work that was posted earlier.
     virtual void post(std::function<void()> work) = 0;
 
     [[nodiscard]] virtual const Counters& counters() const = 0;

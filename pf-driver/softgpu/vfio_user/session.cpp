@@ -19,7 +19,7 @@ bool is_page_aligned(std::uint64_t value) {
     return value % kPageBytes == 0;
 }
 
-// True if exactly one of the bits of `mask` is set.
+// True if exactly one bit of `mask` is set in `flags`.
 bool has_one_of(std::uint32_t flags, std::uint32_t mask) {
     return std::has_single_bit(flags & mask);
 }
@@ -56,8 +56,8 @@ Session::~Session() {
     close();
 }
 
-/// Detaches from the loop before the device learns of the end. Removes the DMA maps before
-/// Device::detach(), so that no transfer is in progress when detach() is called.
+/// Detaches the channel from the server's loop first. Removes the DMA maps before Device::detach(),
+/// so that the device does not access the client's memory any more when detach() is called.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -79,14 +79,14 @@ void Session::close_broken(const char* what) {
     close();
 }
 
-/// A client may send messages and close the socket at once. So the session serves all messages that
+/// A client may send messages and then close the socket. So the session serves all messages that
 /// have arrived, in several slices if necessary, before it handles the end of the stream. It drops
-/// the rest if the limiter blocks the device, or if replies cannot be sent.
+/// the remaining messages if the limiter blocks the device or if replies cannot be sent.
 void Session::on_readable() {
     if (state_ == State::Closed) return;
     const auto got = channel_->fill();
     serve_received();
-    if (got == Channel::Input::Closed && !has_backlog_) close();
+    if (got == Channel::Input::Closed && !has_unserved_) close();
 }
 
 void Session::on_writable() {
@@ -95,8 +95,6 @@ void Session::on_writable() {
     serve_received();
 }
 
-/// False if the session is closed, while replies wait to be sent, and while the limiter blocks the
-/// device.
 bool Session::may_serve(Time now) const {
     return state_ != State::Closed && !channel_->has_backlog() && port_.limiter.free_at() <= now;
 }
@@ -112,7 +110,7 @@ void Session::serve_received() {
         now = Clock::now();
         port_.limiter.count(port_.device.resets() - resets, now);
     }
-    has_backlog_ = has_more && may_serve(now);
+    has_unserved_ = has_more && may_serve(now);
     update_blocked(now);
     if (state_ == State::Closed || writes_ || !channel_->is_broken()) return;
     answer(channel_->broken_header(), {.error = std::errc::message_size});
@@ -146,12 +144,12 @@ void Session::serve(const Message& message) {
     if (closes_after_reply_) close();
 }
 
-/// Checks the minimum size and the maximum number of descriptors of every command. The handlers
-/// check exact sizes and values.
+/// Checks the minimum size and the maximum number of descriptors of the request. The handlers check
+/// exact sizes and values.
 Session::Reply Session::handle(const Message& request) {
     const std::uint16_t command = request.header.command;
     if (state_ == State::Negotiating) {
-        closes_after_reply_ = true;  // unless VERSION is agreed
+        closes_after_reply_ = true;  // attach_device() clears it if VERSION is agreed
         if (command != static_cast<std::uint16_t>(Command::Version))
             return {.error = std::errc::protocol_error};
     }
@@ -164,7 +162,7 @@ Session::Reply Session::handle(const Message& request) {
     return (this->*row.handler)(request);
 }
 
-/// Sends exactly one reply per request, errors included, unless the client asked for none.
+/// Sends one reply, unless the request has kNoReply. An error reply has no payload.
 void Session::answer(const Header& request, Reply reply) {
     const bool is_error = reply.error != std::errc{};
     if (is_error) {
@@ -225,7 +223,7 @@ std::errc Session::attach_device() {
     return {};
 }
 
-/// Sets the limits before the device is attached, because the device may start DMA at once.
+/// Sets the limit before the device is attached, because the device may start DMA at once.
 Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);
@@ -243,7 +241,8 @@ Session::Reply Session::negotiate(const Message& request) {
     return reply;
 }
 
-/// As strict as VFIO_IOMMU_MAP_DMA: aligned, not empty, no wrap, no overlap.
+/// Makes the checks of VFIO_IOMMU_MAP_DMA, for example: the range is aligned and not empty, and
+/// neither wraps nor overlaps a mapped range.
 std::errc Session::check_map(const DmaMap& map) const {
     constexpr std::uint32_t kKnown = kDmaMapRead | kDmaMapWrite;
     if (map.argsz < sizeof(DmaMap)) return std::errc::invalid_argument;
@@ -261,7 +260,7 @@ std::errc Session::check_map(const DmaMap& map) const {
     return maps_.size() < kMaxDmaMaps ? std::errc{} : std::errc::no_space_on_device;
 }
 
-/// Remembers the map only after the device has taken it.
+/// Records the map only after the device has accepted it.
 Session::Reply Session::dma_map(const Message& request) {
     const auto map = load<DmaMap>(request.body);
     if (const std::errc error = check_map(map); error != std::errc{}) return {.error = error};
@@ -291,7 +290,7 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if (unmap.flags == kDmaUnmapAll) return dma_unmap_all(request);
     if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size))
         return {.error = std::errc::invalid_argument};
-    // As in the kernel: unmaps all maps inside the range; EINVAL if the range cuts a map.
+    // As in VFIO: removes all maps inside the range; EINVAL if the range cuts a map in two.
     const std::uint64_t end = unmap.address + unmap.size;
     const auto first = maps_.lower_bound(unmap.address);
     const auto last = maps_.lower_bound(end);
@@ -331,7 +330,8 @@ Session::Reply Session::region_info(const Message& request) {
             static_cast<std::uint32_t>(sizeof(SparseMmap) + region.areas.size() * sizeof(MmapArea));
     }
     Reply reply = reply_with(info);
-    // A client whose buffer is too small asks again with argsz of this reply and gets everything.
+    // If the client's buffer is too small, the client repeats the request with the argsz of this
+    // reply.
     if (asked.argsz < info.argsz) return reply;
     reply.fd = std::move(region.fd);
     if (is_fully_mappable) return reply;
@@ -353,7 +353,7 @@ Session::Reply Session::irq_info(const Message& request) {
     return reply_with(IrqInfo{.flags = irq.flags, .index = asked.index, .count = irq.count});
 }
 
-/// The combinations that VFIO_DEVICE_SET_IRQS allows (<linux/vfio.h>).
+/// Refuses combinations that VFIO_DEVICE_SET_IRQS does not allow (<linux/vfio.h>).
 std::errc Session::check_irqs(const IrqSet& set, const Message& request) const {
     constexpr auto kInvalid = std::errc::invalid_argument;
     if (set.argsz < sizeof(IrqSet) || set.index >= kIrqCount) return kInvalid;
@@ -408,8 +408,8 @@ bool Session::is_inside(const RegionAccess& access) const {
     return access.offset <= size && access.count <= size - access.offset;
 }
 
-/// Reads into the reply, without a copy. Refuses a read without a reply, because nobody would get
-/// the data.
+/// Reads directly into the reply buffer. Refuses a read with kNoReply, because the data could not
+/// be returned.
 Session::Reply Session::region_read(const Message& request) {
     const auto access = load<RegionAccess>(request.body);
     const bool is_posted = (request.header.flags & kNoReply) != 0;
@@ -448,8 +448,7 @@ Session::Reply Session::region_write_multi(const Message& request) {
     return {.comes_later = true};
 }
 
-/// Does the next write of the REGION_WRITE_MULTI; after the last write, sends the reply. Skips a
-/// bad write. The reply has the error of the first bad write.
+/// Continues after a write that fails. The reply has the error of the first such write.
 void Session::write_next() {
     const auto one = load<SingleWrite>(writes_->rest);
     const auto data = writes_->rest.subspan(offsetof(SingleWrite, data), kMaxSingleWrite);

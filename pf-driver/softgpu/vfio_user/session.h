@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// Session: one connected client of one device, from its VERSION to its end.
+// Session: one client connection of one device, from its acceptance to its end.
 //
 //   Negotiating --VERSION agreed, device free--> Attached --closed, broken, hung up--> Closed
 //        |                                                                               ^
-//        +-- VERSION refused (other version, device taken), or another command came first +
+//        +-- VERSION or client refused, another command first, closed, broken, hung up
 //
 // The session checks every request against the protocol (size, descriptors, indices, ranges) before
-// the device sees it, and answers it exactly once unless the client asked for no reply. A request
-// that fails gets an error reply. Once the client is attached, such a request does not end the
-// connection, but a broken stream does.
+// it calls the device. It answers a request once, unless the request has kNoReply or the session
+// closes before the answer. A request that fails gets an error reply. After the attachment, a
+// failed request does not end the connection, but a broken stream does.
 //
-// A session serves for a time slice of about a millisecond. The remaining messages wait for its
-// next slice. So other clients and posted work are served in between, however much a client sends.
-// A slice ends between two messages or two writes of one message. After too many resets of its
-// device, a session gets no slices until ResetRateLimiter::free_at().
+// In this file, a slice is a piece of the io thread's time, about a millisecond, in which a session
+// serves messages. Messages that remain wait for the next slice, so that the io thread can serve
+// other clients and posted work in between. A slice ends only between two messages, or between two
+// writes of one REGION_WRITE_MULTI. After too many resets of the device, the session serves no
+// message until ResetRateLimiter::free_at().
 //
-// Everything runs on the io thread. The Server drives the session. It calls on_writable() if the
-// socket has room for replies again. It calls on_readable() if the socket or the Channel's queue
-// has input, if has_backlog() is true, or if blocked_until() has passed. It drops a session that is
-// closed. close() detaches the device.
+// Everything runs on the io thread. The Server calls on_writable() if the socket has room for
+// replies again. The Server calls on_readable() if the client has hung up or if there may be
+// messages to serve, for example if the socket has input, if has_unserved() is true, or if
+// blocked_until() has passed. The Server destroys a session whose state is Closed. close() also
+// detaches the client from the device, if the client is attached.
 #pragma once
 
 #include <cstddef>
@@ -41,19 +43,21 @@ namespace vgpu::softgpu::vfio_user {
 
 class Session;
 
-/// A served device and its client. One per listening socket; lives as long as the server.
+/// A device that the server serves, and its client. One per listening socket; exists as long as the
+/// server.
 struct Port {
     Device& device;
     Session* attached = nullptr;  ///< the session of the attached client; nullptr: none
-    ResetRateLimiter limiter{};  ///< limits the device: a new connection does not reset the limiter
-    std::string path{};          ///< path of the socket
+    ResetRateLimiter limiter{};   ///< per device, so that its count survives a disconnection
+    std::string path{};           ///< path of the socket; empty: no ClientRecord is written
 };
 
-/// Shared by all sessions of a server; one io thread serves them, so one reply buffer is enough.
+/// State that all sessions of a server share. One reply buffer is enough, because one io thread
+/// serves all sessions.
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     std::shared_ptr<BusySince> work = std::make_shared<BusySince>();
-    /// Buffer in which replies are built: kMaxMessage bytes.
+    /// Buffer of kMaxMessage bytes, in which replies are built.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;
     std::chrono::nanoseconds serve_time = std::chrono::milliseconds(1);  ///< length of a slice
@@ -63,7 +67,7 @@ class Session {
 public:
     using Time = ResetRateLimiter::Time;
 
-    /// Closed is final; the server then drops the session.
+    /// Closed is final; the Server then destroys the session.
     enum class State : std::uint8_t { Negotiating, Attached, Closed };
 
     Session(OwnedFd socket, Port& port, SessionContext& context);
@@ -74,18 +78,19 @@ public:
     [[nodiscard]] Channel& channel() { return *channel_; }
     [[nodiscard]] State state() const { return state_; }
 
-    /// True if messages wait that did not fit into the last slice.
-    [[nodiscard]] bool has_backlog() const { return has_backlog_; }
-    /// Until this time no message is served, and the socket is not watched for input. nullopt: the
+    /// True if messages may be left after the last slice, and nothing prevents the session from
+    /// serving them now.
+    [[nodiscard]] bool has_unserved() const { return has_unserved_; }
+    /// Until this time, no message is served and the socket is not watched for input. nullopt: the
     /// session is not blocked.
     [[nodiscard]] std::optional<Time> blocked_until() const { return blocked_until_; }
 
-    /// Runs a slice: receives once, then serves what has arrived, including messages that a Reader
-    /// on another thread has queued.
+    /// Runs a slice: receives once, then serves messages that have arrived, including those that a
+    /// Channel::Reader has queued.
     void on_readable();
-    /// Sends the backlog, then serves the messages that were received before.
+    /// Sends the backlog of the channel, then serves messages that were received earlier.
     void on_writable();
-    /// The client is gone or must go. Idempotent.
+    /// Disconnects the client and, if it is attached, detaches it from the device. Idempotent.
     void close();
 
 private:
@@ -103,28 +108,32 @@ private:
         std::uint32_t body_bytes = 0;
         std::uint32_t max_fds = 0;
     };
-    static constexpr std::size_t kRows = 19;
+    static constexpr std::size_t kRows = 19;  // protocol.def numbers commands from 1 to 18
     static const std::array<Row, kRows> kTable;
 
-    /// The REGION_WRITE_MULTI being served. `rest` points into its message, which is valid until
+    /// The REGION_WRITE_MULTI being served. `rest` points into the message, which is valid until
     /// the next Channel::next().
     struct Writes {
         Header request;
         WriteMulti multi;
         std::span<const std::byte> rest;
-        std::errc error{};  // of the first write that failed
+        std::errc error{};  // error of the first write that failed
     };
 
     void serve_received();
     /// Serves one message, or one write of a REGION_WRITE_MULTI; false if no message is left.
     bool serve_piece();
+    /// False if the session is closed, if replies wait to be sent, or if the limiter blocks the
+    /// device.
     [[nodiscard]] bool may_serve(Time now) const;
-    /// Blocks or unblocks the session, as the limiter requires.
+    /// Updates blocked_until_ from the limiter, and pauses or resumes the input of the channel.
     void update_blocked(Time now);
     void serve(const Message& message);
+    /// Executes the next write of writes_; after the last write, sends the reply.
     void write_next();
     [[nodiscard]] Reply handle(const Message& request);
     void answer(const Header& request, Reply reply);
+    /// Counts and logs a broken stream, then closes the session.
     void close_broken(const char* what);
     /// Logs the error and returns an error reply.
     [[nodiscard]] Reply refuse(const Error& error);
@@ -144,6 +153,7 @@ private:
     Reply device_reset(const Message& request);
 
     [[nodiscard]] std::errc attach_device();
+    /// True if the region exists and holds the access, which has 1 to kMaxTransfer bytes.
     [[nodiscard]] bool is_inside(const RegionAccess& access) const;
     [[nodiscard]] std::errc write_one(const RegionAccess& access, std::span<const std::byte> data);
     [[nodiscard]] std::errc check_map(const DmaMap& map) const;
@@ -158,11 +168,11 @@ private:
     const std::shared_ptr<ClientMemory> memory_;
     State state_ = State::Negotiating;
     bool closes_after_reply_ = false;
-    bool has_backlog_ = false;
+    bool has_unserved_ = false;
     std::optional<Time> blocked_until_;
     std::optional<Writes> writes_;
     std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
-    std::optional<ClientRecord> record_;      // while attached
+    std::optional<ClientRecord> record_;      // set while attached, if port_.path is not empty
 };
 
 }  // namespace vgpu::softgpu::vfio_user

@@ -28,8 +28,8 @@ OwnedFd new_socket() {
     return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// True if a server accepts connections at the address, or might: a full backlog is not stale.
-// EACCES counts as stale: vgpud gives softgpu's sockets to QEMU's user, so an old socket refuses
+// False if the socket at the address counts as stale. A full backlog (EAGAIN) does not mean that it
+// is stale. EACCES does: vgpud gives softgpu's sockets to QEMU's user, so an old socket refuses
 // softgpu, which is root without capabilities.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
@@ -39,7 +39,7 @@ bool is_answered(const sockaddr_un& address) {
     return errno != ECONNREFUSED && errno != ENOENT && errno != EACCES;
 }
 
-/// Removes only a socket that no server answers at; never removes a file of another kind.
+/// Removes a stale socket file (is_answered()); never removes another kind of file.
 Result<> remove_stale(const std::string& path, const sockaddr_un& address) {
     struct stat found {};
     if (::lstat(vgpu_sealed(path.c_str()), &found) != 0) return {};
@@ -70,7 +70,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
     sockaddr_un address{};
     if (vgpu_socket_address(path.c_str(), &address) == 0) return address;
     std::array<char, 512> words{};
-    vgpu_socket_path_words(path.c_str(), words.data(), words.size());
+    vgpu_socket_path_error(path.c_str(), words.data(), words.size());
     return fail(ENAMETOOLONG, words.data());
 }
 
@@ -93,7 +93,7 @@ Result<OwnedFd> listen_at(const std::string& path) {
     TRY_VOID(remove_stale(path, address));
     OwnedFd listener = new_socket();
     if (!listener) return fail_errno(errno, "cannot create a socket");
-    // Before bind(): the name then appears with this mode, whatever the umask allows.
+    // fchmod() precedes bind(), so that the file never has a wider mode, whatever the umask is.
     if (::fchmod(listener.get(), kSocketMode) != 0 ||
         ::bind(listener.get(), generic(*vgpu_sealed_address(&address)), sizeof(address)) != 0 ||
         ::listen(listener.get(), kListenBacklog) != 0)
@@ -107,8 +107,8 @@ Result<OwnedFd> accept_client(int listener) {
     return client;
 }
 
-/// Received fds are close-on-exec from the start, so that a program that another thread starts does
-/// not inherit them.
+/// MSG_CMSG_CLOEXEC makes the received fds close-on-exec at once, so that no program that another
+/// thread starts can inherit them.
 Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     iovec data{.iov_base = out.data(), .iov_len = out.size()};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxFds * sizeof(int))> control{};
@@ -126,6 +126,7 @@ Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds) {
     return {.bytes = static_cast<std::size_t>(got)};
 }
 
+/// sendmsg() only reads the data, so the const_cast is safe.
 Transfer send(int socket, std::span<const std::byte> data, int fd) {
     iovec part{.iov_base = const_cast<std::byte*>(data.data()), .iov_len = data.size()};
     alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Unix stream sockets that carry descriptors: listening, receiving, sending. All calls are
-// non-blocking and report errors as errno values. These functions know no vfio-user messages. Used
-// by Server and Channel.
+// Functions to listen, accept, receive and send on Unix stream sockets that carry descriptors. All
+// calls are non-blocking and report errors as errno values. They do not depend on the format of
+// vfio-user messages. Server, Channel and MessageBuffer use them.
 #pragma once
 
 #include <sys/un.h>
@@ -21,8 +21,7 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Descriptors that came with a message; closed unless moved out. At most kMaxFds; the excess is
-/// closed and sets is_truncated().
+/// Descriptors that arrived with a message; closed unless moved out. Holds at most kMaxFds.
 class ReceivedFds {
 public:
     ReceivedFds() = default;
@@ -40,7 +39,8 @@ public:
     [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
     [[nodiscard]] std::size_t count() const { return count_; }
     [[nodiscard]] bool is_empty() const { return count_ == 0 && !is_truncated_; }
-    /// True if more descriptors came than a message may carry; the excess is closed already.
+    /// True if softgpu lost descriptors, because more than kMaxFds arrived or softgpu had no
+    /// descriptor left. Lost descriptors are closed.
     [[nodiscard]] bool is_truncated() const { return is_truncated_; }
     void add(OwnedFd fd);
     void mark_truncated() { is_truncated_ = true; }
@@ -56,26 +56,28 @@ private:
     bool is_truncated_ = false;
 };
 
-/// ENAMETOOLONG, with the length and the limit, if no socket can have this path.
+/// The socket address of `path`. ENAMETOOLONG if `path` is too long for a socket; the message has
+/// the length and the limit.
 [[nodiscard]] Result<sockaddr_un> address_of(const std::string& path);
 
-/// The result of one system call.
+/// The result of one recvmsg() or sendmsg().
 struct Transfer {
     std::size_t bytes = 0;
     std::errc error{};  ///< operation_would_block: try again when the socket is ready
 };
 
-/// Binds and listens at `path`, mode 0600. Replaces a socket that no server answers at. Errors:
-/// ENAMETOOLONG; EEXIST: the file at `path` is not a socket; EADDRINUSE: a server answers at
-/// `path`; or another errno.
+/// Makes a listening socket at `path`, mode 0600. Replaces a stale socket file: one at which no
+/// server answers, or to which softgpu may not connect (EACCES). Errors: ENAMETOOLONG; EEXIST: the
+/// file at `path` is not a socket; EADDRINUSE: the socket at `path` is not stale; or another errno.
 [[nodiscard]] Result<OwnedFd> listen_at(const std::string& path);
-/// Accepts a client that waits; EAGAIN if no client waits. The new socket is non-blocking and
-/// close-on-exec.
+/// Accepts a pending connection. EAGAIN if none is pending, or another errno of accept4(). The new
+/// socket is non-blocking and close-on-exec.
 [[nodiscard]] Result<OwnedFd> accept_client(int listener);
 
-/// Receives with one recvmsg(). 0 bytes without an error: the other side has closed the connection.
+/// Receives with one recvmsg(), and adds descriptors to `fds`. 0 bytes without an error: the other
+/// side has closed the connection.
 [[nodiscard]] Transfer receive(int socket, std::span<std::byte> out, ReceivedFds& fds);
-/// Sends with one sendmsg(), which may take only a part of `data`. `fd` (-1: none) is sent with the
+/// Sends with one sendmsg(), which may send only a part of `data`. `fd` (-1: none) is sent with the
 /// first byte.
 [[nodiscard]] Transfer send(int socket, std::span<const std::byte> data, int fd);
 

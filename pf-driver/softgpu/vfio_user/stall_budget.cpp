@@ -25,7 +25,8 @@ void StallBudget::end(Time now) {
     waits_--;
 }
 
-/// Accounts time lazily, at each call: waiting drains, idling refills.
+/// Computes the level at `now`: since the last call, a charged wait drained the bucket, or time
+/// without a charged wait refilled it.
 void StallBudget::refill(Time now) {
     const auto passed = now - refilled_;
     const auto change = waits_ > 0 ? -passed : passed * spec_.refill_percent / 100;

@@ -59,7 +59,7 @@ bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs) {
     return are_set(row.interrupts, regs);
 }
 
-/// Each read computes the bits `loaded`, so they always follow clock and reset.
+/// Each read of a status register computes the bits `loaded` from clock and reset.
 void claim_status(regs::RegisterFile& regs) {
     for (const EncoderRow& row : kRows)
         regs.claim(RegisterIndex{row.loaded.reg}, 1,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The two encoders of a VF and their numbers: UVD 7.0's encoder and VCE 4.0, each with one ring.
-// Only their registers, doorbells and interrupts differ, so the rest of this folder works on the
-// rows of one table (row_of()). A VCPU "runs its firmware" as soon as it has a clock and is out of
-// reset.
+// The two encoders of a VF: UVD 7.0's encoder and VCE 4.0, each with one ring. Only their
+// registers, doorbells and interrupts differ. So one table holds these numbers (row_of()), and the
+// rest of this folder treats both encoders alike. An encoder's processor (VCPU) "runs its firmware"
+// as soon as it has a clock and is out of reset.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace vgpu::softgpu::video {
 
-/// An encoder; also the index of its row, its ring and its list in an init table.
+/// An encoder; also the index in arrays of rows, rings and lists of an init table.
 enum class Encoder : std::uint8_t { Uvd, Vce };
 inline constexpr std::array kEncoders{Encoder::Uvd, Encoder::Vce};
 
@@ -27,16 +27,17 @@ struct Bits {
     std::uint32_t mask;
 };
 
-/// Numbers of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c, vce_v4_0.c).
+/// Numbers of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c, vce_v4_0.c). Registers are dword offsets
+/// in BAR5 (REG_* of hw/regs.h).
 struct EncoderRow {
     doorbell_index doorbell;
     ih_client client;
     ih_source source;
-    std::uint32_t base_lo;
-    std::uint32_t base_hi;
-    std::uint32_t size;  ///< register with the size of the ring in dwords
-    std::uint32_t read_pointer;
-    std::uint32_t write_pointer;
+    std::uint32_t base_lo;         ///< register with the address of the ring, low half
+    std::uint32_t base_hi;         ///< the same, high half
+    std::uint32_t size;            ///< register with the size of the ring in dwords
+    std::uint32_t read_pointer;    ///< register with the read pointer in dwords
+    std::uint32_t write_pointer;   ///< register with the write pointer in dwords
     Bits clock;                    ///< set: the VCPU has a clock
     Bits reset;                    ///< set: the VCPU is in reset
     Bits loaded;                   ///< softgpu shows these bits while the VCPU runs its firmware
@@ -47,12 +48,12 @@ struct EncoderRow {
 
 [[nodiscard]] const EncoderRow& row_of(Encoder encoder);
 
-/// True if the clock is on and the reset is off; nothing is loaded or executed.
+/// True if the VCPU has a clock and is out of reset. softgpu loads and executes no firmware.
 [[nodiscard]] bool runs_firmware(const EncoderRow& row, const regs::RegisterFile& regs);
 /// True if the driver has enabled the encoder's interrupts.
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 
-/// Makes the status registers show whether the firmware runs. `regs` outlives the claims.
+/// Claims the status registers, so that they show whether the firmware runs.
 void claim_status(regs::RegisterFile& regs);
 
 }  // namespace vgpu::softgpu::video

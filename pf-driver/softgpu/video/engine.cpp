@@ -21,7 +21,7 @@ constexpr Vmid kKernel{0};
 constexpr RegisterIndex kHost{REG_VCE_VCE_MMSCH_VF_MAILBOX_HOST};
 constexpr RegisterIndex kResponse{REG_VCE_VCE_MMSCH_VF_MAILBOX_RESP};
 
-/// True if the ring has the properties on which run_ring() relies without a check.
+/// True if the ring has the properties that run_ring() needs and does not check; for load().
 bool is_consistent(const Engine::Ring& ring) {
     const bool are_pointers_good =
         ring.dwords == 0 ? ring.is_on == 0
@@ -30,8 +30,8 @@ bool is_consistent(const Engine::Ring& ring) {
            ring.wait.kind <= Engine::WaitKind::MoreData;
 }
 
-/// Checks the lengths of a job's commands (hw/video.h) up to the job's end or to padding, whose
-/// length is 0; encodes nothing. Processes write jobs, so any dword may have any value. A length
+/// Checks the lengths of a job's commands (hw/video.h), up to the end of the job or to padding (a
+/// length of 0); encodes nothing. Processes write jobs, so every dword may have any value. A length
 /// below the minimum is refused, so the loop always ends.
 bool is_good_job(std::span<const std::uint32_t> commands) {
     while (!commands.empty() && commands[0] != 0) {
@@ -61,7 +61,8 @@ Engine::Engine(regs::RegisterFile& regs, Hooks hooks) : regs_(regs), hooks_(std:
 
 // ---- MMSCH
 
-/// Copies the table before it checks anything, because the guest may change the table meanwhile.
+/// Copies the table before it checks the table, because the guest may change its memory at any
+/// time.
 mmsch_response Engine::initialise(std::uint32_t request) {
     if (!hooks_.is_gate_open()) return MMSCH_RESPONSE_REFUSED;
     const std::uint32_t dwords = regs_.get(RegisterIndex{REG_VCE_VCE_MMSCH_VF_CTX_SIZE});
@@ -92,7 +93,7 @@ mmsch_response Engine::initialise(std::uint32_t request) {
     return response;
 }
 
-/// The ring is off while its list runs, so a list that fails leaves it off.
+/// The ring is off while its list runs, so a failed list leaves the ring off.
 mmsch_response Engine::boot(Encoder encoder, std::span<const std::uint32_t> commands) {
     const EncoderRow& row = row_of(encoder);
     ring_of(encoder) = {};
@@ -110,7 +111,7 @@ mmsch_response Engine::boot(Encoder encoder, std::span<const std::uint32_t> comm
     ring_of(encoder) = started;
     regs_.set(RegisterIndex{row.read_pointer}, 0);
     regs_.set(RegisterIndex{row.write_pointer}, 0);
-    ++state_.tables;
+    ++state_.ring_starts;
     return MMSCH_RESPONSE_DONE;
 }
 
@@ -173,7 +174,7 @@ StepResult Engine::step() {
     return is_blocked ? StepResult::Blocked : StepResult::Idle;
 }
 
-/// True if a packet has completed or the ring has halted. A job ends the step, because only a job
+/// True if a packet has completed or the ring has halted. Returns after a job, because only jobs
 /// can take long.
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
@@ -252,8 +253,9 @@ const Engine::PacketRow* Engine::find_row(std::uint32_t op) {
     return row == kRows.end() ? nullptr : &*row;
 }
 
-/// Moves the read pointer before the packet acts, because a packet may write a register that sets
-/// this ring up again. Moves it back if the packet waits or fails.
+/// Moves the read pointer past the packet before the packet acts, because a packet may write a
+/// register that sets up this ring again. Moves the read pointer back if the packet waits or fails;
+/// advance() by 0 only updates the register.
 Engine::Outcome Engine::run_packet(Encoder encoder) {
     const Ring& which = ring(encoder);
     Packet packet{};
@@ -276,7 +278,7 @@ Engine::Outcome Engine::pass(Encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// Writes in one piece, because the guest polls the value from another CPU.
+/// Writes the value in one access, after all earlier writes, because a guest CPU polls it.
 Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     const GpuVa address{join(packet[1], packet[2]) & ~kDwordMask};
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -284,7 +286,7 @@ Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 
-/// Source data 0 of the entry stays 0, the number of the encoder's only ring.
+/// Source data 0 of the entry is 0, the number of the encoder's only ring.
 Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     const EncoderRow& row = row_of(encoder);
     if (!has_interrupts(row, regs_)) return Outcome::Done;
@@ -295,17 +297,18 @@ Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// A bad job harms its process only: the ring continues to the kernel's fence after the job.
+/// A bad job affects only its process: the ring continues, so the kernel's fence after the job is
+/// written.
 Engine::Outcome Engine::indirect(Encoder, const Packet& packet) {
     const Vmid vmid{static_cast<std::uint8_t>(HW_GET(VIDEO_IB_VM_1, VMID, packet[1]))};
     if (raw(vmid) != packet[1]) return Outcome::Bad;
     ++state_.jobs;
-    const bool has_size = packet[4] <= VIDEO_MAX_IB_DWORDS;
-    std::vector<std::uint32_t> commands(has_size ? packet[4] : 0);
+    const bool is_size_good = packet[4] <= VIDEO_MAX_IB_DWORDS;
+    std::vector<std::uint32_t> commands(is_size_good ? packet[4] : 0);
     const GpuVa address{join(packet[2], packet[3]) & ~kDwordMask};
     if (!hooks_.port(vmid).read(address, std::as_writable_bytes(std::span(commands))))
         report_fault(vmid);
-    else if (!has_size || !is_good_job(commands))
+    else if (!is_size_good || !is_good_job(commands))
         ++state_.bad_packets;
     return Outcome::Done;
 }
@@ -315,7 +318,7 @@ Engine::Outcome Engine::write_register(Encoder, const Packet& packet) {
     return Outcome::Done;
 }
 
-/// Checks the condition once now; if it does not hold, step() and the poller check again.
+/// Checks the condition once. If the condition is false, step() and the poller check again.
 Engine::Outcome Engine::wait_register(Encoder encoder, const Packet& packet) {
     Ring& which = ring_of(encoder);
     which.wait = {WaitKind::Register, packet[1] / kDwordBytes, packet[2], packet[3]};

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 //
-// Engine: the video blocks of one VF. They are the MMSCH (the blocks' scheduler), which takes an
-// init table from memory (init_table.h), and the ring of each encoder. A driver can start the
-// blocks and run jobs, but no video is encoded: the Engine checks the lengths of the commands in an
-// IB and drops the commands. So a job ends without output, but with fence and interrupt. step()
-// does bounded work; State holds position and waits, so that a ring can be parked, saved and
-// continued bit for bit.
+// Engine: the video blocks of one VF: the MMSCH (the blocks' scheduler), which takes an init table
+// from memory (init_table.h), and the ring of each encoder. A driver can start the blocks and
+// submit jobs, but no video is encoded. A job is the list of commands in one IB; the Engine checks
+// the lengths of the commands and drops the commands. So a job has no output, but the packets for
+// fence and interrupt after the job have their usual effect. step() does bounded work. State holds
+// position and waits, so that a ring can be parked, saved and continued at the same point.
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
-//    ^            (VCPU stopped: on, but nothing is fetched)                                |
+//    ^            (while the VCPU is stopped: on, but no packet is fetched)                 |
 //    +------------------------ next init table that names the encoder ----------------------+
 //
-// A bad table gets an error response. Each list of the table turns its encoder off first, and only
-// a good list turns the encoder on again; a table with a bad header changes nothing. A bad packet
-// halts its ring. A bad IB is dropped and the ring continues, because processes write IBs and the
-// kernel writes rings. Every such error is counted. Rings and fences are in VMID 0. The kernel
-// writes the rings, so their packets may access every register of the VF.
+// A bad table gets an error response. If the table cannot be read or its header is bad, the rings
+// stay as they are. Each list of a table first turns its encoder off; only a good list turns the
+// encoder on again. A bad packet halts its ring. The Engine drops a bad IB and the ring continues,
+// because processes write IBs, whereas only the kernel writes the ring. The Engine counts all these
+// errors. Rings and fences are in VMID 0. Packets may access every register of the VF, because only
+// the kernel writes rings.
 //
-// Called with the VF's lock held: by the workers of cp::Engine, by the poller, and by register or
-// doorbell writes.
+// Called with the VF's lock held: by the workers of cp::Engine, by the poller (gpu.h), and by
+// register or doorbell writes.
 #pragma once
 
 #include <array>
@@ -44,7 +45,7 @@ class Engine final : public PacketSource {
 public:
     struct Hooks {
         std::function<void(const ih_iv_entry&)> raise;
-        /// A fault in the MM hub; pasid is not filled in.
+        /// A fault in the MM hub (mem/gpuvm.h); `pasid` is not filled in.
         std::function<void(const mem::VmFault&)> fault;
         /// The port of a VMID on the MM hub.
         std::function<mem::Port&(Vmid)> port;
@@ -52,7 +53,7 @@ public:
         std::function<bool()> is_gate_open;
     };
 
-    /// The condition that the head packet of a ring waits for.
+    /// The condition for which the first packet of a ring waits.
     enum class WaitKind : std::uint32_t {
         None,
         Register,  ///< (register & mask) == reference
@@ -60,42 +61,41 @@ public:
     };
     struct Wait {
         WaitKind kind = WaitKind::None;
-        std::uint32_t reg = 0;
+        std::uint32_t reg = 0;  ///< dword offset in BAR5
         std::uint32_t mask = 0;
         std::uint32_t reference = 0;
     };
-    /// The ring of an encoder. An init table sets the ring up; registers show its pointers.
+    /// The ring of an encoder. An init table sets up the ring; registers show its pointers.
     struct Ring {
         std::uint32_t is_on = 0;
         std::uint32_t is_halted = 0;
-        std::uint64_t base = 0;
-        std::uint32_t dwords = 0;
+        std::uint64_t base = 0;           ///< address in VMID 0
+        std::uint32_t dwords = 0;         ///< size; 0 if the ring is off
         std::uint32_t read_pointer = 0;   ///< counts dwords; less than `dwords` if the ring is on
         std::uint32_t write_pointer = 0;  ///< counts dwords; less than `dwords` if the ring is on
         std::uint32_t reserved = 0;
         Wait wait;
     };
-    /// State of both encoders.
+    /// State of both encoders. The counters count since the last reset.
     struct State {
         std::array<Ring, kEncoders.size()> rings{};
-        std::uint32_t next_ring = 0;
+        std::uint32_t next_ring = 0;  ///< the ring that the next step() tries first
         std::uint32_t reserved = 0;
-        std::uint64_t tables = 0;       ///< how often a list of an init table has started a ring
+        std::uint64_t ring_starts = 0;  ///< rings started by lists of init tables
         std::uint64_t packets = 0;      ///< packets executed
         std::uint64_t jobs = 0;         ///< IBs, including bad IBs
-        std::uint64_t bad_packets = 0;  ///< bad packets, tables and IBs
+        std::uint64_t bad_packets = 0;  ///< bad packets, bad IBs, and init requests that failed
         std::uint64_t faults = 0;
     };
 
     /// Claims VCE_MMSCH_VF_MAILBOX_HOST and the status registers in `regs`.
     Engine(regs::RegisterFile& regs, Hooks hooks);
 
-    /// Handles a doorbell write. False, and nothing happens, if the doorbell belongs to no ring
-    /// that is on. `value` is the write pointer in dwords, taken modulo the size of the ring.
+    /// Handles a doorbell write; `value` is the write pointer in dwords, modulo the size of the
+    /// ring. False and without effect unless the doorbell belongs to a ring that is on.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
-    /// Executes packets of the first ring that makes progress; the next step begins with the other
-    /// ring.
+    /// Tries the rings in turn until one makes progress; the next call starts after that ring.
     StepResult step() override;
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
@@ -106,9 +106,9 @@ public:
     }
 
     void reset() { state_ = {}; }
-    void drain() {}
+    void drain() {}  ///< nothing is in flight between two calls of step()
     void save(Writer& out) const { out.value(state_); }
-    /// EPROTO if the stream is truncated or a ring has a value that no ring can have; the engine is
+    /// EPROTO if the stream is truncated, or an index or size in it is out of range; the engine is
     /// then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
@@ -118,8 +118,11 @@ private:
     using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
     struct PacketRow;
 
-    /// Boots all encoders that the table names; returns the first failure.
+    /// Executes the init table for the value written to MAILBOX_HOST: calls boot() for all encoders
+    /// for which the table has a list. Returns DONE or the first failure.
     [[nodiscard]] mmsch_response initialise(std::uint32_t request);
+    /// Turns the ring of one encoder off, runs the encoder's list and, if the list is good, starts
+    /// the ring.
     [[nodiscard]] mmsch_response boot(Encoder encoder, std::span<const std::uint32_t> commands);
 
     [[nodiscard]] Ring& ring_of(Encoder encoder) {
@@ -129,8 +132,9 @@ private:
     [[nodiscard]] bool is_wait_over(const Ring& ring);
     [[nodiscard]] bool run_ring(Encoder encoder);
     [[nodiscard]] Outcome run_packet(Encoder encoder);
-    /// Bad and Fault halt the ring until an init table sets it up again.
+    /// Applies the outcome. Bad and Fault halt the ring until an init table sets up the ring again.
     void finish_packet(Encoder encoder, Outcome outcome);
+    /// Reads from the read pointer on; false on a fault.
     [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
     void advance(Encoder encoder, std::uint32_t dwords);
     void report_fault(Vmid vmid);

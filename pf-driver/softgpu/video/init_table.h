@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The init table of the MMSCH, the scheduler of the video blocks: a header and one list of register
-// commands per encoder (hw/mmsch.h). A guest wrote the whole table, so only a copy is used, and
-// every size and offset is checked against that copy. A command that does not fit or is unknown
-// ends the list. A list reaches only the registers of its encoder. So it cannot start another
-// table, because that takes writes of the MMSCH's registers. softgpu's firmware boots at once, so a
-// polled condition that does not hold at once will never hold.
+// The init table of the MMSCH, the scheduler of the video blocks: a header and at most one list of
+// register commands per encoder (hw/mmsch.h). A guest writes the whole table, so these functions
+// work on a copy and check every size and offset against the copy. A command that is unknown or too
+// long ends its list with an error. A list can access only the registers of its encoder, so it
+// cannot start another table: that would need the registers of the MMSCH. A polled condition must
+// be true at once, because the modelled firmware needs no time to boot.
 #pragma once
 
 #include <array>

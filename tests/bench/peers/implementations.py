@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 THREADS = 2
 SOFTGPU, SOFTGPU_ONE = 'softgpu', 'softgpu, 1 thread'
+INTERPRETED = 'softgpu, interpreted'
 OCLGRIND, POCL, RUSTICL = 'oclgrind', 'PoCL', 'rusticl/llvmpipe'
 GPUVM, FLAT = 'engine, GPUVM', 'engine, flat memory'
 SECOND, BOTH = 'engine, a second one', 'two engines at once'
@@ -53,10 +54,12 @@ def opencl(name, platform, package, **more):
     return Implementation(name, ['vgpu-peer-opencl', platform], package=package, **more)
 
 
-# softgpu first: the others are its peers
+# softgpu first: the others are its peers. Without a name for the tier, softgpu runs translated code.
+TRANSLATOR = {'VGPU_ISA_TIER': 'translator'}
 COMPARED = [
-    Implementation(SOFTGPU, ['vgpu-peer-softgpu', str(THREADS)]),
-    Implementation(SOFTGPU_ONE, ['vgpu-peer-softgpu', '1'], like=SOFTGPU),
+    Implementation(SOFTGPU, ['vgpu-peer-softgpu', str(THREADS)], environment=TRANSLATOR),
+    Implementation(SOFTGPU_ONE, ['vgpu-peer-softgpu', '1'], environment=TRANSLATOR, like=SOFTGPU),
+    Implementation(INTERPRETED, ['vgpu-peer-softgpu', str(THREADS)], environment={'VGPU_ISA_TIER': 'interpreter'}),
     opencl(OCLGRIND, 'Oclgrind', 'oclgrind', wrapper=['oclgrind', '--num-threads', str(THREADS)],
            is_slow=True),
     opencl(POCL, 'Portable Computing Language', 'pocl-opencl-icd', vendor='pocl.icd',

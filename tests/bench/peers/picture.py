@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 from implementations import COMPARED
 
 LEFT, WIDTH, RIGHT, TOP, BAR, GAP = 110, 720, 90, 58, 12, 14
-COLOURS = ('#1f77b4', '#9ecae1', '#7f7f7f', '#ff7f0e', '#2ca02c')
+COLOURS = ('#1f77b4', '#9ecae1', '#c6dbef', '#7f7f7f', '#ff7f0e', '#2ca02c')
 
 
 def label(x, y, words, more=''):

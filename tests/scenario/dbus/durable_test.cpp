@@ -311,12 +311,12 @@ TEST_F(StateFiles, OneVgpudAtATimeHasThemAlsoWithAnotherRunDirectory) {
     EXPECT_EQ(ctl({"list"}).status, 0);
 }
 
-class Claims : public BusFixture {
+class ClaimedVf : public BusFixture {
 protected:
-    Claims() { EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0); }
+    ClaimedVf() { EXPECT_EQ(ctl({"create", "--name", "train", "--vram", "64M"}).status, 0); }
 };
 
-TEST_F(Claims, AreMadeRenewedRefusedAndReleased) {
+TEST_F(ClaimedVf, AreMadeRenewedRefusedAndReleased) {
     const auto claimed = ctl_json({"claim", "train", "--owner", "a", "--lease", "600"});
     EXPECT_EQ(claimed.at("generation"), 1);
     EXPECT_EQ(ctl_json({"claim", "train", "--owner", "a"}).at("generation"), 1);
@@ -338,7 +338,7 @@ TEST_F(Claims, AreMadeRenewedRefusedAndReleased) {
     EXPECT_EQ(ctl({"claim", "train", "--owner", "a b"}).status, 2);
 }
 
-TEST_F(Claims, AnOwnerThatEndedIsReportedAsAnOrphan) {
+TEST_F(ClaimedVf, AnOwnerThatEndedIsReportedAsAnOrphan) {
     ASSERT_EQ(ctl({"claim", "train", "--owner", "a", "--lease", "1"}).status, 0);
     test::wait_for("the lease to be over", test::milliseconds(30'000), [&] {
         return ctl_json({"show", "train"}).at("vf").at("orphan") ==

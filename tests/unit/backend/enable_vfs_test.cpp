@@ -214,6 +214,22 @@ TEST_F(EnableVfs, ThatTheDriverRefusesIsReportedAndTheVfsAreMadeAgain) {
     expect_in_service(3);
 }
 
+TEST_F(EnableVfs, ThatAVfLosesItsDriverIsReportedAndTheOthersKeepTheirs) {
+    make({"a", "b", "c"});
+    files->before_write = [&](const std::string& path) {
+        if (path == "0000:03:00.1/driver_override") card.pf.has_iommu = false;
+        if (path == "0000:03:00.2/driver_override") card.pf.has_iommu = true;
+    };
+    const JobView job = apply(vms({"a", "b", "c", "d"}));
+    files->before_write = {};
+    EXPECT_EQ(job.state, "failed");
+    ASSERT_TRUE(job.error);
+    EXPECT_THAT(job.error->cause, AllOf(HasSubstr("vfio-pci did not take vf1"),
+                                        HasSubstr("the VRAM of 'a', 'b', 'c' is empty")));
+    EXPECT_EQ(card.pf.vf(2).driver, "vfio-pci");
+    EXPECT_EQ(card.pf.vf(3).driver, "vfio-pci");
+}
+
 TEST_F(EnableVfs, OfAllRecordsIsOneWriteAfterAReboot) {
     make({"a", "b", "c"});
     card.reload();

@@ -33,6 +33,19 @@ protected:
         soft.scrubs_at_once = true;
         start();
     }
+    void add(const std::string& id, std::unique_ptr<Backend> backend,
+             std::unique_ptr<AssignmentPort> assignment_mode) {
+        GpuConfig gpu;
+        gpu.id = id;
+        manager->add(std::make_unique<GpuModel>(
+            gpu, GpuPaths{},
+            GpuModel::Ports{.backend = std::move(backend),
+                            .managed_processes = nullptr,
+                            .store = manager->store(),
+                            .clock = clock,
+                            .owners = &owners,
+                            .assignment_mode = std::move(assignment_mode)}));
+    }
     /// A new vgpud over the same state and the same cards.
     void start() {
         jobs.reset();
@@ -129,21 +142,6 @@ protected:
     sriov::SriovConfig config{.address = card.pf.address(), .is_observing = false};
     std::unique_ptr<Manager> manager;
     std::optional<Jobs> jobs;
-
-private:
-    void add(const std::string& id, std::unique_ptr<Backend> backend,
-             std::unique_ptr<AssignmentPort> assignment_mode) {
-        GpuConfig gpu;
-        gpu.id = id;
-        manager->add(std::make_unique<GpuModel>(
-            gpu, GpuPaths{},
-            GpuModel::Ports{.backend = std::move(backend),
-                            .managed_processes = nullptr,
-                            .store = manager->store(),
-                            .clock = clock,
-                            .owners = &owners,
-                            .assignment_mode = std::move(assignment_mode)}));
-    }
 };
 
 /// A configuration of `gpu` with VFs of one profile.

@@ -277,6 +277,101 @@ TEST_F(PciGpu, GivesAnObservedVfToADomainWithoutAWrite) {
     EXPECT_THAT(files->writes(), IsEmpty());
 }
 
+// --- a new vgpud
+
+TEST_F(PciGpu, FinishesADestroyThatTheEndOfVgpudCutOff) {
+    const auto made = create_for_vm("web1");
+    ASSERT_TRUE(made);
+    files->kill_after(1);
+    EXPECT_THROW(static_cast<void>(destroy(*made)), Killed);
+    start();
+    pass();
+    EXPECT_THAT(snapshot()->vfs, SizeIs(0));
+    EXPECT_EQ(card.pf.vf(1).driver, "");
+    EXPECT_EQ(card.function(1).vram, 0u);
+    EXPECT_TRUE(create_for_vm("web2"));
+}
+
+TEST_F(PciGpu, ScrubsAVfWhoseScrubWasOwedBeforeItGivesTheVfToAnother) {
+    const auto made = create_for_vm("web1");
+    ASSERT_TRUE(made);
+    ASSERT_TRUE(set(*made, {{"scrub_on_release", true}}));
+    const auto generation = claim(*made, "slurm:1");
+    ASSERT_TRUE(generation);
+    card.pf.open(1);
+    ASSERT_TRUE(answer<void>(
+        [&](const Done<>& done) { manager->release(*made, "slurm:1", *generation, {}, done); }));
+    start();
+    for (int i = 0; i < 5; ++i) pass();
+    EXPECT_TRUE(card.pf.vf(1).is_dirty);
+    EXPECT_THAT(view(1).condition, HasSubstr("'web1' waits for its scrub"));
+    EXPECT_FALSE(claim(*made, "slurm:2"));
+    card.pf.close(1);
+    for (int i = 0; i < 20; ++i) pass();
+    EXPECT_FALSE(card.pf.vf(1).is_dirty);
+    EXPECT_EQ(card.pf.vf(1).driver, "vfio-pci");
+    EXPECT_EQ(view(1).condition, "");
+    EXPECT_TRUE(claim(*made, "slurm:2"));
+}
+
+// --- NVIDIA
+
+/// A GPU with NVIDIA's driver and two VFs, of which the first has a vGPU type.
+class NvidiaGpu : public PciGpu {
+protected:
+    NvidiaGpu() {
+        bus.load("nvidia");
+        nvidia.set_count(2);
+        files->add(type, "558");
+        files->add(nvidia.vf_path(2, "nvidia/current_vgpu_type"), "0");
+        files->forget_writes();
+        const auto link = std::make_shared<sriov::SriovLink>(
+            files, sriov::SriovConfig{.address = nvidia.address(), .is_observing = false});
+        add("rtx", std::make_unique<sriov::SriovBackend>(link),
+            std::make_unique<sriov::SriovAssignment>(link));
+        step();
+        for (const std::string name : {"web1", "web2"})
+            EXPECT_TRUE(answer<Target>([&](const Done<Target>& done) {
+                manager->create("rtx", {{"name", name}}, done);
+            }));
+    }
+    [[nodiscard]] GpuModel& rtx() { return manager->find_gpu("rtx")->model(); }
+
+    FakePci nvidia{bus,
+                   {.address = "0000:41:00.0", .driver = "nvidia", .host_vf_driver = "nvidia"}};
+    const std::string type = sriov::device_path("0000:41:00.1", "nvidia/current_vgpu_type");
+    const Target web1{.gpu = "rtx", .vf = 1};
+};
+
+TEST_F(NvidiaGpu, GivesItsVfsToVmsAsTheyAre) {
+    const VfView shown = rtx().view(1);
+    EXPECT_EQ(shown.active.vgpu_type, "558");
+    EXPECT_EQ(shown.active.address, nvidia.vf(1).address);
+    EXPECT_EQ(shown.assignment_mode, AssignmentMode::VfioPci);
+    const auto generation = claim(web1, "libvirt:one");
+    ASSERT_TRUE(generation) << generation.error().cause;
+    EXPECT_TRUE(answer<void>(
+        [&](const Done<>& done) { manager->release(web1, "libvirt:one", *generation, {}, done); }));
+    EXPECT_THAT(files->writes(), IsEmpty());
+}
+
+TEST_F(NvidiaGpu, LosesAVfOnlyWhenItHasNoVgpuType) {
+    EXPECT_THAT(destroy(web1).error().cause, HasSubstr("a client has it open"));
+    const auto forced = answer<std::uint32_t>([&](const Done<std::uint32_t>& done) {
+        manager->destroy(web1, {{"force", true}}, done);
+    });
+    ASSERT_FALSE(forced);
+    EXPECT_THAT(forced.error().cause, HasSubstr("it has NVIDIA's vGPU type 558; stop its VM"));
+    EXPECT_EQ(rtx().view(1).active.vgpu_type, "558");
+    files->show_instead(type, "0");
+    pass();
+    const auto destroyed = destroy(web1);
+    EXPECT_TRUE(destroyed) << destroyed.error().cause;
+    pass();
+    EXPECT_THAT(manager->find_gpu("rtx")->snapshot()->vfs, SizeIs(1));
+    EXPECT_THAT(files->writes(), IsEmpty());
+}
+
 // --- documents
 
 TEST_F(PciGpu, PlansAppliesAssertsAndExportsTheSameProfileAsOurOwnGpu) {

@@ -308,6 +308,67 @@ TEST_F(Sriov, DiscoveryReportsAPfThatItCannotReadAndGoesOn) {
     EXPECT_THAT(found.problems, ElementsAre(HasSubstr("0000:08:00.0/revision: Input/output")));
 }
 
+/// A card of NVIDIA with two VFs, of which the second has a vGPU type.
+class NvidiaVfs : public Sriov {
+protected:
+    NvidiaVfs() {
+        bus.load("nvidia");
+        card.set_count(2);
+        files.add(card.vf_path(1, "nvidia/current_vgpu_type"), "0");
+        files.add(card.vf_path(2, "nvidia/current_vgpu_type"), "558");
+        files.forget_writes();
+    }
+    FakePci card{bus, {.address = "0000:41:00.0", .driver = "nvidia", .host_vf_driver = "nvidia"}};
+    SriovPf nvidia{files,
+                   {.address = card.address(),
+                    .ids = SriovPf::inspect(files, card.address())->ids,
+                    .driver = "nvidia"}};
+};
+
+TEST_F(NvidiaVfs, AreClosedIfTheyHaveNoTypeAndMayBeOpenIfTheyHaveOne) {
+    const auto facts = nvidia.inspect();
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->vfs[0].use, VfUse::Closed);
+    EXPECT_EQ(facts->vfs[0].vgpu_type, "0");
+    EXPECT_EQ(facts->vfs[1].use, VfUse::Unknown);
+    EXPECT_EQ(facts->vfs[1].vgpu_type, "558");
+    EXPECT_THAT(describe_use(facts->vfs[1]),
+                HasSubstr("may be open: it has NVIDIA's vGPU type 558"));
+    for (const VfFunction& vf : facts->vfs) EXPECT_EQ(mode_of(vf), AssignmentMode::VfioPci);
+}
+
+TEST_F(NvidiaVfs, OfTheUsualDriverBelongToTheHost) {
+    files.remove(card.vf_path(1, "nvidia/current_vgpu_type"));
+    const auto vf = nvidia.inspect(1);
+    ASSERT_TRUE(vf && *vf);
+    EXPECT_EQ((*vf)->use, VfUse::Host);
+    EXPECT_EQ(mode_of(**vf), AssignmentMode::Host);
+}
+
+TEST_F(NvidiaVfs, WhoseTypeCannotBeReadSaysWhy) {
+    files.fail(card.vf_path(1, "nvidia/current_vgpu_type"), EIO);
+    const auto vf = nvidia.inspect(1);
+    ASSERT_TRUE(vf && *vf);
+    EXPECT_THAT(describe_use(**vf), HasSubstr("current_vgpu_type: Input/output"));
+}
+
+TEST_F(NvidiaVfs, StayWithTheirDriverAndAreNotReset) {
+    for (const std::uint32_t vf : {1u, 2u}) {
+        EXPECT_TRUE(nvidia.bind(vf, AssignmentMode::VfioPci));
+        EXPECT_TRUE(nvidia.bind(vf, AssignmentMode::Default));
+        for (const AssignmentMode mode : {AssignmentMode::None, AssignmentMode::Host}) {
+            const auto bound = nvidia.bind(vf, mode, TakeFromHost::Yes);
+            ASSERT_FALSE(bound);
+            EXPECT_EQ(bound.error().id, ErrorId::AssignmentRefused);
+            EXPECT_THAT(bound.error().cause, HasSubstr("only 'vfio-pci' is possible"));
+        }
+        const auto reset = nvidia.reset(vf);
+        ASSERT_FALSE(reset);
+        EXPECT_EQ(reset.error().id, ErrorId::NotOffered);
+    }
+    EXPECT_THAT(files.writes(), IsEmpty());
+}
+
 TEST(SriovDrivers, OfVendorsWithoutSriovConfigureAreAdoptedWithTheirCount) {
     EXPECT_EQ(kind_of("gim"), PfKind::Adopted);
     EXPECT_EQ(kind_of("nvidia"), PfKind::Adopted);

@@ -389,6 +389,7 @@ TEST_F(Cli, MistypedVerbIsGuessed) {
     EXPECT_EQ(run({"help", "lsit"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("did you mean 'list'?"));
     EXPECT_EQ(run({"help", "list"}), 0);
+    EXPECT_EQ(run({"help", "--", "help"}), 2);
 }
 
 TEST_F(Cli, WrongUsageIsExitCodeTwo) {

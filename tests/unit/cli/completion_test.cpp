@@ -198,6 +198,7 @@ TEST_F(Bash, OffersVerbsByTheirBeginning) {
 TEST_F(Bash, OffersTheOptionsOfTheVerb) {
     EXPECT_THAT(offered("vgpuctl create --vr", 3), UnorderedElementsAre("--vram"));
     EXPECT_THAT(offered("vgpuctl --json list --g", 4), UnorderedElementsAre("--gpus"));
+    EXPECT_THAT(offered("vgpuctl --timeout 5 list --g", 5), UnorderedElementsAre("--gpus"));
     EXPECT_THAT(offered("vgpuctl --b", 2), UnorderedElementsAre("--bus"));
     EXPECT_THAT(offered("vgpuctl --v", 2), UnorderedElementsAre("--version"));
 }

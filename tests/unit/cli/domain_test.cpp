@@ -86,7 +86,13 @@ TEST(DomainXml, MistakesAreNamedWithTheirLine) {
                 HasSubstr("[name, profile]"));
     EXPECT_THAT(condition_of(domain_with(metadata(vf_element("profil='b'")))),
                 HasSubstr("[profil]"));
-    EXPECT_THAT(condition_of(domain_with(metadata(vf_element("name=''")))), HasSubstr("0 letters"));
+    EXPECT_THAT(condition_of(domain_with(metadata(vf_element("name=''")))), HasSubstr("0 bytes"));
+    const std::string longest_profile(62, 'p');
+    EXPECT_EQ(condition_of(domain_with(metadata(vf_element("profile='" + longest_profile + "'")))),
+              "");
+    EXPECT_THAT(
+        condition_of(domain_with(metadata(vf_element("profile='p" + longest_profile + "'")))),
+        HasSubstr("has 63 bytes; 1 to 62 are allowed"));
     EXPECT_THAT(
         condition_of(domain_with(metadata("<vgpu:gpu xmlns:vgpu='urn:vgpu:libvirt:1'/>\n"))),
         HasSubstr("there is no element <vgpu:gpu>"));
@@ -264,15 +270,19 @@ TEST(DomainEdit, WhatIsNotOursStays) {
 }
 
 TEST(DomainEdit, OtherChannelsAndDevicesOnOtherPathsStay) {
-    const std::string before =
-        "<domain><name>x</name><devices><channel type='unix'><source mode='bind' path='/a'/>"
-        "<target type='virtio' name='org.qemu.guest_agent.0'/></channel></devices>"
-        "<q:commandline xmlns:q='http://libvirt.org/schemas/domain/qemu/1.0'>"
-        "<q:arg value='-device'/><q:arg value='{\"driver\":\"vfio-user-pci\",\"socket\":"
-        "{\"type\":\"unix\",\"path\":\"/tmp/other\"}}'/></q:commandline></domain>";
-    const std::string after = edited(before, {vf_of("name", "a")});
-    EXPECT_THAT(after, HasSubstr("org.qemu.guest_agent.0"));
-    EXPECT_EQ(count_of(after, "vfio-user-pci"), 2);
+    for (const std::string path : {"/tmp/other", "/run/spdk/vm/disk.sock", "/run/spdk/vm/0.sock"}) {
+        const std::string before =
+            "<domain><name>x</name><devices><channel type='unix'><source mode='bind' path='/a'/>"
+            "<target type='virtio' name='org.qemu.guest_agent.0'/></channel></devices>"
+            "<q:commandline xmlns:q='http://libvirt.org/schemas/domain/qemu/1.0'>"
+            "<q:arg value='-device'/><q:arg value='{\"driver\":\"vfio-user-pci\",\"socket\":"
+            "{\"type\":\"unix\",\"path\":\"" +
+            path + "\"}}'/></q:commandline></domain>";
+        const std::string after = edited(before, {vf_of("name", "a")});
+        EXPECT_THAT(after, HasSubstr("org.qemu.guest_agent.0"));
+        EXPECT_EQ(count_of(after, "vfio-user-pci"), 2) << path;
+        EXPECT_EQ(count_of(edited(after, {}), "vfio-user-pci"), 1) << path;
+    }
 }
 
 TEST(DomainEdit, AMachineThatIsNotQ35HasAnotherRootBus) {

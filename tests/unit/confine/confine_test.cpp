@@ -337,12 +337,14 @@ TEST_F(Confined, IsConfinedWithoutLandlock) {
 }
 
 TEST_F(Confined, SaysOnceWhatWasRefused) {
+    constexpr int kNoCallOfLinux = 5000;
     const std::string log = folder.file("log");
     const pid_t child = ::fork();
     if (child == 0) {
         ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
         if (vgpu_confine_files(2) != 0 || vgpu_confine_calls(&kRules) != 0) ::_exit(kNotConfined);
         for (int i = 0; i < 3; i++) (void)::kill(1, 0);
+        for (int i = 0; i < 3; i++) (void)::syscall(kNoCallOfLinux + i);
         ::_exit(0);
     }
     ::waitpid(child, nullptr, 0);
@@ -350,6 +352,9 @@ TEST_F(Confined, SaysOnceWhatWasRefused) {
     std::string line, more;
     std::getline(file, line);
     EXPECT_EQ(line, "test: refused system call " + std::to_string(SYS_kill) +
+                        " (this process is confined)");
+    std::getline(file, line);
+    EXPECT_EQ(line, "test: refused system call " + std::to_string(kNoCallOfLinux) +
                         " (this process is confined)");
     EXPECT_FALSE(std::getline(file, more)) << more;
 }

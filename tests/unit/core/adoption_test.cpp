@@ -144,10 +144,7 @@ TEST(Adoption, ARequestAfterAnFlrIsAnsweredByTheNextCore) {
 }
 
 TEST(Adoption, AResetThatAGuestHasRequestedIsDoneByTheNextCore) {
-    const std::pair<std::uint32_t, std::uint32_t> answers[] = {
-        {MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_VF_READY_TO_ACCESS_GPU},
-        {MAILBOX_READY_TO_RESET, MAILBOX_VF_FLR_NOTIFICATION_CMPL}};
-    for (const auto& [request, answer] : answers)
+    for (const auto& [request, answer] : kResetRequests)
         for (const bool has_begun : {false, true}) {
             Rig rig;
             await_engine(rig);

@@ -402,5 +402,20 @@ TEST(LifeCycle, AGuestCannotResetItsWayOutOfAPause) {
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+TEST(LifeCycle, AResetThatAPausedGuestRequestsIsDoneWhenItResumes) {
+    for (const auto& [message, answer] : kResetRequests) {
+        Rig rig;
+        rig.make_busy(1);
+        ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+        rig.gpu.vf(1).received.clear();
+        rig.gpu.guest_sends(1, message);
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_THAT(rig.gpu.vf(1).received, ::testing::IsEmpty());
+        EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+        rig.gpu.run_for(10 * kMs);
+        EXPECT_THAT(rig.gpu.vf(1).received, ::testing::ElementsAre(answer));
+    }
+}
+
 }  // namespace
 }  // namespace vgpu::test

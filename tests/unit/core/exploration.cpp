@@ -56,7 +56,7 @@ void add_vf(Digest& digest, const vgpu_vf& vf) {
     digest.add(vf.control.gates);
     digest.add(vf.mailbox.out[0]);
     digest.add(vf.mailbox.deferred_request);
-    digest.add(vf.reset.answer);
+    digest.add(vf.reset.pending_message);
     digest.add(vf.scrub.next_unit);
     digest.add(vf.scrub.failures);
     digest.add(vf.guard.level);

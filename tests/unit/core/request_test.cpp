@@ -51,9 +51,9 @@ TEST_F(Clients, TheLeaseEndsWhenItIsGivenUpOrItsHolderHasGone) {
     ASSERT_EQ(lease(kOne, 1), 0);
     ASSERT_EQ(lease(kOne, 0), 0);
     ASSERT_EQ(lease(kOther, 1), 0);
-    EXPECT_FALSE(vgpu_pf_request_gone(rig.pf.get(), kOne));
+    EXPECT_FALSE(vgpu_pf_request_client_gone(rig.pf.get(), kOne));
     EXPECT_EQ(lease(kOne, 1), -EBUSY);
-    EXPECT_TRUE(vgpu_pf_request_gone(rig.pf.get(), kOther));
+    EXPECT_TRUE(vgpu_pf_request_client_gone(rig.pf.get(), kOther));
     EXPECT_EQ(rig.get_info().lease_held, 0u);
     EXPECT_EQ(lease(kOne, 1), 0);
 }

@@ -126,6 +126,23 @@ std::vector<std::uint32_t>& request_long_reset(Rig& rig, std::uint32_t message) 
     return rig.gpu.vf(1).received;
 }
 
+TEST(Reset, ThatAGuestHasRequestedIsNotAnsweredToItsSuccessor) {
+    for (const std::uint32_t message : {MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_READY_TO_RESET}) {
+        Rig rig;
+        rig.gpu.attach_client(1, true);
+        const std::vector<std::uint32_t>& received = request_long_reset(rig, message);
+        rig.gpu.attach_client(1, false);
+        rig.gpu.run_for(kMs);
+        rig.gpu.attach_client(1, true);
+        rig.gpu.vf(1).flr_never_ends = false;
+        rig.gpu.run_for(2 * kSecond);
+        EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
+        EXPECT_THAT(received, IsEmpty());
+        EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+        EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_EXCLUSIVE_TIMEOUT], 0u);
+    }
+}
+
 TEST(Reset, ThatAGuestHasRequestedIsRefusedIfTheVfIsStoppedQuarantinedOrReleasedMeanwhile) {
     const std::function<void(Rig&)> kEnds[] = {
         [](Rig& rig) { ASSERT_EQ(rig.control(1, VGPU_PF_STOP), 0); },
@@ -143,13 +160,9 @@ TEST(Reset, ThatAGuestHasRequestedIsRefusedIfTheVfIsStoppedQuarantinedOrReleased
 }
 
 TEST(Reset, ThatAGuestHasRequestedIsDoneWhenALostDeviceIsBack) {
-    const struct {
-        std::uint32_t message, answer;
-    } kRequests[] = {{MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_VF_READY_TO_ACCESS_GPU},
-                     {MAILBOX_READY_TO_RESET, MAILBOX_VF_FLR_NOTIFICATION_CMPL}};
-    for (const auto& request : kRequests) {
+    for (const auto& [message, answer] : kResetRequests) {
         Rig rig;
-        const auto& received = request_long_reset(rig, request.message);
+        const auto& received = request_long_reset(rig, message);
         rig.gpu.is_gone = true;
         vgpu_pf_surprise_remove(rig.pf.get());
         rig.gpu.run_for(10 * kMs);
@@ -159,7 +172,7 @@ TEST(Reset, ThatAGuestHasRequestedIsDoneWhenALostDeviceIsBack) {
         const std::uint32_t flrs = rig.gpu.vf(1).generation;
         ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0);
         rig.gpu.run_for(10 * kMs);
-        EXPECT_THAT(received, ElementsAre(request.answer));
+        EXPECT_THAT(received, ElementsAre(answer));
         EXPECT_GT(rig.gpu.vf(1).generation, flrs);
     }
 }

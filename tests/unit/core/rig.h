@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/simulator/model_gpu.h"
@@ -28,6 +29,11 @@ using Rng = std::function<std::uint64_t(std::uint64_t min, std::uint64_t max)>;
 
 [[nodiscard]] vgpu_pf_contract reservation(std::uint64_t budget_ns, std::uint64_t period_ns,
                                            std::uint32_t ahead = 0);
+
+/// The messages by which a guest requests a reset, each with its answer.
+inline constexpr std::pair<std::uint32_t, std::uint32_t> kResetRequests[] = {
+    {MAILBOX_REQ_GPU_RESET_ACCESS, MAILBOX_VF_READY_TO_ACCESS_GPU},
+    {MAILBOX_READY_TO_RESET, MAILBOX_VF_FLR_NOTIFICATION_CMPL}};
 
 class Rig {
 public:

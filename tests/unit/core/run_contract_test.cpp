@@ -403,11 +403,11 @@ TEST(Contracts, NonsenseIsRefusedWithItsVf) {
         return rig.message();
     };
     EXPECT_EQ(refused(1, reservation(20 * kMs, 10 * kMs)),
-              "run table: VF1 has a budget of 20000000 ns in a period of 10000000 ns; budgets are "
-              "100 us to the period, periods at most 10 s");
+              "run table: VF1 has a budget of 20000000 ns in a period of 10000000 ns; a budget is "
+              "from 100 us to its period, a period at most 10 s");
     EXPECT_THAT(refused(2, reservation(50 * kUs, 10 * kMs)),
                 HasSubstr("VF2 has a budget of 50000"));
-    EXPECT_THAT(refused(2, reservation(kMs, 11 * kSecond)), HasSubstr("at most 10 s"));
+    EXPECT_THAT(refused(2, reservation(kMs, 11 * kSecond)), HasSubstr("a period at most 10 s"));
     EXPECT_THAT(refused(2, reservation(kMs, 10 * kMs, 17)), HasSubstr("has ahead 17; at most 16"));
     EXPECT_THAT(refused(2, reservation(0, 10 * kMs)), HasSubstr("but no budget"));
     EXPECT_THAT(refused(3, cap(1'000'001, kMs)), HasSubstr("a cap of 1000001 ppm; 1 to 1000000"));

@@ -55,7 +55,7 @@ TEST(Stream, StateBeyondAllRoomIsRefusedWithItsSize) {
     Rig rig;
     rig.provision(1, 16);
     rig.control(1, VGPU_PF_PAUSE);
-    rig.gpu.state_bytes = VGPU_STREAM_BUFFER;
+    rig.gpu.state_bytes = VGPU_STREAM_BUFFER_MAX;
     vgpu_pf_stream save{sizeof(save), 1, 0, 0, 0};
     EXPECT_EQ(rig.request(VGPU_PF_OP_SAVE, save), -E2BIG);
     EXPECT_THAT(rig.message(), testing::HasSubstr("33554432 bytes"));

@@ -72,6 +72,55 @@ TEST_F(Pm4, DequeueRequestTakesTheQueueOff) {
     EXPECT_EQ(at(), 0u);
 }
 
+/// The packet with more dwords in its body.
+Words extended(Words packet, const Words& more) {
+    packet[0] += HW_PREP(PM4_HEADER, COUNT, static_cast<std::uint32_t>(more.size()));
+    return std::move(packet) + more;
+}
+
+/// A packet that writes CP_HQD_DEQUEUE_REQUEST of the selected queue `times` times.
+Words dequeue_by_packet(std::uint32_t times) {
+    return extended(pm4(PM4_OP_WRITE_DATA,
+                        {HW_PREP(WRITE_DATA_1, ONE_ADDR, 1), REG_GC_CP_HQD_DEQUEUE_REQUEST, 0, 1}),
+                    Words(times - 1, 1));
+}
+
+TEST_F(Pm4, APacketOfAnIbThatStopsItsOwnQueueTwiceEndsOnce) {
+    run(ib(dequeue_by_packet(2) + dequeue_by_packet(1) + write_data(cell, 42)) +
+        write_data(cell + 4, 43));
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_ACTIVE), 0u);
+    EXPECT_EQ(at(), 42u) << "without a save area, the IB ends first";
+    EXPECT_EQ(at(4), 0u) << "the ring does not continue";
+    EXPECT_EQ(rig.cp.counters().packets, 4u);
+    EXPECT_EQ(rig.cp.counters().bad_packets, 0u);
+}
+
+TEST_F(Pm4, APacketOfTheRingThatStopsItsOwnQueueIsTheLast) {
+    run(dequeue_by_packet(1) + write_data(cell, 42));
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_ACTIVE), 0u);
+    EXPECT_EQ(at(), 0u);
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_PQ_RPTR), 5u) << "the next map continues behind the packet";
+    rig.write(REG_GC_CP_HQD_ACTIVE, 1);
+    rig.pump();
+    EXPECT_EQ(at(), 42u);
+}
+
+TEST_F(Pm4, APacketThatStopsADrainingQueueKeepsItsOwnBody) {
+    const Words waiting = wait_memory(cell, PM4_COMPARE_EQUAL, 1) +
+                          extended(write_data(cell + 1024, 7), Words(200, 7));
+    run(ib(waiting));  // the KIQ waits in an IB
+    rig.start_gfx();
+    rig.write(REG_GC_CP_HQD_DEQUEUE_REQUEST, 1);
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_ACTIVE), 1u) << "it drains";
+    rig.memory.put<std::uint32_t>(cell, 1);
+    rig.submit(rig.gfx, dequeue_by_packet(64) + write_data(cell + 4, 44));
+    rig.pump();
+    EXPECT_EQ(rig.read(REG_GC_CP_HQD_ACTIVE), 0u);
+    EXPECT_EQ(at(1024 + 4 * 200), 7u) << "the other queue has ended its IB";
+    EXPECT_EQ(at(4), 44u);
+    EXPECT_EQ(rig.cp.counters().bad_packets, 0u);
+}
+
 TEST_F(Pm4, FillersAndNopsAreSkippedAcrossTheRingEnd) {
     const std::uint32_t type2 = PM4_TYPE_2 << 30;
     const std::uint32_t filler = HW_PREP(PM4_HEADER, TYPE, PM4_TYPE_3) |

@@ -273,7 +273,7 @@ TEST(AbilitiesOfThePfCore, LeaveNothingOfAGpuOrVfUnknown) {
     World world;
     ASSERT_TRUE(world.create({{"name", std::string("a")}}));
     EXPECT_THAT(dbus::unknown_of(world.gpu().view(1)),
-                ElementsAre("Address", "DriverQuantumUs", "WorstWaitUs"));
+                ElementsAre("Address", "VgpuType", "DriverQuantumUs", "WorstWaitUs"));
     EXPECT_THAT(dbus::unknown_of(world.gpu().view()),
                 ElementsAre("Address", "SoftgpuPid", "PfPid"));
 }

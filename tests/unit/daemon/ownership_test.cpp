@@ -65,7 +65,7 @@ TEST(Ownership, AnOrphanIsOneWhoseLeaseIsOverWhoIsGoneOrNeverCame) {
         << "it may still be on its way";
     OrphanFacts long_unattached{.now = UnixTime{5000}, .unattached_for = kLongUnattached};
     EXPECT_EQ(orphan_cause(claimed_by("a", 3), long_unattached),
-              "'a' (claim 3) has not had the VF open for more than 1 h");
+              "'a' (claim 3) has not opened the VF in the last 1 h");
     EXPECT_EQ(orphan_cause(claimed_by("a", 3, UnixTime{9000}), long_unattached), "")
         << "its lease says how long it may take";
     long_unattached.exists = true;

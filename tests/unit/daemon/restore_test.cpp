@@ -159,6 +159,32 @@ TEST(Restore, WhatCannotBeHadIsShownWithTheReasonAndTriedAgain) {
     EXPECT_TRUE(world.pf().vfs.contains(1));
 }
 
+TEST(Restore, ARefusedCreateIsOffTheRecordAlsoWhileThePfCoreIsLost) {
+    World world;
+    ASSERT_TRUE(world.create({}));
+    world.pf().refuses = [&world](const std::string& operation, std::uint32_t) {
+        if (operation == "provision") world.state.is_full = true;
+        return operation == "provision";
+    };
+    EXPECT_EQ(world.create({}).error().id, ErrorId::PfRefused);
+    EXPECT_EQ(world.state.record().vfs.size(), 2u);
+    world.pf().refuses = nullptr;
+    world.pf().is_there = false;
+    world.pass(5s);
+    world.state.is_full = false;
+    world.pass(2s);
+    EXPECT_EQ(world.state.record().vfs.size(), 1u);
+}
+
+TEST(Restore, AnApertureOfZeroRefusesEveryVram) {
+    World world;
+    world.pf().info.vram_aperture_bytes = 0;
+    world.start();
+    const auto made = world.create({{"vram_bytes", std::uint64_t{64 * FakePf::kMiB}}});
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().id, ErrorId::NoVram);
+}
+
 /// Its record has the old shape or the new one, also where the disk does not take what follows.
 TEST(Restore, AVfThatHasItsResourcesAfterARefusalIsAsDefinedWhateverTheDiskDid) {
     for (const bool is_disk_full : {false, true}) {

@@ -134,15 +134,16 @@ protected:
         return store;
     }
     /// gpu0 cannot be changed for this reason; gpu1 can, and nothing is written to gpu0's files.
-    void expect_only_gpu0_is_read_only(const std::string& why) {
+    void expect_only_gpu0_is_read_only(const std::string& why,
+                                       ErrorId id = ErrorId::StateReadOnly) {
         const auto files = state.files;
         const auto store = start();
         const auto refused = store->commit("gpu0", some_record(9));
         ASSERT_FALSE(refused);
-        EXPECT_EQ(refused.error().id, ErrorId::StateReadOnly);
+        EXPECT_EQ(refused.error().id, id);
         EXPECT_THAT(refused.error().cause, HasSubstr(why));
         EXPECT_THAT(store->condition(), HasSubstr(why));
-        EXPECT_EQ(store->commit_apply(some_apply()).error().id, ErrorId::StateReadOnly);
+        EXPECT_EQ(store->commit_apply(some_apply()).error().id, id);
         GpuRecord other = state.record("gpu1");
         EXPECT_EQ(store->gpu("gpu1"), other);
         ++other.vfs.at(3).spec.weight;
@@ -240,7 +241,8 @@ TEST_F(Files, AMissingOneWithoutACopyIsANewState) {
 TEST_F(Files, OfANewerVgpudAreNotTouchedAndTheOthersAreRecovered) {
     const std::string of_newer = newer(state.files.at(kMain));
     state.files[kMain] = of_newer;
-    expect_only_gpu0_is_read_only("it has version 2; this vgpud knows version 1");
+    expect_only_gpu0_is_read_only("it has version 2; this vgpud knows version 1",
+                                  ErrorId::StateNewer);
     EXPECT_EQ(start()->problems().at("gpu0").id, ErrorId::StateNewer);
     state.files["gpus/gpu1.json"] = "x";
     EXPECT_EQ(start()->recover()->size(), 1u);

@@ -57,6 +57,17 @@ TEST_F(VfCapacity, AStoppedVfIsUnavailableUntilItResumes) {
     EXPECT_EQ(row(), all_free);
 }
 
+TEST_F(VfCapacity, AVfThatIsBeingDestroyedIsUnavailable) {
+    ASSERT_TRUE(world.destroy({"gpu0", 1}));
+    EXPECT_EQ(world.pf().vfs.at(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_EQ(row().unavailable, 1u);
+    EXPECT_EQ(row().free, 2u);
+    world.pf().finish_scrub(1);
+    world.step();
+    EXPECT_EQ(row().total, 2u);
+    EXPECT_EQ(row().free, 2u);
+}
+
 TEST_F(VfCapacity, NothingOfALostGpuIsFreeAndItsClaimsLast) {
     ASSERT_TRUE(world.claim({"gpu0", 1}, "slurm:lab:1.0"));
     world.pf().is_there = false;

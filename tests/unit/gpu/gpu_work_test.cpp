@@ -80,14 +80,26 @@ TEST_P(GpuWorkTest, AChainCutIntoManyQuantaIsBitExactForEveryVf) {
     for (unsigned n = 1; n <= kVfs; ++n) EXPECT_GE(driver->bank(n, REG_VGPU_VF0_SWITCHES), 1u);
 }
 
-TEST_P(GpuWorkTest, TheQuantumParksTheVfAndIsLogged) {
+/// Has the device write the run log to memory of the PF's client; returns that memory.
+OwnedFd start_run_log(PfClient& driver) {
     constexpr std::uint64_t kLogAddress = 0x100000;
     constexpr std::uint64_t kLogBytes = 1u << 16;
-    const OwnedFd memory = sealed_memory(kLogBytes);
+    OwnedFd memory = sealed_memory(kLogBytes);
+    driver.map_dma(kLogAddress, kLogBytes, memory.get());
+    driver.set_reg(REG_VGPU_LOG_BASE_LO, kLogAddress);
+    driver.set_reg(REG_VGPU_LOG_SIZE, 64);
+    return memory;
+}
+
+vgpu_hw_run_log_entry first_entry(const OwnedFd& memory) {
+    vgpu_hw_run_log_entry entry{};
+    EXPECT_EQ(pread(memory.get(), &entry, sizeof(entry), 0), ssize_t{sizeof(entry)});
+    return entry;
+}
+
+TEST_P(GpuWorkTest, TheQuantumParksTheVfAndIsLogged) {
     const auto driver = pf();
-    driver->map_dma(kLogAddress, kLogBytes, memory.get());
-    driver->set_reg(REG_VGPU_LOG_BASE_LO, kLogAddress);
-    driver->set_reg(REG_VGPU_LOG_SIZE, 64);
+    const OwnedFd memory = start_run_log(*driver);
     driver->provision(1, kFirstVram, kMegabytes);
     driver->enable_interrupts(GPUIOV_INTR_GFX_QUANTUM_EXPIRED);
     driver->set_bank(1, REG_VGPU_VF0_QUANTUM_US, 2000);
@@ -95,14 +107,26 @@ TEST_P(GpuWorkTest, TheQuantumParksTheVfAndIsLogged) {
     ASSERT_TRUE(driver->switch_event.wait());
     EXPECT_NE(driver->take_interrupts() & GPUIOV_INTR_GFX_QUANTUM_EXPIRED, 0u);
     EXPECT_EQ(driver->reg(REG_VGPU_LOG_WPTR), 1u);
-    vgpu_hw_run_log_entry entry{};
-    ASSERT_EQ(pread(memory.get(), &entry, sizeof(entry), 0), ssize_t{sizeof(entry)});
+    const vgpu_hw_run_log_entry entry = first_entry(memory);
     EXPECT_EQ(entry.seq, 1u);
     EXPECT_EQ(entry.vf, 1u);
     EXPECT_EQ(entry.reason, static_cast<std::uint32_t>(VGPU_RUN_END_QUANTUM));
     EXPECT_GE(entry.run_end_ns - entry.run_start_ns, 2'000'000u);
     const std::uint64_t run_ns = driver->bank(1, REG_VGPU_VF0_RUN_NS_LO);
     EXPECT_EQ(run_ns, entry.run_end_ns - entry.run_start_ns);
+}
+
+TEST_P(GpuWorkTest, WithoutBusMasteringThePfWritesNoMemory) {
+    const auto driver = pf();
+    const OwnedFd memory = start_run_log(*driver);
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->set_bank(1, REG_VGPU_VF0_QUANTUM_US, 2000);
+    driver->set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY});
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    EXPECT_TRUE(eventually(
+        [&] { return (driver->take_interrupts() & GPUIOV_INTR_GFX_QUANTUM_EXPIRED) != 0; }));
+    const vgpu_hw_run_log_entry entry = first_entry(memory);
+    EXPECT_EQ(entry.seq, 0u);
 }
 
 TEST_P(GpuWorkTest, AVfWithoutWorkSaysSo) {
@@ -127,21 +151,27 @@ TEST_P(GpuWorkTest, CodeThatIsReplacedRunsAfterATlbInvalidation) {
     EXPECT_EQ(gfx.dispatch(), 2u);
 }
 
-/// The VF's doorbell BAR at a bus address, and a page of GART that leads to its first page.
-constexpr std::uint64_t kDoorbellBar = 0x38'0020'0000;
-constexpr std::uint64_t kDoorbellPageVa = 0x3000;
+/// A page of GART that leads to `address` on the bus.
+constexpr std::uint64_t kPageVa = 0x3000;
 
-void map_doorbells(VfClient& guest) {
+void map_page(VfClient& guest, std::uint64_t address) {
     constexpr std::uint64_t kTable = 7u << 20;
     constexpr std::uint64_t kEntry =
         GPUVM_PTE_VALID | GPUVM_PTE_SYSTEM | GPUVM_PTE_READABLE | GPUVM_PTE_WRITEABLE;
-    guest.set_config(PCI_BASE_ADDRESS_2, low32(kDoorbellBar));
-    guest.set_config(PCI_BASE_ADDRESS_3, high32(kDoorbellBar));
     guest.set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER});
-    guest.set_vram(kTable + kDoorbellPageVa / 4096 * 8, kDoorbellBar | kEntry);
+    guest.set_vram(kTable + kPageVa / 4096 * 8, address | kEntry);
     guest.set_reg(REG_GC_VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32, kTable | GPUVM_ROOT_VALID);
     guest.set_reg(REG_GC_VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32, 16);
     guest.set_reg(REG_GC_VM_CONTEXT0_CNTL, HW_PREP(VM_CONTEXT_CNTL, ENABLE, 1));
+}
+
+/// The VF's doorbell BAR at a bus address; kPageVa leads to its first page.
+constexpr std::uint64_t kDoorbellBar = 0x38'0020'0000;
+
+void map_doorbells(VfClient& guest) {
+    guest.set_config(PCI_BASE_ADDRESS_2, low32(kDoorbellBar));
+    guest.set_config(PCI_BASE_ADDRESS_3, high32(kDoorbellBar));
+    map_page(guest, kDoorbellBar);
 }
 
 TEST_P(GpuWorkTest, EnginesRingTheDoorbellsOfTheirOwnVf) {
@@ -152,7 +182,7 @@ TEST_P(GpuWorkTest, EnginesRingTheDoorbellsOfTheirOwnVf) {
     map_doorbells(*guest);
     ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     GfxGuest gfx(*guest);
-    constexpr std::uint64_t kVa = kDoorbellPageVa + DOORBELL_SDMA0 * 4;
+    constexpr std::uint64_t kVa = kPageVa + DOORBELL_SDMA0 * 4;
     for (const Store store :
          {&GfxGuest::store_by_wave, &GfxGuest::store_by_packet, &GfxGuest::store_by_fence}) {
         SdmaGuest sdma(*guest);
@@ -170,6 +200,32 @@ TEST_P(GpuWorkTest, EnginesRingTheDoorbellsOfTheirOwnVf) {
     EXPECT_EQ(gpu->vf(VfId{1}).statistics().faults, 0u);
 }
 
+TEST_P(GpuWorkTest, WithoutBusMasteringAVfReachesNoMemoryOfItsGuest) {
+    constexpr std::uint64_t kAddress = 0x38'0010'0000;
+    const auto driver = pf();
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    const OwnedFd memory = sealed_memory(4096);
+    guest->map_dma(kAddress, 4096, memory.get());
+    map_page(*guest, kAddress);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    GfxGuest gfx(*guest);
+    const auto first_qword = [&] {
+        std::uint64_t seen = 0;
+        EXPECT_EQ(pread(memory.get(), &seen, sizeof(seen), 0), ssize_t{sizeof(seen)});
+        return seen;
+    };
+    gfx.store_by_wave(kPageVa, 1);
+    EXPECT_EQ(first_qword(), 1u);
+    guest->set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY});
+    guest->set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER});
+    gfx.store_by_wave(kPageVa, 2);
+    EXPECT_EQ(first_qword(), 2u);
+    guest->set_config(PCI_COMMAND, std::uint16_t{PCI_COMMAND_MEMORY});
+    gfx.expect_fault(kPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults == 1; });
+    EXPECT_EQ(first_qword(), 2u);
+}
+
 TEST_P(GpuWorkTest, AWaveThatRingsItsOwnQueueDoesNotWaitForItself) {
     const auto driver = pf();
     const auto guest = vf(1);
@@ -180,7 +236,7 @@ TEST_P(GpuWorkTest, AWaveThatRingsItsOwnQueueDoesNotWaitForItself) {
     gfx.store_by_wave(kMcBase + kData, 0);
     const std::uint64_t rung = gpu->vf(VfId{1}).doorbell_counters().rung;
     // where the ring will end when the same packets are in it once more
-    gfx.store_by_wave(kDoorbellPageVa + DOORBELL_GFX_RING0 * 4, 2 * gfx.ring_dwords());
+    gfx.store_by_wave(kPageVa + DOORBELL_GFX_RING0 * 4, 2 * gfx.ring_dwords());
     EXPECT_TRUE(eventually([&] { return gpu->vf(VfId{1}).doorbell_counters().rung == rung + 2; }));
     gfx.store_by_wave(kMcBase + kData, 0x600d);
     EXPECT_EQ(guest->vram<std::uint64_t>(kData), 0x600du);
@@ -195,7 +251,7 @@ TEST_P(GpuWorkTest, ADoorbellPageThatIsNotWhereTheBarIsFaults) {
     ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
     const std::uint64_t rung = gpu->vf(VfId{1}).doorbell_counters().rung;
     GfxGuest gfx(*guest);
-    gfx.expect_fault(kDoorbellPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults == 1; });
+    gfx.expect_fault(kPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults == 1; });
     EXPECT_EQ(gpu->vf(VfId{1}).doorbell_counters().rung, rung + 1) << "the client's own";
 }
 

@@ -208,11 +208,11 @@ TEST_F(InterruptHandlerTest, RingsOneAndTwoHaveRegistersOfTheirOwn) {
     const std::uint32_t first = REG_STRIDE_OSSSYS_IH_RB_CNTL;
     rig.write_reg(REG_OSSSYS_IH_RB_BASE + first, low32(kRing >> 8));
     ih.program_control(1, control());
-    ih.raise(entry(0x11), Ring::First);
+    ih.raise(entry(0x11), Ring::Ring1);
     EXPECT_EQ(in_ring(0).source_data[0], 0x11u);
     EXPECT_EQ(rig.read_reg(REG_OSSSYS_IH_RB_WPTR + first), IH_ENTRY_BYTES);
     EXPECT_EQ(write_pointer(), 0u);
-    ih.raise(entry(0x22), Ring::Second);
+    ih.raise(entry(0x22), Ring::Ring2);
     EXPECT_EQ(ih.state().dropped_disabled, 1u);
     ih.program_control(3, control());  // no such ring: ignored
 }

@@ -41,7 +41,7 @@ TEST(FaultPlan, EveryUseSaysInjected) {
     ASSERT_TRUE(plan.add({VfId{3}, FaultPoint::Run, FaultEffect::Wrong}));
     (void)plan.take(VfId{3}, FaultPoint::Run);
     spdlog::set_default_logger(before);
-    EXPECT_NE(text.str().find("VF3: wrong of run (injected)"), std::string::npos) << text.str();
+    EXPECT_NE(text.str().find("VF3: run wrong (injected)"), std::string::npos) << text.str();
 }
 
 TEST(FaultPlan, RefusesWhatCannotHappen) {

@@ -157,6 +157,24 @@ TEST_F(MailboxTest, TheGuestCannotForgeReceivedMessagesOrTheDevicesBits) {
     EXPECT_EQ(registers.mmio_read(kControl), HW_PREP(MAILBOX_CONTROL, TRN_VALID, 1));
 }
 
+TEST_F(MailboxTest, AMessageThatWaitsInASavedStateReachesThePfAfterTheLoad) {
+    guest_send(MAILBOX_REQ_GPU_INIT_ACCESS);
+    std::vector<std::byte> waiting, taken;
+    Writer first(waiting), second(taken);
+    mailbox.save(first);
+    pf_ack();
+    mailbox.save(second);
+    mailbox.reset();
+    messages = 0;
+    Reader taken_in(taken);
+    ASSERT_TRUE(mailbox.load(taken_in));
+    EXPECT_EQ(messages, 0);
+    Reader waiting_in(waiting);
+    ASSERT_TRUE(mailbox.load(waiting_in));
+    EXPECT_EQ(messages, 1);
+    EXPECT_EQ(pf_read(REG_NBIO_MAILBOX_MSGBUF_RCV_DW0), std::uint32_t{MAILBOX_REQ_GPU_INIT_ACCESS});
+}
+
 TEST_F(MailboxTest, ResetForgetsBothDirections) {
     guest_send(MAILBOX_REQ_GPU_INIT_ACCESS);
     pf_send(MAILBOX_VF_QUERY_ALIVE);

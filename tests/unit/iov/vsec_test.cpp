@@ -117,20 +117,20 @@ TEST_F(VsecTest, EnablingAPendingBitRaisesIt) {
 }
 
 TEST_F(VsecTest, MailboxBitsArePerVf) {
-    vsec.mailbox_valid(VfId{1});
-    vsec.mailbox_valid(VfId{4});
-    vsec.mailbox_acknowledged(VfId{2});
+    vsec.set_mailbox_valid(VfId{1});
+    vsec.set_mailbox_valid(VfId{4});
+    vsec.set_mailbox_ack(VfId{2});
     EXPECT_EQ(read<std::uint32_t>(GPUIOV_HVVM_MBOX1), 1u << 0 | 1u << 6 | 1u << 3);
     EXPECT_EQ(read<std::uint32_t>(GPUIOV_INTR_STATUS),
               GPUIOV_INTR_HVVM_MBOX_VALID | GPUIOV_INTR_HVVM_MBOX_ACK);
 }
 
 TEST_F(VsecTest, AckBitsAreClearedByOneAndValidBitsByTheDeviceAlone) {
-    vsec.mailbox_valid(VfId{1});
-    vsec.mailbox_acknowledged(VfId{1});
+    vsec.set_mailbox_valid(VfId{1});
+    vsec.set_mailbox_ack(VfId{1});
     write<std::uint32_t>(GPUIOV_HVVM_MBOX1, ~0u);
     EXPECT_EQ(read<std::uint32_t>(GPUIOV_HVVM_MBOX1), 1u);
-    vsec.mailbox_withdrawn(VfId{1});
+    vsec.clear_mailbox_valid(VfId{1});
     EXPECT_EQ(read<std::uint32_t>(GPUIOV_HVVM_MBOX1), 0u);
 }
 

@@ -147,6 +147,12 @@ TEST(Mode, SineAndCosineHaveADomainOf256Turns) {
     EXPECT_TRUE(std::isnan(std::bit_cast<float>(result(Op::v_sin_f32, kAllow, 0x7f800000))));
 }
 
+TEST(Mode, SineOfATinyAngleIsTheAngleInRadians) {
+    const auto bits = [](float x) { return std::bit_cast<u32>(x); };
+    EXPECT_EQ(result(Op::v_sin_f32, kAllow, bits(1e-20f)), bits(1e-20f * 6.2831853f));
+    EXPECT_EQ(result(Op::v_sin_f32, kAllow, bits(-1e-20f)), bits(-1e-20f * 6.2831853f));
+}
+
 TEST(Mode, RoundingIsThatOfTheTypesOwnField) {
     constexpr u32 half_shift = 2, one_half = 0x3c00, tiny_half = 0x0400, one = 0x3f800000;
     const std::array<Rounding, 4> roundings{Rounding::Nearest, Rounding::Up, Rounding::Down,

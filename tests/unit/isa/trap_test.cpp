@@ -239,6 +239,24 @@ TEST_F(ArithmeticTrap, LanesThatAreOffRaiseNothingAndKeepTheirValues) {
     EXPECT_EQ(v1().lane[4], 0x3f000000u);
 }
 
+TEST_F(ArithmeticTrap, LanesThatTheRowMaskTurnsOffRaiseNothing) {
+    load({0x7e0244fa, 0xef00e401}, kDivideByZero);  // quad_perm:[0,1,2,3] row_mask:0xe
+    EXPECT_EQ(run().reason, StopReason::AllWavesEnded);
+    EXPECT_EQ(wave().trapsts & 0x7f, 0u);
+    EXPECT_EQ(v1().lane[3], 0u);
+    EXPECT_EQ(v1().lane[16], 0x3f000000u);
+}
+
+TEST_F(ArithmeticTrap, LanesWithoutASourceLaneRaiseNothing) {
+    load({0x7e0244fa, 0xff011101}, kDivideByZero);  // row_shr:1
+    wave().set_pair(softgpu::isa::ScalarReg::Exec, ~u64{1u << 3});
+    EXPECT_EQ(run().reason, StopReason::AllWavesEnded);
+    EXPECT_EQ(wave().trapsts & 0x7f, 0u);
+    EXPECT_EQ(v1().lane[0], 0x40000000u);
+    EXPECT_EQ(v1().lane[4], 0x40000000u);
+    EXPECT_EQ(v1().lane[5], 0x3f000000u);
+}
+
 TEST_F(ArithmeticTrap, LanesThatAreOffHaveNoExponentEither) {
     constexpr u32 overflow = 1u << 3, underflow = 1u << 4, inexact = 1u << 5;
     load({0xd2880001, 0x00020501}, overflow | underflow | inexact);  // v_ldexp_f32 v1, v1, v2

@@ -72,10 +72,10 @@ TEST_F(GpuVmTest, SignExtendedAddressesAreTheSamePage) {
     EXPECT_EQ(read32(*memory, 0x0000ffffffbf0000), 3u);
 }
 
-TEST_F(GpuVmTest, AnAddressOutsideThe48BitsIsAnApertureViolation) {
+TEST_F(GpuVmTest, AnAddressOutsideThe48BitsIsNotCanonical) {
     const auto memory = port();
-    EXPECT_EQ(fault_of(*memory, 0x0001'0000'0000'0000), FaultKind::Aperture);
-    EXPECT_EQ(fault_of(*memory, 0x8000'0000'0000'0000), FaultKind::Aperture);
+    EXPECT_EQ(fault_of(*memory, 0x0001'0000'0000'0000), FaultKind::NotCanonical);
+    EXPECT_EQ(fault_of(*memory, 0x8000'0000'0000'0000), FaultKind::NotCanonical);
 }
 
 TEST_F(GpuVmTest, APdeWithBit54MapsAHugePage) {

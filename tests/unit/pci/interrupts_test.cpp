@@ -227,6 +227,19 @@ TEST(PciMsix, MaskedVectorIsPendingUntilUnmasked) {
     EXPECT_EQ(rig.bar<std::uint64_t>(kRegisters, VGPU_MSIX_PBA_OFFSET), 0u);
 }
 
+TEST(PciMsix, DisablingTheIndexLeavesTheTable) {
+    Rig rig = Rig::pf();
+    const OwnedFd event = new_eventfd();
+    rig.assign(0, event.get());
+    rig.set_bar(kRegisters, kVectorControl, std::uint32_t{1});
+    ASSERT_TRUE(act(rig, IrqAction::Trigger, 0, 0));
+    rig.assign(0, event.get());
+    rig.function.raise(0);
+    EXPECT_EQ(signals(event), 0u) << "the entry is still masked";
+    rig.set_bar(kRegisters, kVectorControl, std::uint32_t{0});
+    EXPECT_EQ(signals(event), 1u);
+}
+
 TEST(PciMsix, FunctionMaskHoldsAllVectors) {
     Rig rig = Rig::pf();
     const OwnedFd event = new_eventfd();

@@ -21,6 +21,7 @@ struct FakeJob {
     std::string asked{};                     ///< "gres:vgpu:small:1"
     std::string name = "wrap";
     std::string comment{};
+    std::string array{}, task{};  ///< of a task of an array job: ArrayJobId and ArrayTaskId
 };
 
 class FakeSlurm final : public ProgramPort {
@@ -55,6 +56,7 @@ public:
     std::string foreign_words;  ///< what all programs print that ask the controller
     bool is_queue_cut_off = false;
     int controller_calls = 0;
+    std::vector<std::string> changed;  ///< the jobs that requeue, hold and update named
 
 private:
     [[nodiscard]] ProgramResult slurmd() const {
@@ -68,25 +70,32 @@ private:
                                    steps),
                 .err = ""};
     }
+    /// Prints all tasks of the array whose id is `id`, as slurmctld does.
     [[nodiscard]] ProgramResult show_job(const std::string& id) const {
         if (!jobs.contains(id))
             return {
                 .status = 1, .out = "", .err = "slurm_load_jobs error: Invalid job id specified\n"};
-        const FakeJob& job = jobs.at(id);
+        std::string out;
+        for (const auto& [other, job] : jobs)
+            if (other == id || job.array == id) out += line_of(other, job);
+        return {.status = 0, .out = out, .err = ""};
+    }
+    [[nodiscard]] static std::string line_of(const std::string& id, const FakeJob& job) {
         const std::string details =
             job.gres.empty() ? ""
                              : fmt::format("JOB_GRES={0}   Nodes={1} CPU_IDs=0 Mem=0 GRES={0} ",
                                            job.gres, job.hosts);
-        return {.status = 0,
-                .out = fmt::format(
-                    "JobId={} JobName={} UserId=ada(1000) GroupId=users(100) MCS_label=N/A "
-                    "Priority=4294901759 JobState={} Reason=None Requeue=1 Restarts={} BatchFlag=1 "
-                    "ReqNodeList=(null) ExcNodeList=(null) NodeList={} BatchHost=n1 NumNodes=1 "
-                    "TRES=cpu=1,node=1,billing=1 CoreSpec=* {}MinCPUsNode=1 MinMemoryNode=0 "
-                    "Command=(null) WorkDir=/tmp StdOut=/tmp/slurm-1.out Power= {}\n",
-                    id, job.name, job.state, job.restarts, job.hosts, details,
-                    job.asked.empty() ? "" : fmt::format("TresPerNode={} ", job.asked)),
-                .err = ""};
+        const std::string array =
+            job.array.empty() ? ""
+                              : fmt::format("ArrayJobId={} ArrayTaskId={} ", job.array, job.task);
+        return fmt::format(
+            "JobId={} {}JobName={} UserId=ada(1000) GroupId=users(100) MCS_label=N/A "
+            "Priority=4294901759 JobState={} Reason=None Requeue=1 Restarts={} BatchFlag=1 "
+            "ReqNodeList=(null) ExcNodeList=(null) NodeList={} BatchHost=n1 NumNodes=1 "
+            "TRES=cpu=1,node=1,billing=1 CoreSpec=* {}MinCPUsNode=1 MinMemoryNode=0 "
+            "Command=(null) WorkDir=/tmp StdOut=/tmp/slurm-1.out Power= {}\n",
+            id, array, job.name, job.state, job.restarts, job.hosts, details,
+            job.asked.empty() ? "" : fmt::format("TresPerNode={} ", job.asked));
     }
     [[nodiscard]] std::string node() const {
         const std::string why =
@@ -120,11 +129,18 @@ private:
         return {};
     }
     ProgramResult update_job(const std::vector<std::string>& argv) {
-        jobs.at(value_of(argv[2])).comment = value_of(argv[3]);
+        job_of(value_of(argv[2])).comment = value_of(argv[3]);
         return {};
     }
+    /// The job with this id, or the task "ARRAY_TASK".
+    FakeJob& job_of(const std::string& name) {
+        changed.push_back(name);
+        for (auto& [id, job] : jobs)
+            if (job.array + "_" + job.task == name) return job;
+        return jobs.at(name);
+    }
     ProgramResult requeue(const std::string& verb, const std::string& id) {
-        FakeJob& job = jobs.at(id);
+        FakeJob& job = job_of(id);
         ++job.restarts;
         job.state = verb == "requeuehold" ? "REQUEUE_HOLD" : "PENDING";
         job.hosts.clear();

@@ -22,6 +22,13 @@ TEST(HostList, RangesListsAndPaddingAreUnderstood) {
     EXPECT_TRUE(is_in("n[1-3]", "n3"));
     EXPECT_TRUE(is_in("m2,n[1,4-6]", "n5"));
     EXPECT_TRUE(is_in("n[01-12]", "n07"));
+    EXPECT_TRUE(is_in("n[0-15]", "n0"));
+    EXPECT_TRUE(is_in("n[0-15]", "n12"));
+    EXPECT_TRUE(is_in("n[08-105]", "n09"));
+    EXPECT_TRUE(is_in("n[08-105]", "n103"));
+    EXPECT_FALSE(is_in("n[0-15]", "n07"));
+    EXPECT_FALSE(is_in("n[08-105]", "n9"));
+    EXPECT_FALSE(is_in("n[08-105]", "n009"));
     EXPECT_TRUE(is_in("rack[1-2]-n[1-10]", "rack2-n10"));
     EXPECT_FALSE(is_in("n[1-3]", "n4"));
     EXPECT_FALSE(is_in("n[1-3]", "n03"));
@@ -49,7 +56,7 @@ TEST_F(Texts, VfsOnOtherHostsAreNotOfThisHost) {
         "JobId=2 JobName=wrap UserId=root(0) GroupId=root(0) JobState=RUNNING Restarts=0 "
         "NodeList=n[1-3] CoreSpec=* JOB_GRES=vgpu:small:4   Nodes=n[2-3] CPU_IDs=63 Mem=0 "
         "GRES=vgpu:small(CNT:1)   Nodes=n1 CPU_IDs=0 Mem=0 GRES=vgpu:small(CNT:2) MinCPUsNode=1\n",
-        "n1");
+        "2", "n1");
     ASSERT_TRUE(job) << job.error().cause;
     EXPECT_EQ(job->vfs, (Counts{{"small", 2}}));
 }
@@ -70,6 +77,31 @@ TEST_F(Texts, AJobsNameCannotPassForItsUserItsLifeOrItsVfs) {
     }
     slurm.jobs["17"] = {.gres = "", .name = "x JOB_GRES=a Nodes=n1 GRES=vgpu:small(CNT:8)"};
     EXPECT_EQ(controller.job("17")->vfs, Counts{});
+}
+
+TEST_F(Texts, AJobsNameWithLineEndsCannotPassForAnotherJob) {
+    slurm.jobs["17"] = {.gres = "", .name = "two\nlines"};
+    EXPECT_TRUE(controller.job("17"));
+    for (const char* name : {"x\nJobId=17 UserId=root(0)", "x\nJobId=99 UserId=root(0)"}) {
+        slurm.jobs["17"] = {.gres = "", .name = name};
+        const auto job = controller.job("17");
+        ASSERT_FALSE(job) << name;
+        EXPECT_EQ(job.error().id, ErrorId::BadConfiguration) << job.error().cause;
+    }
+}
+
+TEST_F(Texts, ATaskOfAnArrayIsReadAloneAndChangedAlone) {
+    slurm.jobs["17"] = {.gres = "", .array = "17", .task = "2"};
+    slurm.jobs["18"] = {.restarts = 3, .array = "17", .task = "0"};
+    slurm.jobs["170"] = {.restarts = 5};
+    const auto job = controller.job("17");
+    ASSERT_TRUE(job) << job.error().cause;
+    EXPECT_EQ(job->vfs, Counts{});
+    EXPECT_EQ(controller.job("18")->life, 3u);
+    EXPECT_TRUE(controller.requeue("17"));
+    EXPECT_TRUE(controller.hold("17", "why"));
+    EXPECT_TRUE(controller.requeue("170"));
+    EXPECT_EQ(slurm.changed, (std::vector<std::string>{"17_2", "17_2", "17_2", "170"}));
 }
 
 TEST_F(Texts, AnAnswerInOtherWordsIsAnErrorWithTheseWords) {

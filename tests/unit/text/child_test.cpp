@@ -49,6 +49,20 @@ TEST(Child, AMissingProgramIsAnErrorOfTheStart) {
     EXPECT_EQ(ran.err, "No such file or directory");
 }
 
+TEST(Child, TheStreamsAreRightAlsoIfTheCallerHasNoStandardInput) {
+    const int input = ::open("/dev/null", O_RDONLY);
+    const int kept = ::dup(STDIN_FILENO);
+    ::close(STDIN_FILENO);
+    const pid_t child = start_child({.command = {"sh", "-c", "echo text"}, .input = input});
+    ::dup2(kept, STDIN_FILENO);
+    ::close(kept);
+    ::close(input);
+    ASSERT_GT(child, 0);
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "the output is /dev/null, not the input";
+}
+
 TEST(Child, NoOtherDescriptorAndNoBlockedSignalIsInherited) {
     const int open = ::open("/dev/null", O_RDONLY);
     sigset_t blocked, before;

@@ -5,9 +5,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <thread>
 
 #include "tests/unit/vfio_user/fake_device.h"
 
@@ -107,6 +109,29 @@ TEST(VfioUserServer, ARemovedSocketIsThereAgainAndItsClientStays) {
     first.close();
     ASSERT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
     // the loop has had a turn since the removal
+    served.connect().sync();
+}
+
+bool appears(const std::filesystem::path& path) {
+    for (int i = 0; i < 1000 && !std::filesystem::exists(path); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return std::filesystem::exists(path);
+}
+
+TEST(VfioUserServer, ASocketThatWasMovedAwayStaysAwayUntilItIsMovedBack) {
+    Served served;
+    const std::filesystem::path moved = served.path() + ".moved";
+    TestClient first = served.connect();
+    std::filesystem::rename(served.path(), moved);
+    std::filesystem::remove(served.other_path());  // another event of the directory
+    first.close();
+    ASSERT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+    ASSERT_TRUE(appears(served.other_path()));
+    EXPECT_FALSE(std::filesystem::exists(served.path()));
+    std::filesystem::rename(moved, served.path());
+    served.connect().sync();
+    std::filesystem::remove(served.path());
+    ASSERT_TRUE(appears(served.path()));
     served.connect().sync();
 }
 

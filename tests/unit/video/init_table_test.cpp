@@ -44,7 +44,7 @@ TEST_F(InitTable, OfTheDriverStartsBothRings) {
     }
     EXPECT_EQ(rig.ring(Encoder::Uvd).base, kFbBase + 0x130000);
     EXPECT_EQ(rig.ring(Encoder::Vce).base, kFbBase + 0x140000);
-    EXPECT_EQ(rig.engine->state().tables, 3u);
+    EXPECT_EQ(rig.engine->state().ring_starts, 3u);
     EXPECT_EQ(rig.engine->state().bad_packets, 0u);
 }
 

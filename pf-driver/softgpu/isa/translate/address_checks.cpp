@@ -16,9 +16,10 @@ constexpr u32 kPageBytes = Port::kPageBytes, kPageShift = std::countr_zero(kPage
 static_assert(std::has_single_bit(sizeof(Port::Entry)));
 constexpr u32 kEntryShift = std::countr_zero(sizeof(Port::Entry));
 
-/// Comparisons of unsigned integers (Intel SDM, VPCMPUD).
+/// Predicates of VPCMPUD, which compares unsigned integers (Intel SDM).
 constexpr std::uint8_t kDifferent = 4, kGreater = 6;
-/// Offsets below the stack pointer, in bytes.
+/// Distances of variables below the stack pointer, in bytes: one word, and the bases of the four
+/// quarters.
 constexpr std::size_t kSpillWord = 8, kSpillBases = 48;
 /// Truth table of VPTERNLOG: a | (b ^ c).
 constexpr std::uint8_t kOrDifference = 0xf6;
@@ -29,7 +30,8 @@ constexpr std::uint8_t kOrDifference = 0xf6;
 
 using Steps = std::array<u32, kLanes>;
 
-/// For each distance of neighbouring lanes in bytes: the distance of each lane from lane 0.
+/// by_step[step][lane] is the distance in bytes of the lane from lane 0, if neighbouring lanes are
+/// `step` bytes apart.
 struct alignas(64) StepTable {
     std::array<Steps, AddressChecks::kMaxStep + 1> by_step;
 };
@@ -41,11 +43,14 @@ constexpr StepTable kSteps = [] {
     return out;
 }();
 
-/// Finds the low words with which an access stays in the page of an address; jumps to `none` if
-/// there are none. In: rax is the address of a lane, rsi the low word of the lane's address
-/// register, `last` the last offset in a page at which the access fits. Out: r10d to r10d + r8d are
-/// these low words; rdx is the low word at which the page begins, which may be negative.
-void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
+/// Writes code that computes which low words keep an access in the page that one given lane
+/// accesses. A low word is the low half of a lane's 64-bit address register, or the lane's 32-bit
+/// offset from a scalar base. In: rax is the full address of the given lane, rsi that lane's low
+/// word, `last` the largest offset in a page at which the access fits. Out: these low words are the
+/// range from r10d to r10d + r8d; rdx is the low word of the start of the page, which may be
+/// negative. Jumps to `none` if the given lane's access crosses the end of the page, or if low
+/// words wrap around inside the page.
+void write_find_low_words(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     c.mov(c.edx, c.eax);
     c.and_(c.edx, kPageBytes - 1);
@@ -53,7 +58,7 @@ void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label&
     c.ja(none, kNear);
     c.neg(c.rdx);
     c.add(c.rdx, c.rsi);
-    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative: at least rsi
+    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative, because it is at least rsi
     c.mov(c.r9, c.r8);
     c.shr(c.r9, word_bits);  // low words would wrap inside the page
     c.jnz(none, kNear);
@@ -63,7 +68,8 @@ void write_find_window(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label&
     c.sub(c.r8, c.r10);
 }
 
-/// Like Port::at() for the address in rax, but jumps to `none` on a miss. Out: r11 is the host
+/// Writes code that looks up the page of the address in rax, like Port::at(), but jumps to `none`
+/// on a miss. `access` is the required permission, a constant or a register. Out: r11 is the host
 /// address of the page.
 template <class Access>
 void write_find_page(Xbyak::CodeGenerator& c, const Access& access, Xbyak::Label& none) {
@@ -109,10 +115,10 @@ void AddressChecks::in_one_page(const Instruction& i, u32 bytes, mem::Access acc
     load_address(i);
     if (info(i.op).encoding == Encoding::Flat) check_outside_windows();
     c.mov(c.ebp, kPageBytes - bytes);
-    write_find_window(c, c.ebp, *other_);
+    write_find_low_words(c, c.ebp, *other_);
     write_find_page(c, static_cast<u8>(access), *other_);
     c.sub(c.r11, c.rdx);
-    c.add(c.r11, c.r10);
+    c.add(c.r11, c.r10);  // r11: host address for the low word r10d
     c.mov(c.edi, c.esi);
     c.sub(c.edi, c.r10d);
     c.vpbroadcastd(start, c.r10d);
@@ -121,9 +127,9 @@ void AddressChecks::in_one_page(const Instruction& i, u32 bytes, mem::Access acc
     check_indices(has_high, low + 1);
 }
 
-/// Out: rax is the address of the first lane that is on; esi the low word of that lane's address
-/// register (the lanes of a page differ only in low words); zmm30 the high word that all lanes must
-/// have, if the instruction has 64-bit vector addresses.
+/// Out: rax is the address of the first lane that is on, and esi the low word of that lane's
+/// address register. If the instruction has 64-bit vector addresses, zmm30 is the high word that
+/// all lanes must have: lanes in one page differ only in their low words.
 void AddressChecks::load_address(const Instruction& i) {
     constexpr u8 word_bits = 32;
     e_.load_found_lane(c.esi, i.src[0].value);
@@ -138,8 +144,8 @@ void AddressChecks::load_address(const Instruction& i) {
     c.add(c.rax, c.rsi);
 }
 
-/// Checks that the address in rax is in neither window of flat addresses. The address of one lane
-/// suffices, because the lanes of one page are in the same 4 GiB.
+/// Checks that the flat address in rax is in neither window (LDS, scratch). The address of one lane
+/// suffices: a window is an aligned range of 4 GiB, so a page is inside or outside as a whole.
 void AddressChecks::check_outside_windows() {
     constexpr u8 word_bits = 32;
     c.mov(c.rdx, c.rax);
@@ -163,8 +169,8 @@ void AddressChecks::scalar_in_page(u32 bytes) {
 
 namespace {
 
-/// Writes the code of write_find_pages() for one quarter: zmm(24 + q) has the low words of its
-/// addresses, zmm(28 + q) the high words.
+/// Writes the code of write_find_pages() for quarter q. zmm(24 + q) holds the low words of the
+/// quarter's addresses, zmm(28 + q) the high words.
 void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     const Zmm low(24 + static_cast<int>(q)), high(28 + static_cast<int>(q));
@@ -175,7 +181,7 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
     c.shl(c.rax, word_bits);
     c.add(c.rax, c.rdi);
     c.add(c.rax, c.rsi);
-    write_find_window(c, c.ebp, none);
+    write_find_low_words(c, c.ebp, none);
     write_find_page(c, c.cl, none);
     c.sub(c.r11, c.rdx);
     c.add(c.r11, c.r10);
@@ -191,8 +197,10 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
 
 }  // namespace
 
-/// The routine that in_pages() calls. It calls nothing, so it may use the red zone of the stack. It
-/// sets the carry flag if the lanes of a quarter are not in one page that the port keeps.
+/// In: see find_page_of_quarter() and in_pages(). Out: rcx, rdi, rbp and r11 are the bases of the
+/// quarters, zmm24 to zmm27 their distances. Sets the carry flag if the lanes of a quarter are not
+/// in one page, or if the port has no valid cached translation of a page that permits the access.
+/// The routine makes no calls, so it may use the red zone of the stack.
 void write_find_pages(Xbyak::CodeGenerator& c) {
     Xbyak::Label none;
     for (unsigned q = 0; q < kQuarters; ++q) find_page_of_quarter(c, q, none);
@@ -206,9 +214,10 @@ void write_find_pages(Xbyak::CodeGenerator& c) {
     c.ret();
 }
 
-/// Calls the routine of write_find_pages(), which adds rdi to all addresses. ebp is the last offset
-/// in a page at which the access fits, cl the permission that the page must have. Bytes and halves
-/// must be in the page as whole words, so a later check_more() succeeds.
+/// Calls the routine of write_find_pages(), which adds rdi to all addresses. ebp is the largest
+/// offset in a page at which the access fits, cl the required permission. This check requires whole
+/// words in the page even for bytes and halves, so a later check_more() has nothing to check: r8d
+/// is set so large that check_more() always succeeds.
 void AddressChecks::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
     const bool has_base = i.src[2].kind == OperandKind::Scalar;
     constexpr int first_high = 28;
@@ -247,7 +256,8 @@ void AddressChecks::share_base() {
 
 // ---- LDS
 
-/// An address plus an offset may wrap to a valid address; the slow path covers that case.
+/// An address plus its offset may wrap around to a valid address. These checks refuse such a lane,
+/// and the slow path executes the access.
 void AddressChecks::in_lds(u32 row, u32 reach) {
     e_.find_first_lane(paths_.done);
     c.mov(c.r8, VGPU_FRAME(lds_bytes));
@@ -297,7 +307,7 @@ void AddressChecks::check_more(u32 bytes) {
 
 // ---- patterns
 
-/// Adds to zmm30 the bits in which a quarter's distances differ from `from`. Quarter 0 sets zmm30.
+/// ORs into zmm30 the bits in which a quarter's distances differ from `from`. Quarter 0 sets zmm30.
 void AddressChecks::collect_differences(unsigned quarter, const Zmm& from) {
     const Zmm all(30);
     if (quarter == 0)
@@ -313,8 +323,9 @@ void AddressChecks::jump_if_different(Xbyak::Label& other) {
     load_firsts();
 }
 
-/// Without masks, loads the host addresses of the first lane of each quarter into rdx, rsi, r9 and
-/// r10. With masks, loads the host address that lane 0 has in the pattern into rsi.
+/// Without masks, loads the host address of the first lane of each quarter into rdx, rsi, r9 and
+/// r10. With masks, loads the host address that lane 0 has in the pattern into rsi; lane 0 may be
+/// off.
 void AddressChecks::load_firsts() {
     if (e_.is_masked()) {
         c.movsxd(c.rsi, c.esi);
@@ -343,7 +354,7 @@ void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
     const Zmm first(28), wanted(29);
     step_ = step;
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(&kSteps.by_step[step]));
-    if (e_.is_masked()) {
+    if (e_.is_masked()) {  // esi: distance that lane 0 has in the pattern, may be negative
         c.imul(c.edx, c.ecx, static_cast<int>(step));
         c.mov(c.esi, c.edi);
         c.sub(c.esi, c.edx);

@@ -2,9 +2,9 @@
 //
 // CodeMemory: memory for translated code. The pages of one memfd are mapped twice: once writable,
 // once executable. No mapping is ever both, so code cannot be changed at the address at which it
-// runs, and softgpu works under MemoryDenyWriteExecute. The seccomp filter that softgpu installs
-// before it serves clients refuses executable mappings. So softgpu maps all of CodeMemory when it
-// starts; the host provides a page when the page is first written.
+// runs, and softgpu works under systemd's MemoryDenyWriteExecute. The seccomp filter that softgpu
+// installs before it serves clients refuses executable mappings. So softgpu maps all of CodeMemory
+// when it starts; the host provides a page when the page is first written.
 //
 // A CodeShare is one VF's part of CodeMemory. The decode caches of that VF allocate whole chunks
 // from the CodeShare up to a limit, so a guest with many kernels cannot use up the code memory of
@@ -23,8 +23,8 @@
 
 namespace vgpu::softgpu::isa {
 
-/// A part of code memory with its addresses in both mappings. `run` is not writable, `write` not
-/// executable.
+/// CodeMemory::kChunk bytes of code memory, with their addresses in both mappings: `write` is not
+/// executable, `run` is not writable.
 struct CodeChunk {
     std::byte* write = nullptr;
     const std::byte* run = nullptr;
@@ -33,8 +33,8 @@ struct CodeChunk {
 /// All chunks. Any thread may use a CodeMemory, which must outlive its shares.
 class CodeMemory {
 public:
-    /// A chunk has room for 20 long blocks of arithmetic, or fewer blocks of loads. Most caches
-    /// need one chunk.
+    /// Size of a chunk: room for about 20 blocks of 32 arithmetic instructions, or for fewer blocks
+    /// with loads. Most decode caches need one chunk.
     static constexpr Bytes kChunk = 256_KiB;
 
     /// Maps room for `chunks` chunks. Fails with ENOSYS if this processor lacks an extension that
@@ -44,8 +44,9 @@ public:
     CodeMemory(const CodeMemory&) = delete;
     CodeMemory& operator=(const CodeMemory&) = delete;
 
-    /// Allocates a chunk. If no chunk is free, returns one whose `write` is nullptr.
+    /// Allocates a chunk. If no chunk is free, returns a CodeChunk with two null pointers.
     [[nodiscard]] CodeChunk take();
+    /// Frees a chunk that take() returned. No code in the chunk may be running.
     void release(const CodeChunk& chunk);
 
 private:
@@ -58,28 +59,32 @@ private:
     std::vector<std::size_t> free_;  ///< indices of free chunks
 };
 
-/// Any thread may use a CodeShare, which must outlive the caches that allocate chunks from it.
+/// One VF's part of CodeMemory. Any thread may use a CodeShare, which must outlive the caches that
+/// allocate chunks from it.
 class CodeShare {
 public:
-    /// A translation costs as much as 100 to 180 runs of the block by the interpreter (isa_bench,
-    /// translate_block). So a kernel that ends just after its translation, and a guest that changes
-    /// its code all the time, lose at most a tenth of their speed.
+    /// Default of hot_runs(). A translation costs as much as 100 to 180 runs of the block by the
+    /// interpreter (isa_bench, translate_block). So a kernel that ends just after its translation,
+    /// and a guest that changes its code all the time, lose at most a tenth of their speed.
     static constexpr std::uint32_t kHotRuns = 1800;
-    /// Limit of one VF: 16 MiB, one chunk for each combination of 16 VMIDs and four workers.
+    /// Limit of one VF: 64 chunks (16 MiB), for example one chunk for each of 16 VMIDs on four
+    /// workers. With more workers (up to 64), some decode caches may get no chunk.
     static constexpr std::size_t kVfChunks = 64;
 
+    /// `limit` is the number of chunks that may be allocated at the same time.
     CodeShare(CodeMemory& memory, std::size_t limit, std::uint32_t hot_runs = kHotRuns)
         : memory_(memory), limit_(limit), hot_runs_(hot_runs) {}
     CodeShare(const CodeShare&) = delete;
     CodeShare& operator=(const CodeShare&) = delete;
 
-    /// Allocates a chunk. If the limit is reached or code memory is full, returns one whose `write`
-    /// is nullptr.
+    /// Allocates a chunk. If the limit is reached or code memory is full, returns a CodeChunk with
+    /// two null pointers.
     [[nodiscard]] CodeChunk take();
+    /// Frees a chunk that take() returned. No code in the chunk may be running.
     void release(const CodeChunk& chunk);
     /// Number of times that the interpreter runs a block before the block is translated.
     [[nodiscard]] std::uint32_t hot_runs() const { return hot_runs_; }
-    /// Chunks that are allocated at present.
+    /// Number of chunks that are allocated at present.
     [[nodiscard]] std::size_t allocated() const { return allocated_.load(); }
 
 private:

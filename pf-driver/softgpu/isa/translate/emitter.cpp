@@ -41,7 +41,7 @@ int Emitter::find_group(std::uint32_t row) const {
     return -1;
 }
 
-/// Index of the next instruction from `from` on that names the row; the block's size if none.
+/// Index of the first instruction from `from` on that names the row; the block's size if none.
 std::size_t Emitter::next_use(std::uint32_t row, std::size_t from) const {
     while (from < block_.code.size() && !names_row(block_.code[from], row)) ++from;
     return from;
@@ -83,7 +83,8 @@ void Emitter::flush() {
     for (int g = 0; g < kGroups; ++g) write_back(groups_[static_cast<std::size_t>(g)], g);
 }
 
-/// Empties the register cache, after code that may have changed any register of the guest.
+/// Empties the register cache. Call this after writing code that may change any vector register of
+/// the guest.
 void Emitter::forget() {
     groups_.fill({});
     has_masks_ = false;
@@ -91,7 +92,9 @@ void Emitter::forget() {
 
 // ---- handlers
 
-/// True if the handler may write EXEC. Handlers of vector memory operations never do.
+/// True if the handler may write EXEC; for SOPP and SOP1 always true, to be safe. Handlers of LDS
+/// and vector memory operations never write EXEC. The comparisons of encodings use the order of
+/// enum Encoding.
 bool Emitter::may_change_exec(const Instruction& i) const {
     const OpInfo& row = info(i.op);
     constexpr std::uint32_t widest_result = 16;
@@ -110,7 +113,8 @@ void Emitter::call_handler(const Instruction& i) {
     if (may_change_exec(i)) exec_changed();
 }
 
-/// Writes the call of a handler, after which no vector or mask register holds a value of the guest.
+/// Writes the call of a handler. After the call, no vector or mask register holds a value of the
+/// guest.
 void Emitter::call(const Instruction& i, Exit& exit) {
     exit.is_used = true;
     c.vzeroupper();
@@ -161,8 +165,8 @@ void Emitter::load_masks() {
 
 // ---- vector operands
 
-/// True if the instruction has no SDWA, no DPP, no output modifier, and no 16-bit result that keeps
-/// the other half of the register.
+/// True if the instruction has no SDWA, no DPP, no output modifier (clamp, OMOD), and no 16-bit
+/// result that keeps the other half of the register.
 bool Emitter::is_plain(const Instruction& i) const {
     return i.modifier == Modifier::None && !i.clamp && i.omod == 0 && !i.keep_high;
 }
@@ -235,7 +239,7 @@ bool Emitter::start_wide(const Instruction& i) {
     return true;
 }
 
-/// Applies ABS, then NEG; writes nothing if the source has neither. `to` and `from` may be one
+/// Applies ABS, then NEG; writes no code if the source has neither. `to` and `from` may be the same
 /// register.
 void Emitter::modify(const Zmm& to, const Zmm& from, const Source& source) {
     if (source.absolute) c.vpandd(to, from, constant(kMagnitude));
@@ -356,12 +360,12 @@ Emitter::Paths& Emitter::begin_fast(const Instruction& i) {
 
 void Emitter::find_first_lane(Xbyak::Label& none) {
     if (!is_masked_) return;
-    c.tzcnt(c.rcx, scalar64(kExec));
+    c.tzcnt(c.rcx, scalar64(kExec));  // sets the carry flag if no lane is on
     c.jc(none, Xbyak::CodeGenerator::T_NEAR);
 }
 
-/// Without masks the first lane is lane 0. Writes no cached register back, because the code may
-/// still jump to the slow path.
+/// Without masks the first lane is lane 0. Does not write a cached register back: the jump in
+/// find_first_lane() may skip this code, and the Emitter would then take the register for clean.
 void Emitter::load_found_lane(const Reg32& to, std::uint32_t row) {
     const int group = find_group(row);
     if (!is_masked_ && group >= 0) {

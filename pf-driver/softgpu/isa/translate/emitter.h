@@ -2,14 +2,15 @@
 //
 // Emitter: writes the host code of one block's instructions, one after the other. The code keeps
 // vector registers of the guest in host registers across instructions, writes results only to the
-// lanes that EXEC enables, and reloads everything that a handler may have changed. The rows
-// (rows_*.cpp) choose the host instructions of each operation, whose operands are host registers.
+// lanes that EXEC enables, and reloads everything that a handler may have changed. For an
+// operation with host code, a function in rows_*.cpp, called a row (EmitRow), chooses the host
+// instructions; the Emitter gives the row host registers as operands.
 //
-// A parameter `row` is the number of a vector register of the guest. Such a register occupies four
-// zmm ("quarters" of 16 lanes). zmm0 to zmm23 are six groups of four, which cache six registers;
-// the other eight hold sources and temporaries of rows. Quarter q of EXEC is in k(q+1). Rows may
-// use k5 and k6, the general registers that a call may change (rax, rcx, rdx, rsi, rdi, r8 to r11),
-// and rbp. k0 and k7 collect a mask (collect_mask()).
+// A parameter `row` is something else: the number of a vector register of the guest. Such a
+// register occupies four zmm registers ("quarters" of 16 lanes). zmm0 to zmm23 are six groups of
+// four, which cache six guest registers; the other eight hold sources and temporaries of rows.
+// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, the general registers that a call may
+// change (rax, rcx, rdx, rsi, rdi, r8 to r11), and rbp. k0 and k7 collect a mask (collect_mask()).
 //
 // Internal to isa/translate.
 #pragma once
@@ -46,10 +47,13 @@ struct Exit {
     bool is_used = false;
 };
 
+/// A comment such as "loads X" on a member of this class means that the member writes host code
+/// that loads X.
 class Emitter {
 public:
-    /// `is_masked`: true if EXEC may disable lanes; else all lanes are on when the block begins.
-    /// `find_pages`: the routine of write_find_pages().
+    /// `mode`: the MODE for which the code is valid. `is_masked`: true if EXEC may disable lanes;
+    /// else all lanes are on when the block begins. `find_pages`: Routines::find_pages
+    /// (translator.h).
     Emitter(Xbyak::CodeGenerator& code, const Block& block, std::uint32_t mode, bool is_masked,
             const std::byte* find_pages)
         : c(code), block_(block), mode_(mode), is_masked_(is_masked), find_pages_(find_pages) {}
@@ -66,66 +70,73 @@ public:
     /// Writes a call of the instruction's handler. If the outcome is not Next, the code jumps to
     /// the instruction's exit.
     void call_handler(const Instruction& i);
-    /// Writes changed vector registers back to memory; all registers stay cached.
+    /// Writes changed vector registers back to the wave's memory; all registers stay cached.
     void flush();
     /// Writes the slow paths, which call handlers, and the constants. Call this after the last
     /// instruction. Calls `must_stop` before each slow path; false if `must_stop` returned true.
     [[nodiscard]] bool write_slow_paths(const std::function<bool()>& must_stop);
 
+    /// True if the code is for waves with MODE.IEEE set.
     [[nodiscard]] bool is_ieee() const { return (mode_ & mode::kIeee) != 0; }
 
     // ---- vector operands
 
     /// Prepares sources of 32 bits and the result: source() and result() may then be called for
-    /// each quarter in turn. False if the instruction has a form for which rows have no host code.
+    /// each quarter in turn. False if rows have no host code for a modifier or an operand of the
+    /// instruction.
     [[nodiscard]] bool start(const Instruction& i);
     /// Like start(), for an operation whose only result is a mask.
     [[nodiscard]] bool start_compare(const Instruction& i);
     /// Like start(), for operations with 64-bit sources or results; adds no register to the cache.
     [[nodiscard]] bool start_wide(const Instruction& i);
-    /// The register of source k of the quarter, which the caller must not change.
+    /// The host register that holds source k of the quarter. The caller must not change the
+    /// register.
     Zmm source(unsigned k, unsigned quarter);
     /// Loads source k as 64-bit values, eight into each register, in the order of the host's unpack
-    /// instructions. A source of 32 bits is zero-extended.
+    /// instructions. A source of 32 bits is zero-extended. May change rax and temp(4).
     void wide_source(unsigned k, unsigned quarter, const Zmm& first, const Zmm& second);
-    /// The result register of the quarter, with EXEC as its mask: lanes that are off keep their
-    /// values.
+    /// The host register of the quarter's result, with EXEC as its mask: lanes that are off keep
+    /// their values.
     Zmm result(unsigned quarter);
-    /// Stores 64-bit values in the order of wide_source() as the result. Changes both registers.
+    /// Stores 64-bit values in the order of wide_source() as the result; for a 32-bit result, only
+    /// their low words. Changes temp(4), and may change `first`.
     void wide_result(unsigned quarter, const Zmm& first, const Zmm& second);
     /// `k` with EXEC as its mask, so that a comparison gives 0 for lanes that are off.
     [[nodiscard]] Opmask under_exec(const Opmask& k, unsigned quarter) const {
         return is_masked_ ? k | Opmask(static_cast<int>(quarter) + 1) : k;
     }
-    /// Loads one quarter of the mask in the guest's scalar registers `reg` and `reg` + 1.
+    /// Loads into `k` one quarter of the 64-bit mask in the guest's scalar registers `reg` and
+    /// `reg` + 1.
     void load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter);
-    /// Collects a mask, quarter by quarter in ascending order, in k0 and k7.
+    /// Adds the mask of a quarter to the mask in k0 and k7. Call this for each quarter in ascending
+    /// order.
     void collect_mask(const Opmask& k, unsigned quarter);
     /// Writes the collected mask to scalar registers `reg` and `reg` + 1.
     void write_mask(std::uint32_t reg);
     /// Writes the mask of write_mask() to another pair, too. Call this directly after write_mask().
     void write_mask_again(std::uint32_t reg);
-    /// k5 |= k6 & EXEC.
+    /// k5 |= k6 & (EXEC of the quarter).
     void or_masks(unsigned quarter);
-    /// k5 and k6 are the masks of the two halves of a quarter, for eight 64-bit values each. Sets
-    /// k5 to the mask of the quarter's 16 lanes & EXEC. Changes `first` and `second`.
+    /// k5 and k6 are the masks of the two registers of wide_source(), eight lanes each. Sets k5 to
+    /// the mask of the quarter's 16 lanes & EXEC. Uses `first` and `second` as temporaries.
     void join_masks(unsigned quarter, const Zmm& first, const Zmm& second);
 
     /// Sets all lanes of `to` to the value.
     void broadcast(const Zmm& to, std::uint32_t value);
-    /// The constant as a broadcast memory operand of 32-bit elements.
+    /// A memory operand that broadcasts the 32-bit constant to all lanes.
     Address constant(std::uint32_t value) { return c.ptr_b[c.rip + label_of(value)]; }
-    /// The constant as memory of 32 bits.
+    /// A memory operand for the 32-bit constant.
     Address word(std::uint32_t value) { return c.dword[c.rip + label_of(value)]; }
 
-    /// Temporary registers of rows: s(0) to s(4), which are zmm27 to zmm31. zmm24 to zmm26 hold
-    /// sources.
-    [[nodiscard]] static Zmm s(int which) { return Zmm(kFirstScratch + which); }
+    /// Temporary registers of rows: temp(0) to temp(4), which are zmm27 to zmm31. zmm24 to zmm26
+    /// hold sources.
+    [[nodiscard]] static Zmm temp(int which) { return Zmm(kFirstScratch + which); }
 
     // ---- scalar operands
 
     /// True if load() supports the operand: a scalar register or a constant.
     [[nodiscard]] static bool is_scalar_readable(const Operand& operand);
+    /// Loads a scalar operand; requires is_scalar_readable().
     void load(const Reg32& to, const Operand& operand);
     void load(const Reg64& to, const Operand& operand);
     /// Stores to the scalar register `reg`, 64 bits to `reg` and `reg` + 1.
@@ -145,8 +156,10 @@ public:
         c.mov(c.dl, scc());
         c.add(c.dl, 0xff);
     }
-    /// Loads the operand's value in the first lane that is on, or in lane 0 if none is on.
+    /// Loads the operand's value in the first lane that is on, or in lane 0 if all lanes are off.
+    /// May change rcx.
     void load_first_lane(const Reg32& to, const Operand& operand);
+    /// Loads the value of register `row` in the given lane, also if the lane is off.
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
     /// Call this after code that may have changed EXEC.
     void exec_changed();
@@ -160,26 +173,28 @@ public:
     struct Paths {
         Xbyak::Label slow, done;
     };
-    /// Caches each vector register that the instruction names (at most six) and that a later
-    /// instruction names as well. `results` is the number of result registers.
+    /// Caches each vector register that the instruction and a later instruction name. The
+    /// instruction must name at most six vector registers; `results` of them receive the result. If
+    /// is_masked(), also writes the registers of source 0 back to the wave's memory.
     void prepare_registers(const Instruction& i, unsigned results);
-    /// Begins the fast path. The code of the fast path may jump to the slow path until that code
-    /// changes a register.
+    /// Begins the fast path. The fast path may jump to the slow path only as long as it has changed
+    /// no guest register.
     [[nodiscard]] Paths& begin_fast(const Instruction& i);
     /// Ends the fast path. The slow path is written after the block's code.
     void end_fast(Paths& paths) { c.L(paths.done); }
     /// If is_masked(), loads the number of the first lane that is on into rcx, and jumps to `none`
     /// if all lanes are off. Otherwise writes no code, because lane 0 is the first.
     void find_first_lane(Xbyak::Label& none);
-    /// Loads the value of register `row` in the lane that find_first_lane() found. Requires
-    /// prepare_registers().
+    /// Loads the value of register `row`, which must belong to source 0, in the lane that
+    /// find_first_lane() found. Requires prepare_registers().
     void load_found_lane(const Reg32& to, std::uint32_t row);
-    /// A quarter of a register for reading. If the register is not cached, loads it into
-    /// `otherwise`.
+    /// The host register that holds a quarter of register `row`, for reading. If `row` is not
+    /// cached, loads the quarter into `otherwise` and returns `otherwise`.
     Zmm quarter(std::uint32_t row, unsigned quarter, const Zmm& otherwise);
-    /// Writes a quarter of a register, in the lanes that are on.
+    /// Writes a quarter of register `row`, in the lanes that are on.
     void put_quarter(std::uint32_t row, unsigned quarter, const Zmm& from);
     [[nodiscard]] const std::byte* find_pages() const { return find_pages_; }
+    /// True if EXEC may disable lanes at the present instruction.
     [[nodiscard]] bool is_masked() const { return is_masked_; }
     /// The mask of the lanes of a quarter that are on; only if is_masked().
     [[nodiscard]] static Opmask lanes_on(unsigned quarter) {
@@ -189,7 +204,7 @@ public:
     [[nodiscard]] Zmm zero_masked(const Zmm& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) | c.T_z : to;
     }
-    /// `to` with a mask under which lanes that are off keep their contents.
+    /// `to` with a mask that leaves the lanes that are off unchanged.
     template <class To> [[nodiscard]] To merge_masked(const To& to, unsigned quarter) const {
         return is_masked_ ? to | lanes_on(quarter) : to;
     }
@@ -197,13 +212,15 @@ public:
 private:
     static constexpr int kGroups = 6, kFirstSource = 24, kFirstScratch = 27;
 
-    /// Four host registers that cache the guest's register `row`; -1: nothing.
+    /// Four host registers, which cache the guest's register `row` (-1: none). A pinned group keeps
+    /// its register during the present instruction.
     struct Group {
         int row = -1;
         bool is_dirty = false;
         bool is_pinned = false;
     };
-    /// Where source() finds a source. Uniform: all lanes have the same value.
+    /// Where source() finds a source. Memory: vector register in the wave's memory. Uniform: all
+    /// lanes have the same value.
     enum class From : std::uint8_t { Nothing, Cache, Memory, Uniform };
     struct Source {
         From from = From::Nothing;
@@ -239,8 +256,8 @@ private:
     void pin_row(std::uint32_t row, bool is_loaded);
     Xbyak::Label& label_of(std::uint32_t value);
 
-    /// A slow path, and the register cache at the beginning of the fast path. The slow path begins
-    /// and ends with the same cache.
+    /// A slow path, with the state of the register cache at the beginning of the fast path. The
+    /// slow path begins and ends with the cache in this state.
     struct SlowPath {
         Paths paths;
         const Instruction* instruction = nullptr;
@@ -263,12 +280,13 @@ private:
     int result_group_ = 0;
     std::uint32_t result_row_ = 0;
     bool is_wide_result_ = false;
-    std::vector<std::pair<std::uint32_t, Xbyak::Label>> constants_;
+    std::vector<std::pair<std::uint32_t, Xbyak::Label>> constants_;  ///< written after the code
 };
 
-/// Writes the host code of one instruction. False if it has written none: the block then calls the
-/// handler.
+/// Writes the host code of one instruction. False if the row has written no code: the block then
+/// calls the handler.
 using EmitRow = bool (*)(Emitter&, const Instruction&);
+/// Indexed by Op; nullptr: the operation has no row.
 using EmitTable = std::array<EmitRow, kOpCount + 1>;
 
 void fill_vector_rows(EmitTable& table);
@@ -276,6 +294,7 @@ void fill_wide_rows(EmitTable& table);
 void fill_compare_rows(EmitTable& table);
 void fill_scalar_rows(EmitTable& table);
 void fill_memory_rows(EmitTable& table);
+/// The table with all rows; built once.
 [[nodiscard]] const EmitTable& emit_rows();
 
 }  // namespace vgpu::softgpu::isa

@@ -2,7 +2,8 @@
 //
 // Frame: the variables that the run loop and translated code share. Translated code addresses the
 // members by offset, so Frame has standard layout. The run loop makes a Frame each time it enters
-// translated code.
+// translated code. A slice in this file is a run of one wave, after which the run loop picks the
+// next wave (execute.h).
 //
 // Internal to isa/.
 #pragma once
@@ -22,32 +23,34 @@ struct Frame {
     Env* env = nullptr;  ///< for handlers
     WaveState* wave = nullptr;
     VgprRow* vgprs = nullptr;
-    /// Instructions until the slice ends. A block starts only if this is positive. A block that
-    /// runs to its end subtracts its length; if a handler ends the block early, `first` and `last`
-    /// show how many instructions have run.
+    /// Instructions that may still run: the rest of the slice, or fewer if RunContext::budget is
+    /// nearly used up. A block starts only if the number is positive, so the last block may make
+    /// the number negative. A block that runs to its end subtracts its length; if a handler ends
+    /// the block early, `first` and `last` show how many of its instructions have run.
     std::int64_t instructions_left = 0;
-    const std::atomic<bool>* stop = nullptr;
+    const std::atomic<bool>* stop = nullptr;  ///< if true, the code leaves before the next block
+    /// The epoch of the decode cache. If it differs from `valid_epoch`, the code is outdated and
+    /// leaves before the next block.
     const std::atomic<std::uint64_t>* epoch = nullptr;
-    /// The value that `epoch` must have. If `epoch` has another, the code leaves before a block.
     const std::uint64_t* valid_epoch = nullptr;
-    std::uint64_t vgpr_count = 0;
-    const mem::Port::Entry* pages = nullptr;  ///< the address translations that the port keeps
+    std::uint64_t vgpr_count = 0;             ///< VGPRs that the wave has
+    const mem::Port::Entry* pages = nullptr;  ///< the port's cached address translations
     /// The port's epoch; an entry of `pages` with another epoch is invalid.
     const std::atomic<std::uint64_t>* page_epoch = nullptr;
     /// Upper 32 bits of the flat addresses of LDS.
     std::uint64_t shared_window = 0;
     /// Upper 32 bits of the flat addresses of scratch.
     std::uint64_t private_window = 0;
-    std::byte* lds = nullptr;
+    std::byte* lds = nullptr;  ///< LDS of the wave's work-group
     std::uint64_t lds_bytes = 0;
-    // Translated code sets the members below when it leaves.
+    // Translated code may set the members below when it leaves.
     /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;
     /// The first instruction of the block that holds `last`.
     const Instruction* first = nullptr;
     /// The entry of Block::links through which the code left. DecodeCache::link_to() may point the
-    /// entry to the next block's head. nullptr: the code left in a block's head, or a handler ended
-    /// the block.
+    /// entry to the next block's head. nullptr: the code left at the head of a block, or a handler
+    /// ended the block.
     const void** link = nullptr;
 };
 static_assert(std::is_standard_layout_v<Frame>);

@@ -9,7 +9,9 @@ namespace {
 
 using Xbyak::Opmask;
 
-/// Predicates of the host's comparisons of integers and of floats (Intel SDM, VPCMPD, VCMPPS).
+/// Predicates of the host's comparisons of integers and of floats (Intel SDM, VPCMPD, VCMPPS). The
+/// predicates of floats are the quiet ones; kFloatNe, kFloatNot* and kFloat*Unordered are true if
+/// an operand is a NaN.
 enum Integer : std::uint8_t { kEq, kLt, kLe, kFalse, kNe, kGe, kGt, kTrue };
 enum Float : std::uint8_t {
     kFloatEq = 0,
@@ -54,7 +56,8 @@ bool is_pair(Type type) {
     return type == Type::i64 || type == Type::u64 || type == Type::f64;
 }
 
-/// Compares the 16 lanes of a quarter in two halves of eight 64-bit values.
+/// Writes code that compares the 16 lanes of a quarter as two registers of eight 64-bit values. The
+/// result is in k5.
 void compare_wide_quarter(Emitter& e, Type type, unsigned quarter, std::uint8_t predicate) {
     constexpr int first = 24;
     const Zmm a0(first), a1(first + 1), b0(first + 2), b1(first + 3);
@@ -65,6 +68,8 @@ void compare_wide_quarter(Emitter& e, Type type, unsigned quarter, std::uint8_t 
     e.join_masks(quarter, a0, a1);
 }
 
+/// Writes code that compares source 0 with source 1. The code stores a mask of the active lanes for
+/// which the predicate is true: in the scalar pair `sdst` and, for V_CMPX, in EXEC.
 template <std::uint8_t Predicate> bool compare(Emitter& e, const Instruction& i) {
     const OpInfo& row = info(i.op);
     const Type type = row.src[0];

@@ -3,8 +3,11 @@
 // Host code of loads and stores: global and flat memory, LDS, scalar memory. The rows of
 // memory.def, ds.def and smem.def define what an operation moves. AddressChecks writes the checks
 // of the addresses; if a check fails, the slow path calls the handler. Operations without a row in
-// this file (scratch, buffers, atomics, scalar stores, stores of more than two words or to two
-// addresses, loads into halves of registers) always call their handlers.
+// this file (for example scratch, buffers, atomics, scalar stores, stores of more than two words or
+// to two addresses, loads into halves of registers) always call their handlers.
+//
+// A comment such as "loads X" on a function in this file means that the function writes host code
+// that loads X.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,10 +26,10 @@ using Xbyak::Ymm;
 
 constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 
-/// A part of a register, by the names that the rows of *.def use.
+/// A part of a register. The rows of *.def use these names.
 enum class Part : std::uint8_t { Whole, Low, High };
 
-/// The words that a lane moves between consecutive memory and consecutive registers.
+/// Data that each lane moves between memory and registers; consecutive in both.
 struct Piece {
     u32 offset;  ///< bytes after the lane's address
     u32 row;     ///< the first register
@@ -49,7 +52,7 @@ constexpr PairTables kPairs = [] {
     return out;
 }();
 
-/// VPERMI2D with one of the tables; `to` must not be a source.
+/// VPERMI2D with one of the tables; `to` must not be a source. Changes rax.
 void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const Zmm& first,
              const Zmm& second) {
     e.c.mov(e.c.rax, std::bit_cast<std::uintptr_t>(table.data()));
@@ -57,7 +60,8 @@ void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const 
     e.c.vpermi2d(to, first, second);
 }
 
-/// Sets k5 to the lanes of a quarter that are on, for instructions that clear their mask.
+/// Sets k5 to the mask of a quarter's lanes that are on. For gathers and scatters, which clear
+/// their mask.
 const Opmask& copy_lanes_to_k5(Emitter& e, unsigned quarter) {
     if (e.is_masked())
         e.c.kmovw(e.c.k5, Emitter::lanes_on(quarter));
@@ -146,7 +150,7 @@ template <class T> void load_extended(Emitter& e, const Zmm& to, const Xbyak::Re
     if constexpr (std::is_same_v<T, i16>) e.c.vpmovsxwd(to, e.c.yword[from]);
 }
 
-/// Extends the low byte or half of each word, which is a T, to the whole word.
+/// Sign-extends or zero-extends the low byte or half of each word, a T, to the whole word.
 template <class T> void extend(Emitter& e, const Zmm& value) {
     constexpr std::uint8_t other_bits = 32 - 8 * sizeof(T);
     e.c.vpslld(value, value, other_bits);
@@ -156,8 +160,8 @@ template <class T> void extend(Emitter& e, const Zmm& value) {
         e.c.vpsrld(value, value, other_bits);
 }
 
-/// Lanes that are not at consecutive addresses are gathered as whole words. If the whole word of a
-/// lane is not in the page or in LDS, the slow path loads all lanes.
+/// If the lanes are not at consecutive addresses, gathers a whole word for each lane. If the word
+/// of a lane reaches beyond the page or LDS, the slow path loads all lanes.
 template <class T> void load_parts(Emitter& e, AddressChecks& at, const Piece& piece) {
     Label no_run, done;
     const Zmm value(29);
@@ -205,9 +209,9 @@ void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
     }
 }
 
-/// The host scatters in the order of lanes, so that of several lanes at one address the last lane's
-/// value stays (Intel SDM, VPSCATTERDD). Scatters pairs of words as a whole, because lanes may
-/// overlap by one word.
+/// The host scatters in the order of lanes. So if several lanes store to one address, the last
+/// lane's value stays, as in the handler (Intel SDM, VPSCATTERDD). Scatters pairs of words as a
+/// whole, because the pairs of two lanes may overlap by one word.
 void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -238,8 +242,8 @@ void store_words(Emitter& e, AddressChecks& at, const Piece& piece, u32 words) {
     e.c.L(done);
 }
 
-/// Stores bytes or halves, from bit `shift` of the register on. Lanes that are not at consecutive
-/// addresses take the slow path.
+/// Stores bytes or halves, from bit `shift` of the register on. If the lanes are not at consecutive
+/// addresses, the slow path stores all lanes.
 template <class T>
 void store_parts(Emitter& e, AddressChecks& at, const Piece& piece, u32 shift, Label& slow) {
     const Zmm value(30);
@@ -305,7 +309,8 @@ template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
     return nullptr;
 }
 
-/// Stores of three and four words call the handler, which stores overlapping lanes in lane order.
+/// Stores of three and four words have no row: they call the handler, which stores overlapping
+/// lanes in lane order.
 template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() {
     constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
     if constexpr (is_covered && Count <= 2) return &global_store<T, Count, P>;
@@ -326,6 +331,7 @@ template <class T, u32 Count> bool lds_load(Emitter& e, const Instruction& i) {
     return true;
 }
 
+/// Loads from two addresses. `i.imm` holds two offsets of eight bits, in units of `Stride` bytes.
 template <class T, u32 Stride> bool lds_load_two(Emitter& e, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4, byte = 0xff;
     const u32 offsets = static_cast<u32>(i.imm);
@@ -364,7 +370,7 @@ template <class T, u32 Count, Part P> constexpr EmitRow lds_store_row() {
 
 // ---- scalar memory
 
-/// Copies the words at r11 + rdx (scalar_in_page()) to scalar registers.
+/// Copies the words at host address r11 + rdx, which scalar_in_page() has set, to scalar registers.
 void copy_scalars(Emitter& e, u32 dst, u32 words) {
     const Xbyak::Address to = e.scalar32(dst), from = e.c.ptr[e.c.r11 + e.c.rdx];
     if (words == 1) {

@@ -10,6 +10,8 @@ namespace {
 
 using Code = Xbyak::CodeGenerator;
 
+/// The host registers of an operation's two sources, in the width of Reg. The first also holds the
+/// result.
 template <class Reg> struct Registers;
 template <> struct Registers<Reg32> {
     static const Reg32& first(Code& h) { return h.eax; }
@@ -20,8 +22,8 @@ template <> struct Registers<Reg64> {
     static const Reg64& second(Code& h) { return h.rcx; }
 };
 
-/// Loads both sources, lets `write` compute in the first register, and stores that register.
-/// `write` also sets SCC, if the operation does.
+/// Writes code that loads both sources, computes the result in the first register and stores the
+/// result. `write` writes the computation, and sets SCC if the operation sets SCC.
 template <class Reg, class Write> bool emit_binary(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
@@ -59,7 +61,8 @@ template <class Reg, class Write> bool emit_unary(Emitter& e, const Instruction&
     return true;
 }
 
-/// Compares two scalars; `write` then sets SCC from the host's flags.
+/// Writes code that compares two scalars; `write` then writes the code that sets SCC from the
+/// host's flags.
 template <class Reg, class Write> bool emit_compare(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;
@@ -72,8 +75,9 @@ template <class Reg, class Write> bool emit_compare(Emitter& e, const Instructio
     return true;
 }
 
-/// Compares the destination with the 16-bit constant, sign-extended or zero-extended; `write` then
-/// sets SCC from the host's flags.
+/// For S_CMPK, whose SDST field names a source. Writes code that compares this source with the
+/// 16-bit constant, sign-extended or zero-extended; `write` then writes the code that sets SCC from
+/// the host's flags.
 template <class Write>
 bool emit_compare_constant(Emitter& e, const Instruction& i, bool is_signed, Write write) {
     e.c.mov(e.c.eax, e.scalar32(i.dst));
@@ -82,7 +86,8 @@ bool emit_compare_constant(Emitter& e, const Instruction& i, bool is_signed, Wri
     return true;
 }
 
-/// S_*_SAVEEXEC: stores the old EXEC to the destination, then the new EXEC.
+/// Writes code for S_*_SAVEEXEC: the destination receives the old EXEC, and EXEC the value that the
+/// code of `write` computes. SCC becomes 1 if the new EXEC is not 0, else 0.
 template <class Write> bool emit_save_exec(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0])) return false;
     constexpr u32 exec = static_cast<u32>(ScalarReg::Exec);
@@ -97,6 +102,8 @@ template <class Write> bool emit_save_exec(Emitter& e, const Instruction& i, Wri
     return true;
 }
 
+/// For s_nop and s_waitcnt, which need no code: a memory access of softgpu is complete before the
+/// next instruction begins.
 bool emit_nothing(Emitter&, const Instruction&) {
     return true;
 }

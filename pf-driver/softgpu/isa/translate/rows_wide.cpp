@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Host code of vector operations with 64-bit operands. A zmm holds eight values, in the order of
-// the host's unpack instructions. All operands have this order, and wide_result() undoes it.
+// Host code of vector operations with 64-bit operands. A quarter is 16 lanes of a wave (emitter.h).
+// The 64-bit values of a quarter take two zmm registers; this file calls each of them a half. Each
+// half holds eight values, in the order of the host's unpack instructions. All operands have this
+// order, and wide_result() undoes this order.
 #include "pf-driver/softgpu/isa/translate/emitter.h"
 
 namespace vgpu::softgpu::isa {
@@ -10,14 +12,14 @@ namespace {
 
 using Code = Xbyak::CodeGenerator;
 
-/// The register of one half of a source's values.
+/// The register with one half of a quarter of a source.
 Zmm part(unsigned source, unsigned half) {
     constexpr int first = 24;
     return Zmm(first + static_cast<int>(source * 2 + half));
 }
 
 /// Calls `write` for each half of every quarter, with the code generator, the result and the
-/// sources. The result is the register of source 0.
+/// sources. The result overwrites the register of source 0.
 template <class Write> bool each_half(Emitter& e, const Instruction& i, Write write) {
     if (!e.start_wide(i)) return false;
     const OpInfo& row = info(i.op);
@@ -41,13 +43,13 @@ template <class Write> bool each_half(Emitter& e, const Instruction& i, Write wr
 
 constexpr std::uint8_t kUnusedBits = 64 - 6;
 
-/// Keeps the low six bits of each 64-bit count.
+/// Writes code that keeps the low six bits of each 64-bit count.
 void limit_shift(Code& h, const Zmm& count) {
     h.vpsllq(count, count, kUnusedBits);
     h.vpsrlq(count, count, kUnusedBits);
 }
 
-/// v_mad_u64_u32: the product of two 32-bit numbers plus a 64-bit number, with carry out.
+/// Writes v_mad_u64_u32: the product of two 32-bit numbers plus a 64-bit number, with carry out.
 bool multiply_add(Emitter& e, const Instruction& i) {
     constexpr std::uint8_t below = 1;
     if (!e.start_wide(i)) return false;

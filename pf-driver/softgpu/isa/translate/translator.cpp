@@ -35,7 +35,7 @@ public:
 
     /// False if the code is not complete, because of `must_stop` or for lack of room.
     [[nodiscard]] bool write();
-    /// Offset of the exit of link `which`, to which the link points at first.
+    /// Bytes from the block's head to the exit to which link `which` points at first.
     [[nodiscard]] std::size_t link_offset(std::size_t which) const { return link_at_[which]; }
     [[nodiscard]] bool is_stopped() const { return is_stopped_; }
 
@@ -69,16 +69,16 @@ bool BlockWriter::write() {
     return true;
 }
 
-/// True if the translation must stop or the code does not fit; the rest of the code would be
-/// useless. A translation takes longer than a stop may take, so write_body() calls is_over() before
-/// each instruction, and write_slow_paths() calls it before each slow path.
+/// True if the translation must stop or the code does not fit into the chunk. A translation takes
+/// longer than a stop may take, so write_body() calls is_over() before each instruction, and
+/// write_slow_paths() calls is_over() before each slow path.
 bool BlockWriter::is_over() {
     is_stopped_ = must_stop_();
     return is_stopped_ || Xbyak::GetError() != Xbyak::ERR_NONE;
 }
 
-/// Writes the checks that the run loop makes before a block, except for address watches, which the
-/// run loop reads when it enters translated code.
+/// Writes the checks that the run loop makes before a block, except the check for address watches:
+/// the run loop makes that check when it enters translated code.
 void BlockWriter::write_head() {
     c.cmp(VGPU_FRAME(c, instructions_left), 0);
     c.jle(leave_at_head_, kNear);
@@ -122,8 +122,8 @@ bool BlockWriter::write_body(bool is_masked) {
     return emitter.write_slow_paths([this] { return is_over(); });
 }
 
-/// Writes a branch of SOPP: link 0 leads to the instruction after the branch, link 1 to the target.
-/// False if the instruction is not such a branch.
+/// Writes s_branch or a conditional branch on SCC, VCC or EXEC: link 0 leads to the instruction
+/// after the branch, link 1 to the target. False for any other instruction.
 bool BlockWriter::write_branch(Emitter& emitter, const Instruction& i) {
     constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
     constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
@@ -152,7 +152,8 @@ bool BlockWriter::write_branch(Emitter& emitter, const Instruction& i) {
     return true;
 }
 
-/// Ends the block: counts its instructions and jumps to where link `which` points.
+/// Writes the end of the block: counts the block's instructions and jumps to where link `which`
+/// points.
 void BlockWriter::write_link(std::size_t which) {
     c.sub(VGPU_FRAME(c, instructions_left), static_cast<std::uint32_t>(block_.code.size()));
     c.mov(c.rax, address(&block_.links[which]));
@@ -174,6 +175,8 @@ void BlockWriter::write_link_exit(std::size_t which, std::uint64_t pc) {
     write_jump_to_leave();
 }
 
+/// A branch limits the address of the next instruction to 48 bits and to a multiple of 4, as jump()
+/// does in unit_scalar.cpp. A handler's exit gets the outcome in al.
 void BlockWriter::write_exits() {
     const Instruction& last = block_.code.back();
     constexpr std::uint64_t address_bits = 0xfffffffffffc;
@@ -254,6 +257,8 @@ bool Translator::add_chunk() {
     return true;
 }
 
+/// Writes the code that enters translated code, then the Routines. The five saved registers also
+/// align the stack for calls.
 void Translator::write_entry() {
     std::size_t leave = 0, find_pages = 0;
     const std::byte* const run = append_code([&](Xbyak::CodeGenerator& c) {
@@ -295,6 +300,7 @@ Translation Translator::write_block(Block& block, std::uint32_t mode, const Stop
     return Translation::Done;
 }
 
+/// If the last chunk has no room, tries again in a new chunk.
 Translation Translator::translate(Block& block, std::uint32_t mode, const StopCheck& must_stop) {
     if (chunks_.empty() && !add_chunk()) return Translation::Full;
     const Translation first = write_block(block, mode, must_stop);

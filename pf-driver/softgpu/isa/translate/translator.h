@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Translator: compiles decoded blocks to host code. The interpreter remains the reference:
-// translated code calls the interpreter's handler for an instruction that has no host code or an
-// unusual form. The run loop leaves waves with an unusual MODE to the interpreter
-// (needs_no_checks() in execute.cpp). README.md describes how translated code works.
+// Translator: compiles decoded blocks to host code. The interpreter remains the reference: if an
+// operation has no host code, or an operand or modifier of the instruction is not supported,
+// translated code calls the interpreter's handler. The run loop leaves waves with an unusual MODE
+// to the interpreter (needs_no_checks() in execute.cpp). README.md describes how translated code
+// works.
 //
 // A Translator belongs to one DecodeCache and its thread. The cache forgets its blocks and the
 // Translator's code together.
@@ -23,15 +24,17 @@ namespace vgpu::softgpu::isa {
 struct Block;
 
 /// True if this processor has the extensions that translated code uses: the AVX-512 of Ice Lake and
-/// Zen 4, and BMI2.
+/// Zen 4, BMI1 and BMI2.
 [[nodiscard]] bool can_translate();
 
-/// True if the operation has host code. If not, translated code calls the operation's handler.
+/// True if the operation has an entry in EmitTable (emitter.h). For an operation without an entry,
+/// translated code calls the handler, except for the branches that BlockWriter::write_branch()
+/// translates.
 [[nodiscard]] bool has_host_code(Op op);
 
-/// Code that all blocks of a Translator use.
+/// Addresses of the code that all blocks of a Translator use.
 struct Routines {
-    const std::byte* leave = nullptr;       ///< returns to run()
+    const std::byte* leave = nullptr;       ///< returns to Translator::run()
     const std::byte* find_pages = nullptr;  ///< written by write_find_pages()
 };
 
@@ -52,8 +55,8 @@ public:
     Translator(const Translator&) = delete;
     Translator& operator=(const Translator&) = delete;
 
-    /// Translates the block; if Done, block.head and block.links are set. The code runs only for
-    /// waves whose MODE equals `mode` in the bits of mode::kTranslated.
+    /// Translates the block. If the result is Done, block.head and block.links are set. The code
+    /// runs only for waves whose MODE equals `mode` in the bits of mode::kTranslated.
     [[nodiscard]] Translation translate(Block& block, std::uint32_t mode,
                                         const StopCheck& must_stop);
     /// Runs translated code, beginning with the block at `head`. Returns the outcome of the handler
@@ -71,7 +74,7 @@ public:
     [[nodiscard]] std::uint32_t hot_runs() const { return share_.hot_runs(); }
 
 private:
-    /// True if `head` lies in a chunk of this translator; for assertions.
+    /// True if `head` lies in a chunk of this Translator; for assertions.
     [[nodiscard]] bool is_own(const void* head) const;
     [[nodiscard]] bool add_chunk();
     [[nodiscard]] Translation write_block(Block& block, std::uint32_t mode,
@@ -80,9 +83,9 @@ private:
     template <class Write> [[nodiscard]] const std::byte* append_code(Write write);
 
     CodeShare& share_;
-    std::vector<CodeChunk> chunks_;  ///< the last one is being filled
+    std::vector<CodeChunk> chunks_;  ///< new code goes into the last chunk
     std::size_t used_ = 0;           ///< bytes of the last chunk that are in use
-    Enter enter_ = nullptr;
+    Enter enter_ = nullptr;          ///< valid while chunks_ is not empty
     Routines routines_;
 };
 
