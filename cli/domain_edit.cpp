@@ -310,10 +310,7 @@ std::string vm_path(const std::string& run_dir, const std::string& uuid, std::si
 std::string with_vfs(const std::string& xml, const std::vector<AttachedVf>& vfs,
                      const std::string& run_dir) {
     const XmlDocument document(xml);
-    xmlNode* domain = document.root();
-    if (name_of(domain) != "domain")
-        throw XmlError(
-            fmt::format("line {}: <{}> is not a <domain>", xmlGetLineNo(domain), name_of(domain)));
+    xmlNode* domain = domain_of(document);
     const std::string uuid = ensure_uuid(domain);
     const bool has_vfio_user =
         std::any_of(vfs.begin(), vfs.end(), [](const AttachedVf& vf) { return !vf.host_device; });

@@ -21,6 +21,11 @@ namespace {
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
                                                     kHostDeviceAlias, "/run/vgpu/vm/"};
 
+/// Children of <domain> that are read or edited here and that a domain has at most once. Of two,
+/// libvirt would use the first for some and both for others.
+constexpr std::array<const char*, 7> kSingleChildren{
+    "name", "uuid", "metadata", "memoryBacking", "os", "devices", "commandline"};
+
 /// The most bytes that vgpud allows in the value of a selector.
 std::size_t longest_value(std::string_view attribute) {
     constexpr std::size_t kName = 63, kProfile = 62;
@@ -75,13 +80,6 @@ std::vector<VfSelector> selected_vfs(const xmlNode* metadata) {
     return selectors;
 }
 
-const xmlNode* domain_of(const XmlDocument& document) {
-    const xmlNode* domain = document.root();
-    if (name_of(domain) != "domain")
-        refuse(domain, fmt::format("<{}> is not a <domain>", name_of(domain)));
-    return domain;
-}
-
 DomainFacts identity_of(const xmlNode* domain) {
     return {.name = content_of(child_of(domain, "name")),
             .uuid = content_of(child_of(domain, "uuid")),
@@ -129,6 +127,16 @@ std::optional<std::uint32_t> parse_id(std::string_view text) {
 }
 
 }  // namespace
+
+xmlNode* domain_of(const XmlDocument& document) {
+    xmlNode* domain = document.root();
+    if (name_of(domain) != "domain")
+        refuse(domain, fmt::format("<{}> is not a <domain>", name_of(domain)));
+    for (const char* name : kSingleChildren)
+        if (const auto found = children_of(domain, name); found.size() > 1)
+            refuse(found[1], fmt::format("a second <{}>; a <domain> has only one", name));
+    return domain;
+}
 
 bool is_valid_selector(const VfSelector& selector) {
     const auto& [by, value] = selector;

@@ -48,6 +48,10 @@ struct DomainFacts {
 /// True if the domain may have PCI functions of this host: `xml` contains "<hostdev".
 [[nodiscard]] bool mentions_functions(std::string_view xml);
 
+/// The root element of the XML of a domain. Throws XmlError if it is not a <domain>, or if an
+/// element that is read or edited, such as <metadata>, occurs twice.
+[[nodiscard]] xmlNode* domain_of(const XmlDocument& document);
+
 /// Reads a domain. Throws XmlError with the line, also for an unknown element of kDomainNamespace,
 /// so that a VM does not start without the VF that a misspelt element requests.
 [[nodiscard]] DomainFacts read_domain(const std::string& xml);

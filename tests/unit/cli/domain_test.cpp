@@ -104,6 +104,21 @@ TEST(DomainXml, MistakesAreNamedWithTheirLine) {
     EXPECT_EQ(condition_of(""), "line 1: Document is empty");
 }
 
+TEST(DomainXml, ASecondElementOfWhichADomainHasOneIsRefused) {
+    for (const char* name : {"name", "uuid", "metadata", "devices", "memoryBacking", "os"}) {
+        const std::string xml = fmt::format("<domain>\n<{0}/>\n<{0}/>\n</domain>", name);
+        const std::string expected =
+            fmt::format("line 3: a second <{}>; a <domain> has only one", name);
+        EXPECT_EQ(condition_of(xml), expected);
+        try {
+            static_cast<void>(with_vfs(xml, {}, "/run/vgpu"));
+            ADD_FAILURE() << name;
+        } catch (const XmlError& error) {
+            EXPECT_EQ(error.what(), expected);
+        }
+    }
+}
+
 TEST(DomainXml, NeitherEntitiesNorEndlessTextsAreTaken) {
     const std::string bomb =
         "<!DOCTYPE domain [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]>"
