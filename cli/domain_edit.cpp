@@ -190,9 +190,11 @@ class QemuCommandLine {
 public:
     explicit QemuCommandLine(xmlNode* domain)
         : domain_(domain), qemu_(namespace_at(domain, kQemuNamespace, "qemu")) {
-        for (xmlNode* node : children_of(domain, "commandline"))
-            if (namespace_of(node) == kQemuNamespace) node_ = node;
-        if (node_ != nullptr) remove_vgpu_options(node_);
+        for (xmlNode* node : children_of(domain, "commandline")) {
+            if (namespace_of(node) != kQemuNamespace) continue;
+            remove_vgpu_options(node);
+            node_ = node;
+        }
         slots_ = used_slots(domain);
     }
     ~QemuCommandLine() {

@@ -401,7 +401,8 @@ TEST(DomainEdit, DevicesWithMembersOfAnotherTypeAreTheAdministrators) {
 
 TEST(DomainEdit, APrefixOfAnotherNamespaceIsNotTaken) {
     const std::string before =
-        "<domain xmlns:qemu='urn:another' xmlns:qemu2='urn:third'><name>x</name></domain>";
+        "<domain xmlns:qemu='urn:another' xmlns:qemu2='urn:third'><name>x</name>"
+        "<qemu:commandline/></domain>";
     const std::string after = edited(before, {vf_of("name", "a")});
     EXPECT_THAT(after, HasSubstr("<qemu3:commandline>"));
     EXPECT_THAT(after, HasSubstr("xmlns:qemu3=\"http://libvirt.org/schemas/domain/qemu/1.0\""));
