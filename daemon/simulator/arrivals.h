@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // ArrivalQueue: the next arrivals of work for all VFs, earliest first. Also the types that describe
-// the work of a VF. Random times come from the caller's Rng, so that a run can be repeated.
+// the work of a VF. The random times depend only on the seed, the VF and the number of its joins,
+// so every policy gets the same work.
 #pragma once
 
 #include "daemon/simulator/rng.h"
@@ -60,6 +61,7 @@ struct Arrival {
     std::int64_t work_ns = 0;
     std::size_t next_job = 0;  ///< index of the next job in Workload::jobs
     VfFault fault{};           ///< if fault.kind is not None, the fault arrives instead of a job
+    Rng rng{0};                ///< draws the VF's later arrivals
 
     /// Orders by time, then by VF.
     bool operator>(const Arrival& other) const {
@@ -79,16 +81,17 @@ public:
         return arrival;
     }
     /// Adds the first arrival, if any, of a VF that joins at from.at_ns, and the faults of the VF
-    /// from that time on.
-    void begin(const Workload& work, Arrival from, Rng& rng) {
+    /// from that time on. `seed`: Simulation::seed.
+    void begin(const Workload& work, Arrival from, std::uint64_t seed) {
+        from.rng = Rng(seed ^ Rng((std::uint64_t{from.vf} << 32) + from.incarnation)());
         for (const VfFault& fault : work.faults)
             if (fault.at_ns >= from.at_ns)
                 queue_.push({.at_ns = fault.at_ns,
                              .vf = from.vf,
                              .incarnation = from.incarnation,
                              .fault = fault});
-        if (work.arrivals == Arrivals::Recorded) return update_and_signal_jobs(work, from);
-        if (work.arrivals == Arrivals::Bursty) from.at_ns += rng.exponential(work.period_ns);
+        if (work.arrivals == Arrivals::Recorded) return push_next_job(work, from);
+        if (work.arrivals == Arrivals::Bursty) from.at_ns += from.rng.exponential(work.period_ns);
         if (work.arrivals == Arrivals::Periodic) from.at_ns += work.phase_ns;
         from.work_ns = work.work_ns;
         queue_.push(from);
@@ -100,17 +103,17 @@ public:
     }
     /// Adds the VF's next arrival after `last`, if any. Does nothing for backlogged work, which has
     /// no next arrival.
-    void follow(const Workload& work, Arrival last, Rng& rng) {
+    void follow(const Workload& work, Arrival last) {
         if (work.arrivals == Arrivals::Backlogged) return;
-        if (work.arrivals == Arrivals::Recorded) return update_and_signal_jobs(work, last);
-        last.at_ns +=
-            work.arrivals == Arrivals::Bursty ? rng.exponential(work.period_ns) : work.period_ns;
+        if (work.arrivals == Arrivals::Recorded) return push_next_job(work, last);
+        last.at_ns += work.arrivals == Arrivals::Bursty ? last.rng.exponential(work.period_ns)
+                                                        : work.period_ns;
         queue_.push(last);
     }
 
 private:
     /// Adds the first job from `last.next_job` on that arrives at last.at_ns or later, if any.
-    void update_and_signal_jobs(const Workload& work, Arrival last) {
+    void push_next_job(const Workload& work, Arrival last) {
         while (last.next_job < work.jobs.size() && work.jobs[last.next_job].at_ns < last.at_ns)
             ++last.next_job;
         if (last.next_job == work.jobs.size()) return;

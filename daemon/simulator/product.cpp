@@ -117,7 +117,7 @@ private:
     const Simulation& setup_;
     Observer* observer_;
     VgpudModel vgpud_model_;
-    Rng rng_;
+    Rng overrun_rng_;
     VirtualPf pf_;
     ModelClock clock_;
     EmptyState state_;
@@ -140,7 +140,7 @@ ProductRun::ProductRun(const Simulation& setup, Observer* observer, const VgpudM
     : setup_(setup),
       observer_(observer),
       vgpud_model_(vgpud),
-      rng_(setup.seed),
+      overrun_rng_(setup.seed),
       pf_(device_options(setup)),
       clock_(pf_.gpu),
       store_(state_, &clock_),
@@ -172,7 +172,7 @@ Result<Figures> ProductRun::run() {
     for (std::uint32_t i = 1; i < vfs_.size(); ++i)
         if (vfs_[i].number != 0)
             arrivals_.begin(work(i), {.at_ns = 0, .vf = i, .incarnation = vfs_[i].incarnation},
-                            rng_);
+                            setup_.seed);
     while (!is_over()) {
         TRY_VOID(deliver());
         step();
@@ -362,9 +362,9 @@ void ProductRun::drop_work(std::uint32_t number) {
 std::uint64_t ProductRun::overrun(std::uint32_t number) {
     const std::uint32_t index = index_of(number);
     if (!has_begun_ || index == 0 || vfs_[index].jobs.empty()) return 0;
-    if (!rng_.chance(setup_.device.overrun_part)) return 0;
-    const std::int64_t ns =
-        std::min(rng_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+    if (!overrun_rng_.chance(setup_.device.overrun_part)) return 0;
+    const std::int64_t ns = std::min(overrun_rng_.exponential(setup_.device.overrun_mean_ns),
+                                     setup_.device.overrun_max_ns);
     VfFigures& figures = figures_.vfs[index];
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
     return static_cast<std::uint64_t>(ns);
@@ -397,7 +397,8 @@ Result<> ProductRun::deliver_change(const Change& change) {
     if (change.kind == ChangeKind::Join && vf.number == 0) {
         TRY_VOID(join(change.vf, change.weight));
         arrivals_.begin(work(change.vf),
-                        {.at_ns = now(), .vf = change.vf, .incarnation = vf.incarnation}, rng_);
+                        {.at_ns = now(), .vf = change.vf, .incarnation = vf.incarnation},
+                        setup_.seed);
     }
     if (change.kind == ChangeKind::Leave && vf.number != 0) return leave(change.vf);
     if (change.kind != ChangeKind::Weight || vf.number == 0) return {};
@@ -408,7 +409,7 @@ void ProductRun::arrive(const Arrival& arrival) {
     Vf& vf = vfs_[arrival.vf];
     if (vf.number == 0 || vf.incarnation != arrival.incarnation) return;
     if (arrival.fault.kind != BadKernel::None) return inject_fault(arrival);
-    arrivals_.follow(work(arrival.vf), arrival, rng_);
+    arrivals_.follow(work(arrival.vf), arrival);
     if (!vf.driver->is_loaded()) {
         ++figures_.vfs[arrival.vf].lost;
         return;

@@ -14,7 +14,7 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 Simulator::Simulator(const Simulation& setup, Policy& policy, Observer* observer)
-    : setup_(setup), policy_(policy), observer_(observer), rng_(setup.seed) {
+    : setup_(setup), policy_(policy), observer_(observer), overrun_rng_(setup.seed) {
     vfs_.resize(setup.vfs.size() + 1);
     figures_.vfs.resize(vfs_.size());
     assert(std::is_sorted(setup.changes.begin(), setup.changes.end(),
@@ -96,7 +96,7 @@ void Simulator::arrive(const Arrival& arrival) {
     if (!vf.is_in || vf.incarnation != arrival.incarnation) return;
     if (arrival.fault.kind != BadKernel::None) return submit(arrival, kEndlessNs);
     const Workload& work = setup_.vfs[arrival.vf - 1].work;
-    arrivals_.follow(work, arrival, rng_);
+    arrivals_.follow(work, arrival);
     if (vf.jobs.size() >= kMaxJobs) {
         ++figures_.vfs[arrival.vf].dropped;
         return;
@@ -124,7 +124,7 @@ void Simulator::join(std::uint32_t number, std::uint32_t weight) {
     ++vf.incarnation;
     policy_.set(number, policy, now_ns_);
     if (observer_) observer_->joined(number, weight);
-    arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.incarnation}, rng_);
+    arrivals_.begin(setup_.vfs[number - 1].work, {now_ns_, number, vf.incarnation}, setup_.seed);
 }
 
 void Simulator::leave(std::uint32_t number) {
@@ -196,7 +196,7 @@ void Simulator::run_slice(const Grant& grant) {
             policy_.advance(now_ns_);
         }
         if (now_ns_ < end_ns) continue;
-        if (is_overrun || !vf.has_work || !rng_.chance(setup_.device.overrun_part)) break;
+        if (is_overrun || !vf.has_work || !overrun_rng_.chance(setup_.device.overrun_part)) break;
         is_overrun = true;
         end_ns = now_ns_ + overrun_of(figures_.vfs[grant.vf]);
     }
@@ -207,8 +207,8 @@ void Simulator::run_slice(const Grant& grant) {
 
 /// Draws the time for which a VF that overruns keeps the engine beyond its slice.
 std::int64_t Simulator::overrun_of(VfFigures& figures) {
-    const std::int64_t ns =
-        std::min(rng_.exponential(setup_.device.overrun_mean_ns), setup_.device.overrun_max_ns);
+    const std::int64_t ns = std::min(overrun_rng_.exponential(setup_.device.overrun_mean_ns),
+                                     setup_.device.overrun_max_ns);
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, ns);
     return ns;
 }

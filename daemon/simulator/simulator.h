@@ -182,7 +182,7 @@ private:
     const Simulation& setup_;
     Policy& policy_;
     Observer* observer_;
-    Rng rng_;
+    Rng overrun_rng_;
     std::vector<Vf> vfs_;
     ArrivalQueue arrivals_;
     std::size_t next_change_ = 0;

@@ -4,8 +4,11 @@
 #include "daemon/simulator/peers.h"
 
 #include "daemon/simulator/gps_fluid.h"
+#include "daemon/simulator/product.h"
 
 #include <gtest/gtest.h>
+
+#include <map>
 
 namespace vgpu::simulator {
 namespace {
@@ -68,6 +71,30 @@ TEST(Peers, StartTimeFairnessSharesByWeight) {
     const Figures figures = Simulator(backlogged({1, 2, 5}), policy, &oracle).run();
     EXPECT_NEAR(share(figures, 1), 0.125, 0.001);
     EXPECT_LT(oracle.worst_lag_ns(), 3 * 2e6L);
+}
+
+/// Notes which work arrives at each VF.
+struct ArrivalLog : Observer {
+    void arrived(std::uint32_t vf, std::int64_t) override { ++jobs[vf]; }
+    std::map<std::uint32_t, int> jobs;
+};
+
+TEST(Peers, AllPoliciesGetTheSameWorkHoweverOftenVfsOverrun) {
+    Simulation setup = backlogged({1, 2});
+    for (VfSetup& vf : setup.vfs)
+        vf.work = {.arrivals = Arrivals::Bursty, .work_ns = kMs, .period_ns = 10 * kMs};
+    setup.device.overrun_part = 0.3;
+    setup.device.overrun_mean_ns = kMs;
+    setup.device.overrun_max_ns = 5 * kMs;
+    GimRoundRobin gim;
+    XeSlices xe;
+    ArrivalLog of_gim, of_xe, of_product;
+    static_cast<void>(Simulator(setup, gim, &of_gim).run());
+    static_cast<void>(Simulator(setup, xe, &of_xe).run());
+    ASSERT_TRUE(run_product(setup, &of_product));
+    EXPECT_GT(of_gim.jobs[1], 1000);
+    EXPECT_EQ(of_gim.jobs, of_xe.jobs);
+    EXPECT_EQ(of_gim.jobs, of_product.jobs);
 }
 
 }  // namespace
