@@ -144,7 +144,7 @@ Result<> GpuModel::adopt_vf(std::uint32_t vf, GpuRecord& record) {
     if (active.state != VGPU_PF_VF_ABSENT) shown->second.defined = record_for(active, record);
     switch (action_for(desired, active)) {
         case VfAction::Forget:
-            vfs_.erase(vf);
+            forget(vf);
             return desired == nullptr ? Result<>() : forget_record(vf, record);
         case VfAction::Record:
             record.vfs[vf] = shown->second.defined;

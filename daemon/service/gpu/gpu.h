@@ -428,7 +428,7 @@ private:
     [[nodiscard]] GpuInventory capacity() const;
     /// Fails as daemon::admit(). Paused VFs count, because a resume is not checked.
     [[nodiscard]] Result<> admit(const GpuRecord& record) const;
-    /// Erases the VF from vfs_ and waits_, because another VF may get the number.
+    /// Erases the VF and its accounts, because another VF may get the number.
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)

@@ -347,6 +347,7 @@ Result<> GpuModel::dump(int fd) {
 void GpuModel::forget(std::uint32_t vf) {
     vfs_.erase(vf);
     waits_.forget(vf);
+    schedule_.forget_service(vf);
 }
 
 }  // namespace vgpu::daemon

@@ -129,8 +129,6 @@ void GpuSchedule::set_members(const std::vector<Member>& members, std::uint32_t 
                                        [&](const Member& other) { return other.vf == member.vf; });
         if (stays) continue;
         state_.fluid.leave(member.vf);
-        // The number may belong to another VF later.
-        account_.forget(member.vf);
         state_.asleep_since.erase(member.vf);
         state_.throttled.erase(member.vf);
         state_.woken.erase(member.vf);

@@ -115,6 +115,9 @@ public:
     /// priority class loses its lag. If the members do not fit together, make_table() fails with
     /// the reason, and the table in force stays.
     void set_members(const std::vector<Member>& members, std::uint32_t max_gap_ms, Nanoseconds now);
+    /// Removes the service of `vf` from account(). Call it when the VF is destroyed: a VF that is
+    /// only paused, or whose driver is unloaded, stops being a member but keeps its service.
+    void forget_service(std::uint32_t vf) { account_.forget(vf); }
 
     /// `vf` ran for `ns` until `end`, `reserved_ns` of it from its reservation. Call it when a run
     /// is over. VFs that woke during the run compete from their wake on.

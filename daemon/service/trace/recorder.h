@@ -89,6 +89,9 @@ public:
     Result<vgpu_pf_run_table> make_table(std::uint64_t generation, Nanoseconds now);
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
+    /// As in GpuSchedule. Not recorded, because no decision depends on the account.
+    void forget_service(std::uint32_t vf) { schedule_.forget_service(vf); }
+
     /// Records an annotation (Annotated).
     void annotate(std::uint32_t vf, std::string_view kind, std::string_view text, Nanoseconds now);
 

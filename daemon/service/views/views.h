@@ -104,7 +104,7 @@ struct AgentReport {
 /// Measurements of a VF that a run table schedules. Shares are fractions, 0 to 1.
 struct VfTiming {
     double share_window = 0;  ///< service / service of all VFs, in the window of ServiceAccount
-    double share_total = 0;   ///< the same since the VFs joined the run table (slicing/account.h)
+    double share_total = 0;   ///< the same since vgpud began to watch (slicing/account.h)
     double share_ideal = 0;   ///< share of the engine that contract and weight entitle the VF to
     std::int64_t lag_ns = 0;  ///< ideal service − received service
     double lag_quanta = 0;    ///< lag / largest slice of the table in force

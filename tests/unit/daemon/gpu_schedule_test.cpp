@@ -270,6 +270,22 @@ TEST(GpuSchedule, RefusedTableIsTriedAgainButNotAtOnce) {
     EXPECT_TRUE(schedule.needs_table(1s + 20ms));
 }
 
+TEST(GpuSchedule, AVfThatPausesKeepsItsServiceUntilItIsDestroyed) {
+    GpuSchedule schedule;
+    schedule.set_members(members_of({1, 1}), 60, 1s);
+    for (const std::uint32_t vf : {1u, 2u}) schedule.on_wake(vf, 1s);
+    ASSERT_TRUE(schedule.make_table(1, 1s));
+    schedule.on_run(1, 1'000'000, 1s + 1ms);
+    schedule.on_run(2, 3'000'000, 1s + 4ms);
+    const auto both = members_of({1, 1});
+    schedule.set_members({both[1]}, 60, 2s);
+    EXPECT_DOUBLE_EQ(schedule.account().share_total(1), 0.25);
+    schedule.set_members(both, 60, 3s);
+    EXPECT_DOUBLE_EQ(schedule.account().share_total(1), 0.25);
+    schedule.forget_service(1);
+    EXPECT_DOUBLE_EQ(schedule.account().share_total(1), 0);
+}
+
 TEST(ServiceAccount, WindowForgetsAndTotalsDoNot) {
     ServiceAccount account;
     account.add(1, 1000, 0);
