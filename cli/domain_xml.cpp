@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigration
 
 /// Children of <domain> that are read or edited here and that a domain has at most once. Of two,
 /// libvirt would use the first for some and both for others.
-constexpr std::array<const char*, 7> kSingleChildren{
-    "name", "uuid", "metadata", "memoryBacking", "os", "devices", "commandline"};
+constexpr std::array<const char*, 6> kSingleChildren{"name",          "uuid", "metadata",
+                                                     "memoryBacking", "os",   "devices"};
 
 /// The most bytes that vgpud allows in the value of a selector.
 std::size_t longest_value(std::string_view attribute) {

@@ -18,9 +18,10 @@ void GpuThread::stop() {
 }
 
 void GpuThread::run() {
-    while (!is_stopping_) {
-        // clear wakeup_ before iterate(), so that a wake() during iterate() is not lost
+    while (true) {
+        // clear wakeup_ first, so that neither a wake() during iterate() nor a stop() is lost
         wakeup_.clear();
+        if (is_stopping_) return;
         loop_->iterate();
         PollSet poll_set;
         poll_set.watch(wakeup_.fd(), POLLIN);

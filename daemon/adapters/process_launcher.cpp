@@ -149,6 +149,10 @@ Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode = 0) {
 
 Result<> write_pid_file(const ProcessSpec& spec, const ProcessId& id) {
     constexpr mode_t kPidFileMode = 0644;
+    // without the start time, a later process with this pid would count as the child
+    if (id.start_time == 0)
+        return fail(ErrorId::System,
+                    fmt::format("cannot read the start time of process {} in /proc", id.pid));
     const std::string path = pid_file_of(spec);
     TRY(const UniqueFd file, open_own(path, O_WRONLY | O_CREAT, kPidFileMode));
     const std::string line = fmt::format("{} {}\n", id.pid, id.start_time);

@@ -34,7 +34,9 @@ void AgentSession::Bucket::refill(Nanoseconds now) {
     const std::uint64_t gained = ms(std::min(now - since, kLongest)) * more / ms(every);
     if (gained == 0) return;
     left = std::min(max, left + gained);
-    since = now;
+    // keep the part of the time that gained nothing yet
+    const auto used = std::chrono::milliseconds((gained * ms(every) + more - 1) / more);
+    since = left == max ? now : since + used;
 }
 
 bool AgentSession::Bucket::take(std::uint64_t count) {

@@ -72,8 +72,8 @@ constexpr std::uint64_t kUsPerMs = 1000;
 /// Limit of RUN's duration_ns, 19.5 hours: longer than any run, and short enough that the sum of
 /// 100,000 such runs does not overflow.
 constexpr std::uint64_t kLongestRunNs = 1ull << 46;
-/// Limit of the service of a VF, 417 days, so that the sum of all VFs' service does not overflow.
-constexpr std::uint64_t kMaxServiceNs = 1ull << 55;
+/// Limit of the service of a VF, 4.5 years, so that the sum for 64 VFs does not overflow.
+constexpr std::uint64_t kMaxServiceNs = (1ull << 57) - 1;
 /// Event times after now + kAhead are reduced to now + kAhead.
 constexpr Nanoseconds kAhead = std::chrono::seconds(1);
 

@@ -123,6 +123,16 @@ TEST_F(AgentOfVf, MoreLinesThanAllowedAreMisbehaviourEvenIfEachIsRight) {
     expect_shut();
 }
 
+TEST_F(AgentOfVf, LinesBelowTheAllowedRateAreNeverMisbehaviour) {
+    serve();
+    const auto each = 1900ms / AgentSession::kLinesPerSecond;
+    for (std::uint64_t i = 0; i < 4 * AgentSession::kBurstLines; ++i) {
+        pass(each);
+        emit(i % 2 == 0 ? status_line() : status_line() + status_line());
+    }
+    EXPECT_EQ(session.view().misbehaved, 0u);
+}
+
 TEST_F(AgentOfVf, OneThatComesAndGoesDoesNotFillTheListOfEvents) {
     constexpr int kTimes = 200;
     serve();
