@@ -2,8 +2,9 @@
 /**
  * DOC: The PF core
  *
- * This header is the interface between the PF core of one GPU and its platform, the program that
- * runs the core: the kernel module, the process vgpu-pf, or a test.
+ * The PF core is the part of the PF driver that partitions one GPU into VFs, schedules the VFs, and
+ * resets and scrubs them. This header is the interface between the core and its platform, the
+ * program that runs the core: the kernel module, the process vgpu-pf, or a test.
  *
  *   init -> attach (the device is there) -> interrupt, timer, request_run, stream_ready ...
  *        -> surprise_remove (the device is lost), suspend (the device is about to be reset)
@@ -17,13 +18,14 @@
  * until the call succeeds.
  *
  * The platform must call one function at a time, unless the comment of a function allows more. No
- * function sleeps, except in a service of the platform (os.h). At the end of each call that can
- * change a VF or the engine, the core does the pending work: it carries out events of VFs, decides
- * which VF runs next, writes the checkpoint, reports finished requests, and arms the timer.
+ * function sleeps, except in a service of the platform (base/os.h). At the end of each call that
+ * can change a VF or the engine, the core does the pending work: it carries out events of VFs,
+ * decides which VF runs next, writes the checkpoint (a record in the PF's VRAM), reports finished
+ * requests, and arms the timer.
  *
  * After a crash of the platform, a new core adopts the VFs if the device has a valid checkpoint:
- * the core reads their state from registers, VF page tables and the checkpoint. The VFs stay in
- * service; a reset or scrub that was in progress begins again.
+ * the new core reads the state of the VFs from registers, VF page tables and the checkpoint. The
+ * VFs stay in service; a reset or scrub that was in progress begins again.
  */
 #ifndef VGPU_CORE_PF_H
 #define VGPU_CORE_PF_H
@@ -50,10 +52,10 @@ enum vgpu_pf_platform {
  * @platform: kind of the platform
  * @time_scale: factor on waits for guests and the device, at least 1; 1 on silicon, larger under
  *	emulation
- * @max_gap_ms: when a VF with work has waited for the engine for this time, a boost of the VF
- *	(run/decide.c) comes before the entries of its priority class; 0: no limit
- * @is_stepwise: true if a world switch uses the commands IDLE, SAVE, LOAD, RUN instead of
- *	CONTEXT_SWITCH
+ * @max_gap_ms: a VF with work that has waited this long for the engine gets a boost: a short slice
+ *	before the run table's entries of its priority class (run/decide.c); 0: no limit
+ * @is_stepwise: true if a world switch uses the commands IDLE, SAVE, LOAD and RUN instead of the
+ *	single command CONTEXT_SWITCH
  * @event_ring: zeroed memory shared with readers; the platform owns it
  * @event_ring_bytes: size of event_ring, at least VGPU_PF_RING_EVENTS_OFFSET (the ring's head) plus
  *	one event
@@ -70,7 +72,7 @@ struct vgpu_pf_params {
 	char name[VGPU_PF_NAME_BYTES];
 };
 
-/* private to the core (state.h); the platform allocates vgpu_pf_bytes() bytes for it */
+/* private to the core (state.h); the platform allocates vgpu_pf_bytes() bytes for this struct */
 struct vgpu_pf;
 
 /**
@@ -78,14 +80,15 @@ struct vgpu_pf;
  * @is_attached: true if a device is attached; otherwise the other members describe the
  *	last device, or are 0 before the first attach
  * @total_vfs: number of VFs, 1..VGPU_PF_MAX_VFS
- * @vram_bytes: VRAM of the device
+ * @vram_bytes: size of the device's VRAM
  * @aperture_bytes: size of a VF's BAR0, the upper limit of the VF's VRAM
  * @doorbell_pages: upper limit of the doorbell pages of one VF
  * @cu_count: number of compute units
  * @vsec: offset of the GPU-IOV capability in the PF's config space, in bytes
  * @scheduler: offset of the GFX scheduler block in the PF's config space, in bytes
  *
- * vgpu_pf_attach() reads the values from the device, and refuses a device of unsupported size.
+ * vgpu_pf_attach() reads the values from the device, and refuses a device with a value that the
+ * core does not support.
  */
 struct vgpu_pf_device {
 	bool is_attached;
@@ -99,7 +102,7 @@ struct vgpu_pf_device {
 };
 
 /**
- * struct vgpu_pf_op_traits - properties of an operation, for the core and every platform
+ * struct vgpu_pf_op_traits - properties of an operation of the uapi
  * @op: enum vgpu_pf_op
  * @bytes: size of the operation's struct
  * @is_open_to_readers: true if read-only clients may call the operation
@@ -132,8 +135,8 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
  * @state: state of the life cycle
  * @generation: counts the provisionings of the VF; 0: none so far
  * @vram_bytes: provisioned VRAM; only valid if is_provisioned
- * @preempt_timeout_us: time in which the VF must leave the engine, unless the contract of the VF
- *	sets another time; 0: default (100 ms)
+ * @preempt_timeout_us: time that the VF has to leave the engine, unless the VF's contract sets
+ *	another time; 0: default (100 ms)
  * @is_provisioned: true if the VF has resources; false while the VF is being provisioned
  * @is_attached: true if a client such as QEMU has the VF's function open
  * @has_driver: true if the guest's driver is loaded
@@ -160,10 +163,11 @@ struct vgpu_pf_vf_view {
 /**
  * struct vgpu_pf_engine_view - the state of the engine that the simulator reads
  * @is_switching: true if a world switch is in progress
- * @is_broken: true if a command failed, or a command from before the scheduler's start is in
- *	execution, and the engine is not usable yet
- * @reserved: bit n (not n - 1) for VF n: 1 if the VF is served from its reservation or gang slot.
- *	Valid only for the VF in the engine and, during a world switch, for the VF that enters.
+ * @is_broken: true if the engine is not usable yet, because a world switch command failed, or
+ *	because a command from before the scheduler's start is still in execution
+ * @reserved: bit n for VF n (bit 0 is unused): 1 if the VF is served from its reservation or gang
+ *	slot. Valid only for the VF in the engine and, during a world switch, for the VF that
+ *	enters.
  */
 struct vgpu_pf_engine_view {
 	bool is_switching;
@@ -203,7 +207,7 @@ bool vgpu_pf_view_device_was_lost_in_reset(const struct vgpu_pf *pf);
  * total_vfs, vram_bytes, aperture_bytes and cu_count are constant after the first attach, so the
  * platform may read them while another thread is in the core.
  *
- * Return: a pointer to the properties, valid as long as the PF.
+ * Return: a pointer to the properties, valid as long as the memory of the PF.
  */
 const struct vgpu_pf_device *vgpu_pf_view_device(const struct vgpu_pf *pf);
 
@@ -337,8 +341,9 @@ void vgpu_pf_request_cancel(struct vgpu_pf *pf, uint64_t token);
  * @client: number that the platform gave the client; 0: the platform itself, which needs no lease
  * @op: enum vgpu_pf_op
  * @payload: the operation's struct, vgpu_pf_op_traits.bytes long; the core fills in its out
- *	members. It must stay valid until the request is finished or cancelled.
- * @token: names the request in vgpu_os_ops.request_done(); unique, and not 0
+ *	members. The payload must stay valid until the request is finished or cancelled.
+ * @token: names the request in vgpu_os_ops.request_done(); not 0, and not the token of another
+ *	request that is in progress
  *
  * Return: 0; -EINPROGRESS if the core reports the end by request_done(), possibly before this call
  * returns; or another negative errno, for which vgpu_pf_view_message() has the text.
@@ -371,14 +376,14 @@ static inline int vgpu_pf_request_run(struct vgpu_pf *pf, uint32_t op, void *pay
 bool vgpu_pf_request_client_gone(struct vgpu_pf *pf, uint64_t client);
 
 /**
- * vgpu_pf_report_policy() - append the event POLICY, because a policy was written to sysfs
+ * vgpu_pf_report_policy() - push the event POLICY, because a policy was written to sysfs
  * @pf: the PF
  * @vf: VF number; 0: all VFs
  * @policy: the policy that was written
  * @value: the new value, in the unit of the policy (docs/pf-driver.md)
  *
- * The platform calls this while a client holds the policy lease: this client then plans the run
- * table.
+ * The platform calls this while a client holds the policy lease, because then this client, not the
+ * platform, plans the run table and has to apply the policy.
  */
 void vgpu_pf_report_policy(struct vgpu_pf *pf, uint32_t vf, enum vgpu_pf_policy policy,
 			   uint64_t value);
@@ -419,7 +424,7 @@ uint32_t vgpu_pf_quantum_of(const struct vgpu_pf *pf, uint32_t vf);
  * @timeout_us: at most VGPU_PF_PREEMPT_TIMEOUT_MAX_US; 0: default (100 ms)
  *
  * If preempt_timeout_us of the VF's contract is not 0, that time counts instead. A PROVISION or
- * release of the VF replaces the time.
+ * RELEASE of the VF overwrites the time that this function has set.
  *
  * Return: 0, or -EINVAL with a message.
  */

@@ -66,7 +66,7 @@ struct vgpu_pf_bulk {
 	bool is_started;	/* true if the operation at the head was given to the device */
 	bool is_under_way;	/* true if the device may still execute an operation */
 	uint64_t started_ns;	/* start of the operation at the head */
-	uint64_t poll_delay_ns; /* time until the next poll */
+	uint64_t poll_delay_ns; /* delay to which the poll timer is set next */
 	/* memory that an abandoned operation may still use; retained.cpu NULL: none */
 	struct vgpu_os_dma retained;
 };
@@ -128,11 +128,11 @@ struct vgpu_finished_request {
 };
 
 #define VGPU_PF_SCRATCH_BYTES 0x10000u
-/* more than can end in one call: one request of each VF, PROVISION, VERIFY_ZERO and one stream */
+/* more requests than can end in one call: one per VF, PROVISION, VERIFY_ZERO and one stream */
 #define VGPU_PF_FINISHED 64u
 #define VGPU_PF_TRACE	 64u /* transitions that the core keeps for the dump */
 
-/* request.c, reply.c, text.c: the lease, and the answers to requests */
+/* request.c, reply.c, text.c: the policy lease, and the answers to requests */
 struct vgpu_pf_requests {
 	uint64_t lease_holder;		     /* client number; 0: no client holds the lease */
 	char message[VGPU_PF_MESSAGE_BYTES]; /* latest error text; a new request clears it */
@@ -192,7 +192,7 @@ struct vgpu_pf {
 	struct vgpu_os *os;
 	struct vgpu_pf_params params;
 	struct vgpu_pf_device device;
-	bool was_attached; /* true after the first attach: later ones refuse a different device */
+	bool was_attached; /* true after the first attach; later attaches refuse another device */
 	struct vgpu_range_map vram;
 	struct vgpu_vf vfs[VGPU_PF_MAX_VFS + 1]; /* by VF number; vfs[0] is the PF */
 	struct vgpu_pf_switch sw;

@@ -2,9 +2,9 @@
 /*
  * Access to the device: registers of the PF, among them a bank for each VF; the GPU-IOV capability
  * (a vendor-specific capability, VSEC) in config space; and the scheduler block of this capability.
- * reg is a dword number. offset is in bytes: from the start of the capability or the block, and in
- * read_config() from the start of config space. A read fails, for example, if the device is gone.
- * vgpu_pf_device_probe() reads the properties of the device.
+ * vgpu_pf_device_probe() reads the properties of the device. In the functions below, reg is a dword
+ * number, and offset is in bytes from the start of the capability or the block (in read_config(),
+ * of config space). A read fails if, for example, the device is gone.
  */
 #include "pf-driver/core/base/parts.h"
 #include "pf-driver/hw/pci.h"
@@ -104,7 +104,7 @@ int vgpu_pf_device_scheduler_write(struct vgpu_pf *pf, uint32_t offset, uint32_t
 	return pf->os->ops->config_write(pf->os, pf->device.scheduler + offset, 4, value);
 }
 
-/* End the PF's access to host memory (bus mastering), until the platform turns it on again. */
+/* End the PF's bus mastering (access to host memory), until the platform turns it on again. */
 void vgpu_pf_device_stop_dma(struct vgpu_pf *pf)
 {
 	uint32_t command = 0;
@@ -121,7 +121,7 @@ static uint32_t find_vsec(struct vgpu_pf *pf)
 {
 	uint32_t offset = VGPU_PCI_ECAP_FIRST;
 
-	/* at most one step for each 8 bytes, because the list of capabilities may have a loop */
+	/* at most one step for each 8 bytes of config space, as the capability list may loop */
 	for (uint32_t step = 0; step < VGPU_PCI_CONFIG_BYTES / 8; step++) {
 		uint32_t header = read_config(pf, offset);
 

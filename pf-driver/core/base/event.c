@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The event ring: the core writes events into memory that clients map read-only. Before the core
- * overwrites an entry, it sets the sequence number (seq) of the entry to 0; it writes the new seq
- * last. So a reader has a whole entry if it reads the expected seq both before and after the copy.
+ * The event ring: the core writes events into memory that clients map read-only. The core sets the
+ * sequence number (seq) of an entry to 0, overwrites the entry, and writes the new seq last. So a
+ * reader has a whole entry if it reads the expected seq both before and after it copies the entry.
  */
 #include "pf-driver/core/base/parts.h"
 
@@ -24,7 +24,7 @@ static uint32_t entries_that_fit(uint32_t bytes)
 	return 1u << (63 - __builtin_clzll(entries));
 }
 
-/* Fill in the head of the ring, in the platform's memory. */
+/* Fill in the head of the ring, whose memory the platform has allocated. */
 void vgpu_pf_event_init(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
@@ -36,13 +36,13 @@ void vgpu_pf_event_init(struct vgpu_pf *pf)
 	pf->events.seq = 1;
 }
 
-/* Append a copy of an event; fill in seq, table_generation and, if it is 0, time_ns. */
+/* Append a copy of an event; fill in its seq, its table_generation and, if 0, its time_ns. */
 void vgpu_pf_event_push(struct vgpu_pf *pf, const struct vgpu_pf_event *event)
 {
 	struct vgpu_pf_event_ring_head *head = ring_head(pf);
 	/*
-	 * not head->entries: the index must not depend on memory outside the core, although clients
-	 * map it read-only
+	 * computed, not read from head->entries: the index must not depend on memory that the core
+	 * shares, even though clients map this memory read-only
 	 */
 	uint32_t entries = entries_that_fit(pf->params.event_ring_bytes);
 	struct vgpu_pf_event *slot = &ring_entries(pf)[(pf->events.seq - 1) & (entries - 1)];

@@ -2,10 +2,10 @@
 /*
  * Limits the rate of some reports that a guest can cause: the events HANG and GUEST_ERROR, the
  * event RESET_DONE of a reset that a guest can cause, and log lines about failed world switches and
- * missed time limits. For each VF, the core writes the first 24 of these reports in a minute. At
- * the end of the minute, the event UNREPORTED has the number of further reports, if any. The minute
- * begins with its first report. For a VF in quarantine, the core neither writes nor counts these
- * reports.
+ * about time limits that a guest missed. For each VF, the core writes the first 24 of these reports
+ * in a minute, which begins with its first report. At the end of the minute, the event UNREPORTED
+ * reports how many more there were, if any. For a VF in quarantine, the core neither writes nor
+ * counts these reports.
  */
 #include "pf-driver/core/base/parts.h"
 

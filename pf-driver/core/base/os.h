@@ -2,10 +2,10 @@
 /**
  * DOC: Services of the platform
  *
- * struct vgpu_os_ops has the fifteen services that the platform provides to the PF core. Apart from
- * the C functions in types.h, the core calls nothing else of the platform, so the same core runs in
- * the kernel module, in the process vgpu-pf, and in tests. Each platform fills struct vgpu_os_ops
- * and embeds struct vgpu_os.
+ * The platform is the program that runs the PF core: the kernel module, the process vgpu-pf, or a
+ * test. struct vgpu_os_ops has the fifteen services that the platform provides to the core. Apart
+ * from these and the C functions in types.h, the core calls nothing outside the core, so the same
+ * core runs on every platform. Each platform fills struct vgpu_os_ops and embeds struct vgpu_os.
  *
  * The platform calls one function of the core at a time (pf.h names the exceptions, which only
  * read), so the core needs no locks. The core itself never sleeps (a service may): to wait, the
@@ -16,7 +16,7 @@
  * If the platform knows that the device is gone, a service that reads from the device returns
  * -ENODEV. Until then the read may give all ones. A service that writes to a device that is gone
  * may return 0, because writes may be posted. The platform calls vgpu_pf_surprise_remove() for a
- * device that is gone, but not before the present call into the core has returned.
+ * device that is gone, but only after the present call into the core has returned.
  */
 #ifndef VGPU_CORE_OS_H
 #define VGPU_CORE_OS_H
@@ -58,8 +58,8 @@ struct vgpu_os_dma {
  * @config_write: write 1, 2 or 4 bytes of the PF's config space, naturally aligned
  * @mmio_read: read a register of the PF (BAR5); reg: dword number
  * @mmio_write: write a register of the PF (BAR5); reg: dword number
- * @vram_read: read device VRAM (BAR0 of the PF); offset: in bytes, in device VRAM
- * @vram_write: write device VRAM (BAR0 of the PF); offset: in bytes, in device VRAM
+ * @vram_read: read device VRAM (BAR0 of the PF); offset: in bytes from the start of VRAM
+ * @vram_write: write device VRAM (BAR0 of the PF); offset: in bytes from the start of VRAM
  * @dma_alloc: allocate memory that the device can reach
  * @dma_free: free memory of dma_alloc()
  * @now_ns: read CLOCK_MONOTONIC
@@ -67,15 +67,16 @@ struct vgpu_os_dma {
  *	CLOCK_MONOTONIC; replaces the previous deadline; 0: disarm the timer
  * @events_notify: wake the pollers of the event ring, which has new entries
  * @log: write one log line; text: without a line end
- * @stream_write: write to the file of the stream. Return: bytes written, maybe fewer than
- *	requested; -EAGAIN if the file takes no data now: the platform will call
+ * @stream_write: write to the client's file, for SAVE or DUMP. Return: bytes written, maybe fewer
+ *	than requested; -EAGAIN if the file takes no data now: the platform will call
  *	vgpu_pf_stream_ready(); or another negative errno
- * @stream_read: read from the file of the stream. Return: bytes read, maybe fewer than requested; 0
- *	at the end of the input; -EAGAIN if the file has no data now: the platform will call
- *	vgpu_pf_stream_ready(); or another negative errno
+ * @stream_read: read from the client's file, for RESTORE. Return: bytes read, maybe fewer than
+ *	requested; 0 at the end of the input; -EAGAIN if the file has no data now: the platform will
+ *	call vgpu_pf_stream_ready(); or another negative errno
  * @request_done: report the end of a request for which vgpu_pf_request_run_for() returns
  *	-EINPROGRESS; unless the platform has cancelled the request, its payload is filled in;
  *	token: of the request; error: 0 or negative errno; message: text of the error
+ *	(empty if error is 0)
  */
 struct vgpu_os_ops {
 	int (*config_read)(struct vgpu_os *os, uint32_t offset, uint32_t bytes, uint32_t *value);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of the lowest folder of the core, for all folders of the core: device access, texts,
- * timers, the event ring, replies, and a rate limit for reports. These functions call no function
- * of another folder of the core. They are grouped by file; each function is documented where it is
- * defined.
+ * Functions of core/base, which every folder of the core may call: device access, texts, timers,
+ * the event ring, replies, and a rate limit for reports. core/base is the lowest folder: its
+ * functions call no function of another folder of the core. They are grouped by file; each function
+ * is documented where it is defined.
  */
 #ifndef VGPU_CORE_BASE_PARTS_H
 #define VGPU_CORE_BASE_PARTS_H
@@ -63,7 +63,7 @@ struct vgpu_pf_call {
 	void *payload;	 /* the operation's struct */
 	uint64_t token;	 /* names the request in vgpu_os_ops.request_done() */
 	uint64_t client; /* number of the client; 0: the platform itself */
-	/* the VF that the payload names, &vfs[0] for any VF; NULL: the operation has no VF */
+	/* the VF in the payload; &vfs[0]: the core chooses a VF; NULL: the operation has no VF */
 	struct vgpu_vf *vf;
 };
 

@@ -2,8 +2,8 @@
 /*
  * Replies to requests that returned -EINPROGRESS. The core collects the replies during a call. At
  * the end of the call, the core first writes the checkpoint, and then hands the replies to the
- * platform. So once a client has its reply, a crash of the core does not undo the change, unless
- * the checkpoint could not be written.
+ * platform. So once a client has its reply, a crash of the core does not undo what the request
+ * changed, unless the checkpoint could not be written.
  */
 #include "pf-driver/core/base/parts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Formats the texts of replies, log lines and the dump, and computes the checksum CRC-32C. */
+/* Formats the texts of replies, log lines and dumps, and computes the checksum CRC-32C. */
 #include "pf-driver/core/base/parts.h"
 
 /*
@@ -25,7 +25,7 @@ uint32_t vgpu_pf_text_format(char *out, uint32_t bytes, const char *format, ...)
 	return used;
 }
 
-/* Set pf->requests.message, which vgpu_pf_view_message() returns. Return: `error`. */
+/* Set the error text that vgpu_pf_view_message() returns. Return: `error`, for the caller. */
 int vgpu_pf_text_fail(struct vgpu_pf *pf, int error, const char *format, ...)
 {
 	va_list args;
@@ -48,7 +48,7 @@ void vgpu_pf_text_log(struct vgpu_pf *pf, enum vgpu_os_log_level level, const ch
 	pf->os->ops->log(pf->os, level, line);
 }
 
-/* Compute a CRC-32C, for checkpoint and streams; crc: 0, or the result for preceding bytes. */
+/* Compute a CRC-32C, for checkpoint and streams; crc: 0, or the result for the bytes before. */
 uint32_t vgpu_pf_text_crc32c(uint32_t crc, const void *data, uint64_t bytes)
 {
 	/* one entry for each value of a nibble; polynomial 0x82f63b78 (reflected) */

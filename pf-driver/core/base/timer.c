@@ -12,13 +12,13 @@ uint64_t vgpu_pf_timer_now(struct vgpu_pf *pf)
 	return pf->os->ops->now_ns(pf->os);
 }
 
-/* Scale a wait for a guest or the device by time_scale; ms: the wait on silicon. Return: ns. */
+/* Scale a wait for a guest or the device by params.time_scale; ms: wait on silicon. Return: ns. */
 uint64_t vgpu_pf_timer_scaled_ns(const struct vgpu_pf *pf, uint64_t ms)
 {
 	return ms * VGPU_NS_PER_MS * pf->params.time_scale;
 }
 
-/* a delay of 0 becomes 1 ns, because the result 0 (at time 0) would mean not set */
+/* the time after the delay, which counts as at least 1 ns: a deadline of 0 would mean not set */
 static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 {
 	return vgpu_pf_timer_now(pf) + (delay_ns ? delay_ns : 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * This header declares what the PF core takes from the C headers and the C library: fixed-width
- * integers, bool, va_list, four memory functions, vsnprintf() and errno values. The core is
- * freestanding C11 with extensions of GCC; the kernel module and the process vgpu-pf compile the
- * same files. In core/, only this header checks __KERNEL__.
+ * This header gives the PF core what it uses of the C headers and the C library: fixed-width
+ * integers, bool, va_list, four memory functions, vsnprintf() and errno values. The kernel module
+ * and the process vgpu-pf compile the same files of the core (freestanding C11 with extensions of
+ * GCC), so this is the only header in core/ that checks __KERNEL__. The header also has helpers.
  */
 #ifndef VGPU_CORE_TYPES_H
 #define VGPU_CORE_TYPES_H
@@ -17,7 +17,7 @@
 #include <linux/stdarg.h>
 #include <linux/string.h>
 
-/* the kernel has no <stdint.h>; in processes, that header defines these limits */
+/* in a process, <stdint.h> defines these limits; the kernel has no such header */
 #ifndef UINT32_MAX
 #define UINT32_MAX U32_MAX
 #endif
@@ -42,7 +42,7 @@ int memcmp(const void *a, const void *b, size_t bytes);
 int vsnprintf(char *text, size_t bytes, const char *format, va_list args);
 #endif
 
-/* Linux's values, because the uapi returns -errno; C++ files may have included <cerrno> already */
+/* as in Linux, because the uapi returns -errno; a C++ file may have included <cerrno> already */
 #ifndef EPERM
 #define EPERM	    1
 #define ENOENT	    2

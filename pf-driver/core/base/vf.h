@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * struct vgpu_vf has everything that the PF core knows about one VF. struct vgpu_pf (state.h) has
- * one for each VF, and one for the PF as number 0. The comment before a sub-struct names the files
- * to which this sub-struct belongs. Other files write only a few of its members, mostly when they
- * provision, pause, restore, reset or release the VF.
+ * struct vgpu_vf is the state of one VF in the PF core. struct vgpu_pf (state.h) has an array of
+ * these structs: index n is VF n, and index 0 is the PF. The comment before a sub-struct names the
+ * files to which this sub-struct belongs. Other files write only a few of its members, mostly when
+ * they provision, pause, restore, reset or release the VF.
  */
 #ifndef VGPU_CORE_VF_H
 #define VGPU_CORE_VF_H
@@ -12,7 +12,7 @@
 #include "pf-driver/hw/mailbox.h"
 #include "pf-driver/uapi/vgpu_pf.h"
 
-/* life cycle events (control.c); vf_events.def explains their order, which inbox.c uses */
+/* life cycle events (vf/control.c); vf_events.def explains their order, which vf/inbox.c uses */
 enum vgpu_vf_event {
 #define VF_EVENT(name) VGPU_VF_EVENT_##name,
 #include "pf-driver/core/base/vf_events.def"
@@ -28,12 +28,12 @@ struct vgpu_vf_inbox {
 	uint64_t token;			 /* names the operator's request; 0: no reply is due */
 };
 
-/* control.c: life cycle, in addition to the state of struct vgpu_vf */
+/* control.c: what the life cycle has besides `state` of struct vgpu_vf */
 struct vgpu_vf_control {
 	bool driver_loaded;  /* true if the guest's driver is loaded */
 	bool lost;	     /* true if the VF is STOPPED because of the event DEVICE_LOST */
 	uint32_t gates;	     /* last value written to VGPU_VF0_GATES; UINT32_MAX: not known */
-	uint32_t mismatches; /* number of events for which control.c's table had no cell */
+	uint32_t mismatches; /* number of events that were impossible in the VF's state */
 };
 
 /* provision.c: the resources of the VF. Keep the layout: the checkpoint contains this struct. */
@@ -41,16 +41,16 @@ struct vgpu_vf_config {
 	uint64_t vram_bytes; /* 0: no resources */
 	uint64_t cu_mask;    /* bit n for CU n */
 	uint32_t doorbell_pages;
-	uint32_t preempt_timeout_us;	 /* 0: default */
-	uint32_t full_access_timeout_ms; /* 0: default */
+	uint32_t preempt_timeout_us;	 /* time to leave the engine; 0: default, 100 ms */
+	uint32_t full_access_timeout_ms; /* 0: default, 3000 ms */
 	uint32_t flags;			 /* enum vgpu_pf_provision_flags */
-	uint8_t uuid[16];
+	uint8_t uuid[16];		 /* of the PROVISION request */
 };
 
 /* mailbox.c: messages between the PF and the guest's driver */
 struct vgpu_vf_mailbox {
 	uint32_t out[MAILBOX_DWORDS]; /* the latest message to the guest */
-	bool out_pending;	      /* true if out[] is not yet in the mailbox registers */
+	bool out_pending;	      /* true while out[] waits for the mailbox registers */
 	bool ack_expected; /* true while the core waits for the driver to acknowledge a message */
 	uint32_t deferred_request; /* request to answer later, enum mailbox_to_pf; 0: none */
 	uint64_t not_before_ns;	   /* earliest time to read a throttled guest's message; 0: none */
@@ -72,13 +72,13 @@ enum vgpu_vf_reset_stage {
 };
 
 /*
- * reset.c: the reset in progress, the last reset, and counters; client: the VMM (such as QEMU) that
- * opens the VF
+ * reset.c: the reset in progress, the last reset, and counters. The client is the VMM (such as
+ * QEMU) that has the VF open.
  */
 struct vgpu_vf_reset {
 	enum vgpu_vf_reset_stage stage;
 	enum vgpu_pf_reason reason;
-	bool flr_done; /* true if the FLR of this reset, by core or client, is done */
+	bool flr_done; /* true if the FLR of this reset is done, whether core or client began it */
 	/* true if the client reset or closed the function, which caused the pending event RESET */
 	bool is_flr_known;
 	/*
@@ -86,7 +86,8 @@ struct vgpu_vf_reset {
 	 * device
 	 */
 	bool guest_notified;
-	bool guest_ready; /* true if READY_TO_RESET was received and is not answered yet */
+	/* true if READY_TO_RESET came during this reset or a device reset, and is unanswered */
+	bool guest_ready;
 	/* true if the first half of WAIT_GUEST is over, with or without a second notification */
 	bool renotified;
 	/*
@@ -114,15 +115,16 @@ enum vgpu_vf_scrub_stage {
 /* scrub.c: the scrub after a release */
 struct vgpu_vf_scrub {
 	enum vgpu_vf_scrub_stage stage;
-	uint32_t next_unit; /* first unit of the range in progress; between ranges: the next unit */
-	uint32_t failures;  /* failed attempts of this scrub */
+	/* first unit of the range in progress; between ranges: where to look for the next one */
+	uint32_t next_unit;
+	uint32_t failures;	    /* failed attempts of this scrub */
 	uint64_t started_ns;	    /* start of the stage VRAM */
 	uint64_t verify_started_ns; /* start of the stage VERIFY */
 };
 
 /*
- * run/contract.c, run/gang.c: the terms in force; the state of the reservation or gang slots, and
- * of the cap (a token bucket)
+ * run/contract.c, run/gang.c: the VF's scheduling contract: its terms in force, the state of its
+ * reservation or gang slots, and the state of its cap (a token bucket)
  */
 struct vgpu_vf_contract {
 	struct vgpu_pf_contract terms;
@@ -137,7 +139,7 @@ struct vgpu_vf_contract {
 	uint64_t deadline_ns;	     /* deadline of the budget, or end of the gang slot */
 	uint64_t filled_ns;	     /* the time up to which tokens have been added */
 	uint64_t cap_since_ns;	     /* when the VF got its cap; changes of the cap do not count */
-	uint64_t throttled_since_ns; /* start of the VF's wait for tokens with work; 0: no wait */
+	uint64_t throttled_since_ns; /* since when the VF with work waits for tokens; 0: no wait */
 	uint64_t throttled_ns;	     /* sum of the earlier waits */
 };
 
@@ -164,18 +166,18 @@ struct vgpu_vf_service {
 	uint64_t ns;	      /* all service */
 	uint64_t reserved_ns; /* part of ns that was served from a reservation or in gang slots */
 	uint64_t wave_instructions;
-	uint64_t switches; /* times the VF was put into the engine */
-	uint64_t overruns;
+	uint64_t switches;	 /* times the VF was put into the engine */
+	uint64_t overruns;	 /* runs that took over 200 us longer than allowed */
 	uint64_t overrun_max_ns; /* longest overrun */
-	/* rest of the reserve budget (pick.c) in this cycle; negative after an overrun */
+	/* rest of the reserve budget (pick.c) in this table cycle; negative after an overrun */
 	int64_t budget_ns;
 	uint64_t waiting_since_ns; /* start of the VF's wait with work; 0: the VF does not wait */
 	uint32_t quantum_us; /* last value written to VGPU_VF0_QUANTUM_US; UINT32_MAX: not known */
 };
 
 /*
- * Kinds of events that a guest causes. The guard counts each kind in its own sliding window, as in
- * GIM, AMD's PF driver. The order is that of guard_events[] in the uapi.
+ * Kinds of events that a guest causes. The guard (vf/guard.c) counts each kind in its own sliding
+ * window, as AMD's PF driver GIM does. The order is that of guard_events[] in the uapi.
  */
 enum vgpu_guard_kind {
 	VGPU_GUARD_FLR = 0,	      /* resets that the guest causes */
@@ -185,7 +187,7 @@ enum vgpu_guard_kind {
 	VGPU_GUARD_KINDS,
 };
 
-/* times kept for each kind: with the largest limit, enough to reach the highest level */
+/* number of event times kept for each kind; enough for the highest level at the largest limit */
 #define VGPU_GUARD_RECORDS   128u
 #define VGPU_GUARD_LIMIT_MAX 64u
 
@@ -224,8 +226,8 @@ struct vgpu_vf {
 	bool attached; /* true if a client such as QEMU has the function open */
 	struct vgpu_vf_config config;
 	/*
-	 * number of entries after which the VF's leaf page tables in PF VRAM (vf_page_table.c) hold
-	 * only zeroes; VGPU_TABLE_ENTRIES_UNKNOWN: the core does not know what the tables hold
+	 * Of all entries of the VF's leaf page tables in PF VRAM (resource/vf_page_table.c), only
+	 * the first table_entries may be other than 0. VGPU_TABLE_ENTRIES_UNKNOWN: any may be.
 	 */
 	uint32_t table_entries;
 	struct vgpu_vf_inbox inbox;
@@ -238,31 +240,31 @@ struct vgpu_vf {
 	struct vgpu_vf_contract contract;
 	struct vgpu_vf_share share;
 	struct vgpu_vf_guard guard;
-	uint64_t timers_ns[VGPU_VF_TIMERS]; /* deadlines; 0: not set */
+	uint64_t timers_ns[VGPU_VF_TIMERS]; /* deadlines (base/timer.c); 0: not set */
 };
 
-/* True if the VF has resources. A VF that is being provisioned is still ABSENT: false. */
+/* True if the VF has resources. False while it is being provisioned, because it is still ABSENT. */
 static inline bool vgpu_vf_is_provisioned(const struct vgpu_vf *vf)
 {
 	return vf->state != VGPU_PF_VF_ABSENT && vf->config.vram_bytes != 0;
 }
 
 /*
- * True in the states in which the scheduler may put the VF into the engine. In other states, the VF
- * is not guilty of a hang.
+ * True if the VF is READY or RUNNING. In other states the scheduler does not put the VF into the
+ * engine, and the core does not blame the VF for a failed world switch.
  */
 static inline bool vgpu_vf_is_in_service(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_READY || vf->state == VGPU_PF_VF_RUNNING;
 }
 
-/* True if the scheduler may put the VF into the engine, or leave it there. */
+/* True if the VF is READY or RUNNING without a pending event, so that it may use the engine. */
 static inline bool vgpu_vf_is_runnable(const struct vgpu_vf *vf)
 {
 	return vf->inbox.events == 0 && vgpu_vf_is_in_service(vf);
 }
 
-/* Get the most severe event of a mask: the last one in vf_events.def; NONE if the mask is empty. */
+/* Get the most severe event of a mask, the last in vf_events.def. Return: NONE for mask 0. */
 static inline enum vgpu_vf_event vgpu_vf_severest(uint32_t events)
 {
 	return events ? (enum vgpu_vf_event)(31 - __builtin_clz(events)) : VGPU_VF_EVENT_NONE;

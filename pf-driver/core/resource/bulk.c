@@ -106,7 +106,7 @@ static void start(struct vgpu_pf *pf)
 		finish(pf, error);
 }
 
-/* returns 0 if the operation is done, -EIO if the device refused it, -ETIMEDOUT or -EINPROGRESS */
+/* returns 0 if the operation is done, -EIO if refused, -ETIMEDOUT if late, else -EINPROGRESS */
 static int poll(struct vgpu_pf *pf)
 {
 	uint32_t status = read_status(pf);
@@ -134,7 +134,7 @@ static void poll_later(struct vgpu_pf *pf)
  */
 void vgpu_pf_bulk_poll(struct vgpu_pf *pf)
 {
-	/* two rounds for each operation; the loop has a limit, because done() may add operations */
+	/* one round starts an operation, the next ends it; limited: done() may add operations */
 	for (uint32_t round = 0; round < 2 * VGPU_BULK_QUEUE && pf->bulk.used; round++) {
 		int error;
 

@@ -90,7 +90,7 @@ static const struct placed_value image_values[] = {
 	{VBIOS_VRAM_INFO + 0x31, 1, 7},	   /* log2 of a channel's width: 128 bits */
 };
 
-/* offset of the VF's VRAM size, in MiB */
+/* offset of the field that holds the size of the VF's VRAM in MiB */
 #define VBIOS_MODULE_SIZE_MB (VBIOS_VRAM_INFO + 0x18)
 
 struct placed_text {

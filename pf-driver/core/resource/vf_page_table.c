@@ -60,8 +60,8 @@ static uint32_t fill_leaf_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, ui
 
 /*
  * Writes the table in pf->scratch to an offset in device VRAM: the first `entries` entries, then
- * zeroes over the rest of the `old_entries` entries of the previous table. old_entries may exceed
- * the length of a table.
+ * zeroes over the rest of the `old_entries` entries of the previous table. If old_entries exceeds
+ * the length of a table, writes the whole table.
  */
 static int write_table(struct vgpu_pf *pf, uint64_t offset, uint32_t entries, uint32_t old_entries)
 {
@@ -108,7 +108,7 @@ int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	error = write_root_table(pf, vf, tables,
 				 old_entries / VF_PAGE_TABLE_ENTRIES +
 					 (old_entries % VF_PAGE_TABLE_ENTRIES != 0));
-	/* old_entries: leaf tables that the root no longer lists keep their old entries */
+	/* the larger count: leaf tables that the root no longer lists keep their old entries */
 	if (!error)
 		vf->table_entries = entries > old_entries ? entries : old_entries;
 	return error;

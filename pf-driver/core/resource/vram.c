@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* VRAM of the device, in units of 16 MiB: the PF owns unit 0, and VFs get the other units. */
+/*
+ * Gives the VRAM of the device to VFs in units of 16 MiB, except unit 0, which the PF owns. Reads
+ * and writes VRAM for other files.
+ */
 #include "pf-driver/core/resource/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/vf_page_table.h"

@@ -16,7 +16,7 @@
  *                              none if no VF waits
  *   BOOST                      none
  *
- * `ran` is the length of the run. For the kinds UNCONTENDED and IDLE_RESIDENT (endless runs), it
+ * `ran` is the length of the run. For the kinds UNCONTENDED and IDLE_RESIDENT (endless runs), `ran`
  * does not include idle time.
  */
 #include "pf-driver/core/run/internal.h"
@@ -25,7 +25,7 @@
 #define OVERRUN_NOTABLE_NS (200 * VGPU_NS_PER_US)
 #define SWITCH_BUCKET_BASE 8u			/* log2 of the upper end of bucket 0, in ns */
 #define SWITCH_MEAN_MAX_NS (2 * VGPU_NS_PER_MS) /* a longer switch counts as this in the mean */
-#define SWITCH_MEAN_COUNT  32u /* a switch counts 1/32 in the mean, at first more */
+#define SWITCH_MEAN_COUNT  32u /* the n-th switch counts 1/min(n, 32) in the mean */
 
 /* Allocate the ring of the run log, and give the ring to the device. */
 void vgpu_pf_run_account_start(struct vgpu_pf *pf)
@@ -96,7 +96,7 @@ static uint64_t used_ns(const struct vgpu_run *run, uint64_t ran)
 	return run->worked_ns ? vgpu_min_u64(ran, run->worked_ns) : ran;
 }
 
-/* charges the reserve budget, counts an overrun, and reports the rest of a slice that was cut */
+/* charges the reserve budget, counts an overrun, and puts the rest of a cut slice into `end` */
 static void close_run(struct vgpu_pf *pf, struct vgpu_vf *vf, struct vgpu_run *run, uint64_t ran,
 		      struct vgpu_run_end *end)
 {
@@ -236,7 +236,7 @@ void vgpu_pf_run_account_count_switch(struct vgpu_pf *pf, uint64_t duration_ns)
 	update_mean(&pf->scheduler, duration_ns);
 }
 
-/* percentile of the durations of world switches in ns: end of the bucket, at most the longest */
+/* percentile of the durations of world switches in ns: end of its bucket, at most max_ns */
 static uint64_t percentile(const struct vgpu_pf *pf, uint32_t per_mille)
 {
 	uint64_t rank = pf->scheduler.switches.count * per_mille / 1000;

@@ -42,7 +42,7 @@ static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 					   scheduler->state == VGPU_SCHEDULER_SWITCHING);
 }
 
-/* Append WAKE and IDLE events for VFs that do not run and that gained or lost work or tokens. */
+/* Report WAKE and IDLE for the VFs that do not run and that gained or lost work or tokens. */
 void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;

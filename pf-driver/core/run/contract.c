@@ -5,20 +5,22 @@
  * Keeps the budget and the tokens of each VF's contract, and picks the reservation or gang slot
  * that is due. A contract adds terms to the VF's entries in the run table, because no repeated
  * order of entries can express reservations and caps. decide.c and busy.c ask this file which VFs
- * may run. account.c reports the service that each VF used.
+ * may run. account.c passes the service of each VF to this file.
  *
- *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF may use a
- *                budget of budget_ns. When the budget is used up, the VF gets the next budget at
- *                the deadline, or up to `ahead` periods before the deadline. Each new budget moves
- *                the deadline by period_ns. When the VF wakes, it keeps the rest of its budget
- *                only if rest <= time until the deadline * budget_ns / period_ns. Otherwise it
- *                gets a full budget and a deadline one period from now. An overrun makes the
- *                budget negative and so reduces the next budget.
- *   cap          a token bucket that counts millionths of a ns, so that nothing is rounded. The
- *                tokens for the time of a run are added only after the run is charged, because a
- *                full bucket would lose them. The tokens for one budget of the VF's reservation
- *                are retained: the VF's entries cannot use them.
- *   priority     a class with a smaller number is served first; this file only compares numbers
+ *   reservation  a hard constant-bandwidth server (Abeni and Buttazzo 1998): the VF has a budget of
+ *                engine time (budget_ns) and a deadline. When the budget is used up, the VF gets
+ *                the next budget at the deadline, or up to `ahead` periods before the deadline.
+ *                Each new budget moves the deadline by period_ns. A VF that wakes keeps the rest
+ *                of its budget if rest / time until the deadline <= budget_ns / period_ns.
+ *                Otherwise the VF gets a full budget and a deadline one period from now. An overrun
+ *                makes the budget negative and so reduces the next budget.
+ *   cap          a token bucket. A token is a millionth of a ns of engine time, so that nothing is
+ *                rounded. The tokens for the time of a run are added only after the run is charged,
+ *                because a bucket that is full during the run would lose them. The tokens for one
+ *                budget of the VF's reservation are retained: runs of the VF that are not from its
+ *                reservation cannot use them.
+ *   priority     the class with the smallest number is served first. This file finds the VFs of a
+ *                class for decide.c and preempt.c.
  *   gang slot    see gang.c; this file treats the slot as a reservation. Outside full access, the
  *                VF counts as throttled.
  *
@@ -86,11 +88,10 @@ static int64_t retained_ns(const struct vgpu_vf *vf)
 }
 
 /*
- * The amount of tokens, in ns, with which a throttled VF competes again: the retained tokens, and
- * those for a slice. With fewer tokens, short slices would cost the other VFs world switches. The
- * slice is the VF's quantum, but at most half of the room that the bucket has for other tokens than
- * the retained ones; so the other half can hold the tokens that come while the VF waits. The slice
- * is at least SLICE_MIN_NS.
+ * The amount of tokens, in ns, with which a throttled VF competes again:
+ *   retained + max(SLICE_MIN_NS, min(quantum, (capacity - retained) / 2))
+ * With fewer tokens, the VF would get many short slices, whose world switches delay other VFs.
+ * The other half of (capacity - retained) can hold the tokens that come while the VF waits.
  */
 static int64_t resume_threshold_ns(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -216,8 +217,8 @@ bool vgpu_pf_run_contract_update(struct vgpu_pf *pf)
 
 /*
  * Find the VFs that are throttled. The scheduler skips the entries of a throttled VF, because the
- * VF's cap has too few tokens or the VF runs only in gang slots. A VF of a gang that is not in full
- * access counts as throttled even while its slot is open. A VF in exclusive full access is never
+ * VF's cap has too few tokens or the VF runs only in gang slots. Outside full access, a VF of a
+ * gang counts as throttled even while its slot is open. A VF in exclusive full access is never
  * throttled, because all other VFs wait until its full access ends. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_throttled(struct vgpu_pf *pf)
@@ -274,9 +275,9 @@ uint32_t vgpu_pf_run_contract_before_priority_class(struct vgpu_pf *pf, uint32_t
 }
 
 /*
- * Find the VFs of a mask that are in the highest priority class. If any VF of the mask has work,
- * this is the highest class with work, so a strict VF without work does not delay lower classes.
- * Return: bit per VF.
+ * Find the VFs of a mask that are in the highest priority class of the mask. If any VF of the mask
+ * has work, only classes with work count, so that a strict VF without work does not delay lower
+ * classes. Return: bit per VF.
  */
 uint32_t vgpu_pf_run_contract_first_priority_class(struct vgpu_pf *pf, uint32_t mask)
 {
@@ -317,9 +318,9 @@ static const struct vgpu_vf *vf_with_earliest_deadline(struct vgpu_pf *pf, uint3
 
 /*
  * Choose, among the VFs of the mask `runnable`, the VF whose gang slot is open. If no slot is open,
- * choose the reservation with the earliest deadline among the VFs with work and budget. This may be
- * a throttled VF, because tokens are retained for its reservation, but not a VF whose bucket is
- * nearly empty. Return: false if there is no such VF.
+ * choose the VF with the earliest deadline among the VFs with a reservation, work and budget. This
+ * may be a throttled VF, because tokens are retained for its reservation, but not a VF with tokens
+ * for less than REMNANT_NS. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_contract_pick(struct vgpu_pf *pf, uint32_t runnable, struct vgpu_run *run)
 {
@@ -427,8 +428,8 @@ static uint64_t next_change(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
- * Set the timer for the next budget, slot or tokens. Only VFs with work and strict VFs count, so
- * that no timer runs for a VF that sleeps and is not strict.
+ * Set the timer for the next budget, slot or tokens. A VF without work that is not strict needs no
+ * timer.
  */
 void vgpu_pf_run_contract_arm(struct vgpu_pf *pf)
 {
@@ -489,7 +490,7 @@ static void set_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *t
 	contract->terms.ahead = terms->ahead;
 	/*
 	 * keep the deadline: the new terms give the first budget at this deadline, or up to `ahead`
-	 * periods before it, not at once; otherwise a period could have two budgets
+	 * periods before it. A budget at once could give one period two budgets.
 	 */
 	contract->is_exhausted = true;
 	/* a negative budget stays, because the overrun must still be deducted */
@@ -509,7 +510,8 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 	/* the first table without contracts clears the terms; further such tables change nothing */
 	if (!table->has_contracts && !pf->scheduler.tables.has_contracts)
 		return;
-	pf->scheduler.tables.has_contracts = true; /* for vgpu_pf_run_contract_update() below */
+	/* vgpu_pf_run_contract_update() below does nothing without this */
+	pf->scheduler.tables.has_contracts = true;
 	vgpu_for_each_vf(pf, vf) {
 		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 

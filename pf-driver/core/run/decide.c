@@ -8,8 +8,8 @@
  * no other VF of its priority class or a higher one competes (busy.c). In the second case, a long
  * quantum ends early when such a VF wakes (preempt.c). If no row finds a VF, keep_or_unload()
  * decides about the VF in the engine, which usually stays there without a time limit. If the
- * interrupt that reports new work is lost, the watchdog (top/pf.c) finds the work after at most
- * about a second.
+ * interrupt that reports new work of a VF is lost, the watchdog (top/pf.c) finds the work after at
+ * most about a second.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
@@ -20,7 +20,7 @@ static void activate_pending_table(struct vgpu_pf *pf)
 
 	if (!scheduler->tables.is_pending)
 		return;
-	/* the new table starts at its first entry; a VF's lag includes the rest of its cut slice */
+	/* the new table starts at its first entry; the lag of a VF makes up for its cut slice */
 	scheduler->cut.vf = 0;
 	scheduler->tables.active = !scheduler->tables.active;
 	scheduler->tables.is_pending = false;
@@ -36,8 +36,8 @@ static void activate_pending_table(struct vgpu_pf *pf)
 /* ---- the order ---- */
 
 /*
- * The VFs that a decision may choose: only the VF in exclusive full access, during which no other
- * VF may run; or all VFs, if no VF is in exclusive full access. A VF that runs is excluded.
+ * The VFs that a decision may choose: if a VF is in exclusive full access, only this VF; otherwise
+ * all VFs.
  */
 static uint32_t admitted_mask(struct vgpu_pf *pf)
 {
@@ -46,7 +46,7 @@ static uint32_t admitted_mask(struct vgpu_pf *pf)
 
 	if (scheduler->exclusive_vf)
 		mask = 1u << (scheduler->exclusive_vf - 1);
-	/* while a VF runs, the decision is whether another VF replaces it */
+	/* exclude a VF that runs: the decision is whether another VF replaces this VF */
 	if (scheduler->state == VGPU_SCHEDULER_RUNNING)
 		mask &= ~(1u << (scheduler->run.vf - 1));
 	return mask;
@@ -82,9 +82,9 @@ static const struct decision_row decisions[] = {
 	/* an open gang slot, or else the earliest deadline among VFs with work and budget */
 	[DECISION_RESERVATION] = {"reservation", MASK_RUNNABLE, vgpu_pf_run_contract_pick},
 	/*
-	 * a VF with work and reserve budget (pick.c). A run that is an advance on the VF's slices
-	 * must fit the shares and gaps of the other VFs; any other such run only waits while
-	 * another VF is overdue.
+	 * a VF with work and reserve budget (pick.c). If the run is an advance on the VF's slices,
+	 * it must fit the shares and gaps of the other VFs; otherwise it waits only while another
+	 * VF is overdue.
 	 */
 	[DECISION_RESERVE] = {"reserve section", MASK_FIRST_PRIORITY_CLASS,
 			      vgpu_pf_run_pick_reserve},
@@ -98,8 +98,8 @@ static const struct decision_row decisions[] = {
 	/*
 	 * the next entry whose VF competes and would not be too far ahead of its share after the
 	 * slice. If the slice would bring a VF too far behind, or no entry fits, the VF with the
-	 * earliest deadline instead. If any VF would wait too long, the VF with the least time
-	 * left. VFs without an entry come after the last entry.
+	 * earliest deadline instead. If any VF would wait longer than its max_gap_us, the VF with
+	 * the least time left instead. VFs without an entry come after the last entry.
 	 */
 	[DECISION_SHARE] = {"slice or share", MASK_FIRST_PRIORITY_CLASS, vgpu_pf_run_pick_share},
 };
@@ -129,12 +129,12 @@ static void fill_masks(struct vgpu_pf *pf, uint32_t masks[MASK_FIRST_PRIORITY_CL
 /*
  * Choose a VF that may preempt the VF in the engine:
  *   - the VF whose gang slot is open, or
- *   - the VF of a reservation; if the present run is from a reservation, too, only if the VF in the
- *     engine has a later deadline, or
+ *   - the VF that vgpu_pf_run_contract_pick() finds for its reservation; if the present run is from
+ *     a reservation, too, only if the VF in the engine has a later deadline, or
  *   - a VF with reserve budget (pick.c), if its priority class is not lower than that of the VF in
  *     the engine, if the present run is neither from a reservation nor from a reserve budget, and
  *     if the VF in the engine was not overdue when its run was chosen.
- * If the VF in the engine is in a gang slot, there is no such VF. Return: false if there is none.
+ * No VF may preempt a run in a gang slot. Return: false if there is no such VF.
  */
 bool vgpu_pf_run_decide_urgent(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -190,9 +190,9 @@ static bool pick_next(struct vgpu_pf *pf, struct vgpu_run *run)
 
 /*
  * Chooses the next run. The VF for which the engine is preempted may have lost its right to
- * preempt, e.g. because a new table has no reserve for this VF. Then the core decides again. If no
- * VF runs, the new decision ignores the preemption; otherwise preempt.c checks again whether the VF
- * in the engine must leave.
+ * preempt, e.g. because a new table has no reserve budget for this VF. Then the core decides again.
+ * If no VF runs, the new decision ignores the preemption; otherwise preempt.c checks again whether
+ * the VF in the engine must leave.
  */
 static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 {
@@ -270,10 +270,10 @@ static void keep_or_unload(struct vgpu_pf *pf)
 					  scheduler->run.granted_ns + SLICE_TIMER_SLACK_NS);
 		return;
 	}
-	/* an idle-resident run would use tokens, or time outside gang slots, without a limit */
+	/* stay parked: an idle-resident run could exceed the cap, or run outside gang slots */
 	if (vgpu_pf_run_contract_is_limited(pf, scheduler->run.vf))
 		return;
-	/* stay in the engine, so that the VF's next doorbell is served at once */
+	/* run the VF without work, so that its next doorbell is served at once */
 	vgpu_pf_run_pick_set(&run, scheduler->run.vf, VGPU_RUN_IDLE_RESIDENT, 0,
 			     vgpu_pf_run_tables_quantum(pf, scheduler->run.vf));
 	vgpu_pf_run_engine_begin(pf, &run);
@@ -286,7 +286,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
  * still valid if the quantum has ended and nothing else has happened: interrupts have reported all
  * wakes since then, and the run log says whether the VF that ran still has work. So the core
  * switches to the next VF at once, and reads the bits while that VF runs. If no other VF had work,
- * the core reads the bits before the decision, because no VF waits for the decision.
+ * the result is false: the core then reads the bits first, which delays no other VF.
  */
 static bool is_busy_current(const struct vgpu_pf_scheduler *scheduler)
 {

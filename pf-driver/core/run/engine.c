@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Carries out decisions, and handles events on the engine: world switches that end or fail, runs
- * (periods of a VF in the engine) that end, and VFs that wake. The device ends quanta by itself.
- * The slice timer ends a quantum that the device has not ended. If another VF begins to wait during
- * an endless run (kind.c), the slice timer also ends this run after the quantum of its VF.
+ * Carries out the decisions of decide.c, and handles events of the engine: world switches that end
+ * or fail, runs (periods of a VF in the engine) that end, and VFs that wake. The device ends quanta
+ * by itself; the slice timer ends a quantum that the device has not ended. If another VF begins to
+ * wait during an endless run (kind.c), the slice timer also ends this run after the quantum of its
+ * VF.
  */
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-/* refusals of commands without a complete switch in between, for which the core blames no VF */
+/* number of refused commands since the last complete switch for which the core blames no VF */
 #define ABORTS_MAX 2u
 
 static uint32_t quantum_us(const struct vgpu_run *run)
@@ -63,7 +64,7 @@ static void handle_ended_runs(struct vgpu_pf *pf)
 	}
 }
 
-/* counts the switch, unless it only gave the VF in the engine its next quantum */
+/* counts the switch, unless it only began another run of the VF in the engine */
 static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64_t now)
 {
 	if (from == to)
@@ -75,7 +76,7 @@ static void record_switch(struct vgpu_pf *pf, uint32_t from, uint32_t to, uint64
 	pf->vfs[to].service.waiting_since_ns = 0;
 }
 
-/* reads which VFs have work: no interrupt reports work that a VF had when it left the engine */
+/* reads the busy bits: no interrupt reports work that a VF still had when it left the engine */
 static void read_work_after_switch(struct vgpu_pf *pf, uint32_t from)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -88,7 +89,7 @@ static void read_work_after_switch(struct vgpu_pf *pf, uint32_t from)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Handle the end of a world switch. */
+/* Handle a world switch that is complete. */
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 {
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
@@ -103,7 +104,7 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	scheduler->run.started_ns = now;
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* a run counts as announced work (state.h), except an idle-resident run or one of a gang */
+	/* a run announces work (state.h), except idle-resident runs and runs of VFs of gangs */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		scheduler->work.announced |= 1u << (to - 1);
@@ -130,7 +131,7 @@ void vgpu_pf_run_engine_wake(struct vgpu_pf *pf)
 	vgpu_pf_run_preempt_consider(pf);
 }
 
-/* Look for VFs whose WAKE was lost, because they could wait for ever during an endless run. */
+/* Look for VFs whose WAKE was lost: otherwise they could wait for ever during an endless run. */
 void vgpu_pf_run_engine_watch(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_RUNNING &&
@@ -165,8 +166,8 @@ static uint32_t function_state(uint32_t active)
 }
 
 /*
- * End the present run if the run log or the function state of the device shows that the quantum has
- * ended. The check is necessary, because the interrupt may be about an earlier run.
+ * Handle the interrupt GFX_QUANTUM_EXPIRED: end the present run if the run log or the function
+ * state of the device shows that its quantum has ended. The interrupt may be about an earlier run.
  */
 void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 {
@@ -183,9 +184,9 @@ void vgpu_pf_run_engine_expired(struct vgpu_pf *pf)
 }
 
 /*
- * End the present run; if its VF still runs, preempt the VF. The slice timer has fired because the
- * VF of an endless run has had its quantum, the device has not ended the quantum, or the device's
- * interrupt was lost.
+ * Handle the slice timer: end the present run if it is over; otherwise preempt its VF. The timer
+ * has fired because the VF of an endless run has had its quantum, the device has not ended the
+ * quantum, or the device's interrupt was lost.
  */
 void vgpu_pf_run_engine_slice_timer(struct vgpu_pf *pf)
 {
@@ -250,11 +251,11 @@ static uint32_t loaded_vf(struct vgpu_pf *pf)
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
 	uint32_t vf = (active & 0x1fu) + 1; /* the field is the VF number - 1 */
 
-	/* bit 31: a VF is loaded; after the loss of the device, all ones gives no valid number */
+	/* bit 31: a VF is loaded; all ones (the device is gone) gives VF32, which does not exist */
 	return (active >> 31) && vf <= pf->device.total_vfs ? vf : 0;
 }
 
-/* the VF in the engine, if it is stalled, so that the device refuses commands; 0: none */
+/* the VF in the engine if it is stalled (the device then refuses all commands); 0: none */
 static uint32_t stalled_vf(struct vgpu_pf *pf)
 {
 	uint32_t active = vgpu_pf_device_scheduler_read(pf, GPUIOV_SCH_ACTIVE_FUNCTION_ID);
@@ -309,9 +310,10 @@ static void adopt_engine(struct vgpu_pf *pf)
 }
 
 /*
- * True if the core may write a command. If a stalled VF is in the engine and is READY or RUNNING,
- * the command fails, which leads to the reset of this VF. If the stalled VF is in another state,
- * the core waits for its FLR or, at the end of the recovery time, resets the device.
+ * True if the core may write a command. If a stalled VF is in the engine, the command will fail.
+ * The core writes it if the VF is READY or RUNNING, because the failure leads to the reset of the
+ * VF. If the VF is in another state, the core instead waits for the FLR of the VF or, at the end of
+ * the recovery time, resets the device.
  */
 static bool is_engine_usable(struct vgpu_pf *pf)
 {
@@ -322,7 +324,10 @@ static bool is_engine_usable(struct vgpu_pf *pf)
 	return !stalled || vgpu_vf_is_in_service(&pf->vfs[stalled]);
 }
 
-/* Check whether a broken engine is usable again. After the deadline, request a device reset. */
+/*
+ * Poll a broken engine. If it is usable again, take over the VF in it, if any. If the engine is not
+ * usable after the deadline, request a device reset.
+ */
 void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state != VGPU_SCHEDULER_BROKEN)
@@ -370,7 +375,7 @@ void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 	handle_ended_runs(pf);
 }
 
-/* Choose the next run, if a decision is due, and set the contract timer. */
+/* If a decision is due, choose the next run and begin it. Then set the contract timer. */
 void vgpu_pf_run_engine_decide(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)
@@ -399,14 +404,14 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	vgpu_pf_run_share_activate(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
-		/* a command from before the start is in execution: wait for its end */
+		/* poll until the command from before the start has ended */
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
 		return;
 	}
 	adopt_engine(pf);
 }
 
-/* Stop scheduling, because the device is gone, suspended or will be reset, or the platform ends. */
+/* Stop scheduling, because the device is gone, suspended or reset, or the core shuts down. */
 void vgpu_pf_run_engine_stop(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

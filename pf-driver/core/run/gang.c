@@ -2,17 +2,18 @@
 /*
  * DOC: Gang slots
  *
- * A VF of a gang that may run (it is not paused, for example) is in the engine during its slots,
- * with or without work. Outside its slots, the VF runs only in full access. A slot begins phase_us
- * after each multiple of period_ns of CLOCK_MONOTONIC and lasts budget_ns. All GPUs use the clock
- * of the host. So VFs with the same period and phase on several GPUs run at the same time, although
- * the GPUs exchange no messages (a time-triggered schedule: Kopetz 1991). Only a VF in exclusive
- * full access preempts a slot. A slot that begins late, because of a late switch, still ends on
- * time.
+ * A gang is a group of VFs on several GPUs that run at the same time, in slots. A VF of a gang is
+ * in the engine during its slots, with or without work, unless it may not run (such as while
+ * paused). Outside its slots, the VF runs only in full access. A slot begins phase_us after each
+ * multiple of period_ns of CLOCK_MONOTONIC and lasts budget_ns. The slots of all GPUs follow this
+ * one clock of the host. So the GPUs need not exchange messages: VFs with the same period and phase
+ * run at the same time (a time-triggered schedule: Kopetz 1991). Only a VF in exclusive full access
+ * preempts a slot. A slot that begins late, because of a late switch, still ends on time.
  *
  * The rest of the scheduler treats a slot as a reservation. A VF of a gang counts as throttled, so
- * that the scheduler skips its entries in the run table. In full access the VF is not throttled but
- * served like any other VF, because a loading driver waits for its rings only for a limited time.
+ * that the scheduler skips the VF's entries in the run table. In full access the VF is not
+ * throttled but served like any other VF, because a loading driver waits for its rings only for a
+ * limited time.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -28,7 +29,7 @@ bool vgpu_pf_run_gang_is_confined(const struct vgpu_vf *vf)
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
-/* start of the open slot, or else of the last slot */
+/* start of the open slot; if no slot is open, of the previous slot */
 static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 {
 	/* + period_ns: the difference is never negative, even if now < phase */
@@ -44,7 +45,7 @@ uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
 }
 
-/* Set the budget to the time that is left of the open slot; 0 outside the VF's slots. */
+/* Set the VF's budget to the time that is left of its open slot; 0 if no slot is open. */
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
@@ -56,8 +57,8 @@ void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 }
 
 /*
- * Find the VF of a mask whose slot is open for at least SLICE_MIN_NS. vgpu_pf_run_gang_update()
- * must have set the budgets. Return: NULL if there is none.
+ * Find the VF of a mask whose slot stays open for at least SLICE_MIN_NS from now. The budgets must
+ * be up to date (vgpu_pf_run_gang_update()). Return: NULL if there is no such VF.
  */
 const struct vgpu_vf *vgpu_pf_run_gang_open(struct vgpu_pf *pf, uint32_t mask)
 {

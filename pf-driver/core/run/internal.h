@@ -20,20 +20,20 @@ static inline bool vgpu_has_bit(uint32_t mask, uint32_t vf)
 /* the slice timer fires this long after the time at which the device should have ended the run */
 #define SLICE_TIMER_SLACK_NS (20 * VGPU_NS_PER_MS)
 #define RECOVER_POLL_NS	     VGPU_NS_PER_MS /* time between two polls of a broken engine */
-#define RUN_LOG_ENTRIES	     256u	    /* a power of two */
+#define RUN_LOG_ENTRIES	     256u	    /* length of the run log; a power of two */
 
 /* machine.c: inputs of the state machine */
 enum vgpu_run_input {
 	RUN_INPUT_FOUND_EMPTY = 0, /* a read of the device shows: no VF is in the engine */
 	RUN_INPUT_FOUND_RUNNING,   /* a read of the device shows: a VF runs */
 	RUN_INPUT_FOUND_EXPIRED,   /* a read of the device shows: a VF is loaded, but parked */
-	RUN_INPUT_ENGINE_BUSY,	   /* a command from before the start is in execution */
+	RUN_INPUT_ENGINE_BUSY,	   /* at the start: an earlier command is still in execution */
 	RUN_INPUT_DECIDED,	   /* a world switch begins */
 	RUN_INPUT_LOADED,	   /* the switch is complete: a VF runs */
 	RUN_INPUT_UNLOADED,	   /* the switch is complete: no VF is in the engine */
 	RUN_INPUT_FAILED,	   /* a command of the switch failed */
 	RUN_INPUT_QUANTUM_OVER,	   /* the run has ended, and its VF stays in the engine, parked */
-	RUN_INPUT_RESET_INSIDE,	   /* the VMM has reset the VF in the engine, so the VF left */
+	RUN_INPUT_RESET_INSIDE,	   /* a reset by a VMM has removed the VF from the engine */
 	RUN_INPUT_STOP,		   /* the scheduler stops */
 	RUN_INPUTS,
 };
@@ -41,11 +41,11 @@ enum vgpu_run_input {
 /* kind.c: properties of a kind of run */
 struct vgpu_run_kind_row {
 	const char *name;
-	/* true: if an urgent run or a higher class preempts the run, its rest may be resumed */
+	/* true if the core may resume a run that an urgent run or a higher class preempted */
 	bool may_be_cut;
-	/* false: the run is endless (until another VF waits), and its idle time is not service */
+	/* false: the run is endless (enum vgpu_run_kind), and its idle time is not service */
 	bool has_end;
-	/* true if share.c charges the run to the VF's share already while the run lasts */
+	/* true if share.c charges the VF's share while the run lasts, not only at its end */
 	bool is_by_weight;
 	/* true if the run may preempt other runs, and no RESERVE run may preempt this run */
 	bool is_urgent;
@@ -102,7 +102,7 @@ void vgpu_pf_run_switch_abandon(struct vgpu_pf *pf);
 struct vgpu_run_end {
 	bool is_current;  /* true if the run is scheduler.run; false: an earlier or unknown run */
 	bool has_no_work; /* true if the VF ran out of work */
-	bool is_reset;	  /* true if the VF's VMM reset the VF in the engine */
+	bool is_reset;	  /* true if a reset of the VF ended the run */
 	uint64_t cut_ns;  /* rest of the slice that was cut; 0: no slice was cut */
 	uint32_t vf;
 };

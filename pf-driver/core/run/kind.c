@@ -23,7 +23,7 @@ const struct vgpu_run_kind_row *vgpu_pf_run_kind(const struct vgpu_run *run)
 
 /*
  * Return: true if the run is endless: it has a VF, which may stay until another VF waits. An
- * uncontended run is endless, because the VF gets another long quantum after each long quantum.
+ * uncontended run counts as endless, because another long quantum follows each long quantum.
  */
 bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 {
@@ -31,9 +31,9 @@ bool vgpu_pf_run_kind_is_endless(const struct vgpu_run *run)
 }
 
 /*
- * Compute the duration beyond which a run counts as an overrun. A run of a kind with a grant may
- * last for the granted time. If another VF waits, an endless run may last for one quantum, or until
- * the wait began, whichever is later. A boost has no limit. Return: ns; UINT64_MAX: no limit.
+ * Compute the duration after which a run overruns. A run of a kind with has_grant may last for
+ * granted_ns. If another VF waits, an endless run may last for one quantum, or until the wait
+ * began, whichever is later. A boost has no limit. Return: ns; UINT64_MAX: no limit.
  */
 uint64_t vgpu_pf_run_kind_allowed_ns(const struct vgpu_run *run)
 {

@@ -2,10 +2,10 @@
 /*
  * DOC: Run-table scheduler
  *
- * The scheduler cycles through the entries of the run table and puts each VF into the engine for
- * its quantum; decide.c says when the scheduler deviates from the table. A client such as vgpud
- * plans the table, which stays in force even if the client has ended. This file has the state
- * machine:
+ * The scheduler cycles through the entries of the run table and puts each VF into the engine (the
+ * part of the GPU that VFs use in turn) for its quantum; decide.c says when the scheduler deviates
+ * from the table. A client such as vgpud plans the table, which stays in force even if the client
+ * has ended. This file has the state machine:
  *
  *   OFF       --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED,
  *             --ENGINE_BUSY--> BROKEN
@@ -16,12 +16,14 @@
  *   BROKEN    --FOUND_EMPTY--> EMPTY, --FOUND_RUNNING--> RUNNING, --FOUND_EXPIRED--> EXPIRED
  *   every state --STOP--> OFF
  *
- * EXPIRED: a VF is in the engine, parked, because its run has ended. BROKEN: a command failed, or a
- * command from before the start of the scheduler, such as one of an earlier PF core, is still in
- * execution. A timer then polls the engine. If the engine is not usable after RECOVER_MS *
- * params.time_scale, the core resets the device. The inputs FOUND_... come from a read of the
- * engine. Only vgpu_pf_run_machine_step() changes the state. engine.c calls this function, decide.c
- * chooses the next VF, and preempt.c decides whether the VF in the engine must leave.
+ * EXPIRED: the VF in the engine is parked (its waves and packets are stopped), because its quantum
+ * has ended. BROKEN: a command of a world switch failed, or a command from before the start of the
+ * scheduler, such as one of an earlier PF core, is still in execution. The core then polls the
+ * engine. If the engine is not usable after RECOVER_MS * params.time_scale, the core resets the
+ * device. The inputs FOUND_... come from a read of the engine, when the scheduler starts or when a
+ * broken engine is usable again. Only vgpu_pf_run_machine_step() changes the state. engine.c calls
+ * this function, decide.c chooses the next VF, and preempt.c decides whether the VF in the engine
+ * must leave.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -60,7 +62,7 @@ static void enter_running(struct vgpu_pf *pf)
 	pf->scheduler.is_decision_due = false;
 }
 
-/* a VF was found in the engine: from before the start, or after a world switch that failed */
+/* the core has found a VF in the engine, at the start or after a world switch that failed */
 static void enter_found(struct vgpu_pf *pf)
 {
 	pf->scheduler.is_idle = false;

@@ -10,13 +10,15 @@
 /* overruns cause less than 4 slices of negative lag; hangs and stalls of the host may cause more */
 #define FAR_SLICES 4
 
-/* the lags of the VFs of one priority class after a possible slice */
+/*
+ * the lags of the VFs of one priority class after a possible slice; a VF is counted if its weight
+ * counts (vgpu_pf_run_share_counts())
+ */
 struct outlook {
-	/* by VF number, in ns; set only for VFs of the class whose weights count */
-	int64_t lag[VGPU_PF_MAX_VFS + 1];
-	int64_t served_ns;	    /* length of the slice */
-	uint64_t weights;	    /* sum of the weights that count (vgpu_pf_run_share_counts()) */
-	uint64_t uncounted_weights; /* sum of the weights that would count if their VFs woke */
+	int64_t lag[VGPU_PF_MAX_VFS + 1]; /* by VF number, in ns; set only for counted VFs */
+	int64_t served_ns;		  /* length of the slice */
+	uint64_t weights;		  /* sum of the weights of the counted VFs */
+	uint64_t uncounted_weights;	  /* sum of the weights of the other VFs, which may wake */
 };
 
 /* slice length from which the VF's deadline is computed, in ns */
@@ -25,7 +27,7 @@ static int64_t slice_of(const struct vgpu_vf *vf)
 	return (int64_t)(vf->share.slice_us * VGPU_NS_PER_US);
 }
 
-/* r in share.c, in ns */
+/* r in share.c: the longest slice of the class, in ns */
 static int64_t longest_slice(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	return (int64_t)vgpu_pf_run_tables_active(pf)->longest_us[priority_class] *
@@ -73,7 +75,7 @@ static void predict_lags(struct vgpu_pf *pf, const struct vgpu_vf *served, int64
 				(vf == served ? ns : 0);
 }
 
-/* service that b gets by weight until the deadline D of a: (D - V) * weight(b) */
+/* service of b by weight until the deadline D of a, whose slice is slice_ns: (D - V) * weight(b) */
 static int64_t service_until_deadline(const struct outlook *outlook, const struct vgpu_vf *a,
 				      int64_t slice_ns, const struct vgpu_vf *b)
 {
@@ -81,7 +83,7 @@ static int64_t service_until_deadline(const struct outlook *outlook, const struc
 	       (int64_t)a->share.weight;
 }
 
-/* part of the slice that VFs with this sum of weights would lose if the uncounted VFs woke now */
+/* service that VFs with this sum of weights would lose if all uncounted VFs woke now */
 static int64_t service_lost_to_uncounted(const struct outlook *outlook, uint64_t weights)
 {
 	uint64_t all = outlook->weights + outlook->uncounted_weights;
@@ -90,7 +92,7 @@ static int64_t service_lost_to_uncounted(const struct outlook *outlook, uint64_t
 	return uncounted * (int64_t)weights / (int64_t)outlook->weights;
 }
 
-/* true if the slice could bring the VF more than r ahead; assumes that all uncounted VFs wake */
+/* true if the slice would bring the VF more than r ahead if all uncounted VFs woke now */
 static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct outlook *outlook)
 {
 	uint64_t all = outlook->weights + outlook->uncounted_weights;
@@ -107,8 +109,9 @@ static bool is_ahead(struct vgpu_pf *pf, const struct vgpu_vf *vf, const struct 
  *   - the sum of min(-lag, service by weight until D) over the other VFs with lag < 0
  *   + the service that the uncounted VFs, if they woke, would take from the VFs that are not in the
  *     first sum
- * This is stricter than the rule in share.c, which also subtracts the service until D of VFs with a
- * later deadline and a lag >= 0. Such a VF may run out of work before D.
+ * The result is at least S(D) of share.c, which subtracts the whole service by weight until D of
+ * the other VFs. But another VF may run out of work before D, and then only its negative lag
+ * counts.
  */
 static int64_t missing_service(struct vgpu_pf *pf, const struct outlook *outlook,
 			       const struct vgpu_vf *due)

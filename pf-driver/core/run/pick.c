@@ -7,6 +7,9 @@
  * The reserve budget of a VF is the time for which early runs of the VF may preempt other VFs in
  * one cycle of the table. The reserve section of the table gives reserve budgets; a VF in full
  * access without such a budget gets a small one.
+ *
+ * A VF is overdue if it has waited for max_gap_us (of the table; if 0, max_gap_ms) or longer. It is
+ * late if it would wait longer than its max_gap_us unless it runs now.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -26,17 +29,16 @@ void vgpu_pf_run_pick_start_cycle(struct vgpu_pf *pf)
 		uint32_t us = table->reserve_us[vf->number];
 		int64_t full;
 
-		/* full access gives a VF a small reserve budget, if the table gives it none */
 		if (us == 0 && vf->access.granted)
 			us = ACCESS_RESERVE_US;
 		full = (int64_t)(us * VGPU_NS_PER_US);
-		/* a negative budget (overrun) is deducted; the rest of a positive one is lost */
+		/* deduct a negative budget (overrun); the rest of a positive budget is lost */
 		vf->service.budget_ns =
 			vf->service.budget_ns < 0 ? vf->service.budget_ns + full : full;
 	}
 }
 
-/* moves the cursor of a class; after the entries come total_vfs positions, see entry_at_cursor() */
+/* moves the cursor of a class to the next position; after the last one, begins a new cycle */
 static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
 	uint32_t positions = vgpu_pf_run_tables_active(pf)->table.count + pf->device.total_vfs;
@@ -48,10 +50,10 @@ static void advance_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 }
 
 /*
- * Gets the entry at the cursor of a priority class. Position table.count + n - 1 is a default entry
- * for VF n, if the table has no entry for VF n. The result has vf 0 if the position has no entry of
- * this class. Each class has its own cursor, so that runs of one class do not move the cursor of
- * another class.
+ * Gets the entry at the cursor of a priority class. After the table.count entries of the table come
+ * total_vfs positions: position table.count + n - 1 is a default entry for VF n, if the table has
+ * no entry for VF n. The result has vf 0 if the position has no entry of this class. Each class has
+ * its own cursor, so that runs of one class do not move the cursor of another class.
  */
 static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t priority_class)
 {
@@ -68,7 +70,7 @@ static struct vgpu_pf_run_entry entry_at_cursor(struct vgpu_pf *pf, uint32_t pri
 	return entry;
 }
 
-/* Fill in a new run. granted_ns: longest duration (0: no limit); quantum_ns: quantum of the VF. */
+/* Fill in a new run; struct vgpu_run explains granted_ns and quantum_ns. vf: 0 for no VF. */
 void vgpu_pf_run_pick_set(struct vgpu_run *run, uint32_t vf, enum vgpu_run_kind kind,
 			  uint64_t granted_ns, uint64_t quantum_ns)
 {
@@ -103,7 +105,7 @@ static bool is_advance(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return table->reserve_us[vf->number] && vgpu_has_bit(table->listed, vf->number);
 }
 
-/* the reserve budget in ns that the VF may use now; of an advance, at most one quantum */
+/* the reserve budget in ns that the VF may use now; for an advance, at most one quantum */
 static int64_t reserve_left(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	int64_t budget = vf->service.budget_ns;
@@ -124,7 +126,7 @@ static uint64_t gap_switch_ns(const struct vgpu_pf *pf)
 }
 
 /*
- * Computes how long a VF may still wait after a slice of slice_ns, in ns; < 0: the VF would then be
+ * Computes how long a VF may still wait if a slice of slice_ns comes first, in ns; < 0: the VF is
  * late:
  *   waiting_since + max_gap - (now + slice + two switches)
  * Returns INT64_MAX if the VF does not wait, or has no max_gap_us in the table.
@@ -139,8 +141,8 @@ static int64_t gap_left(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint64_t s
 	if (!limit || !since)
 		return INT64_MAX;
 	/*
-	 * two switches: to the slice, and then to the VF. They count as at most 1/8 of the gap, so
-	 * that a short gap has room left, but as at least 2 * GAP_SWITCH_MIN_NS.
+	 * two switches: to the slice, and then to the VF. Together they count as at most 1/8 of
+	 * the gap, so that a short gap has room left, but as at least 2 * GAP_SWITCH_MIN_NS.
 	 */
 	switches = vgpu_max_u64(2 * GAP_SWITCH_MIN_NS,
 				vgpu_min_u64(2 * gap_switch_ns(pf), limit / GAP_SWITCH_PART));
@@ -174,7 +176,7 @@ static bool is_any_overdue(struct vgpu_pf *pf, uint32_t mask, const struct vgpu_
 	return false;
 }
 
-/* sum of the budgets of all reservations, which may all be due at once, before a late VF runs */
+/* sum of the budgets of all reservations: all of them may be due at once, before other runs */
 static uint64_t budgets_ns(struct vgpu_pf *pf)
 {
 	const struct vgpu_run_indexed_table *table = vgpu_pf_run_tables_active(pf);
@@ -186,10 +188,10 @@ static uint64_t budgets_ns(struct vgpu_pf *pf)
 }
 
 /*
- * Finds the VF that must run before `next`; 0: none. The check assumes that `next` and the budgets
- * of all reservations run first. Then each waiting VF runs for BOOST_NS plus a switch, the VF with
- * the least time left (gap_left()) first. If any VF would then wait longer than its max_gap_us, the
- * result is the VF with the least time left.
+ * Finds the late VF that must run before the run `next`; 0: none. The check assumes that `next` and
+ * the budgets of all reservations come first. Then each waiting VF runs for BOOST_NS plus a switch,
+ * the VF with the least time left (gap_left()) first. If any VF would then wait longer than its
+ * max_gap_us, the result is the VF with the least time left.
  */
 static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *next)
 {
@@ -215,9 +217,9 @@ static uint32_t first_late(struct vgpu_pf *pf, uint32_t competing, const struct 
 }
 
 /*
- * True if an early run of the reserve section may begin now. An advance must not bring any VF too
- * far from its share or make any VF late. A run that is not an advance waits only for VFs that are
- * overdue, because a driver in full access gives up if its work takes too long.
+ * True if an early run from a reserve budget may begin now. An advance must not bring any VF too
+ * far from its share or make any VF late. A run that is not an advance waits only while another VF
+ * is overdue, because a driver in full access gives up if its work takes too long.
  */
 static bool is_reserve_allowed(struct vgpu_pf *pf, uint32_t competing, const struct vgpu_run *run)
 {
@@ -340,7 +342,7 @@ static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_
 
 	/*
 	 * except a VF with a cap, whose tokens the core does not know before the run is logged, or
-	 * a VF with gang slots, which has no slices
+	 * a VF of a gang, which has slots instead of slices
 	 */
 	if (scheduler->state != VGPU_SCHEDULER_RUNNING || scheduler->exclusive_vf ||
 	    scheduler->preemption != VGPU_PREEMPT_FOR_ANYONE || !current->share.is_competing ||
@@ -351,8 +353,8 @@ static uint32_t add_vf_in_engine(struct vgpu_pf *pf, uint32_t competing, uint32_
 }
 
 /*
- * Picks the next entry whose VF is in `eligible`. The cursor passes entries whose VF would be too
- * far ahead after the slice, except those of a VF that is far ahead already
+ * Picks the next entry whose VF is in `eligible`. The cursor skips entries whose VF would be too
+ * far ahead after the slice, unless the VF is far ahead already
  * (vgpu_pf_run_outlook_is_far_ahead()). If the slice would bring a VF too far behind, or no entry
  * fits, the function picks the VF with the earliest deadline in `competing` instead.
  */
@@ -388,9 +390,10 @@ static bool pick_next_slice(struct vgpu_pf *pf, uint32_t eligible, uint32_t comp
 }
 
 /*
- * Lets the late VF run now, or the VF of the picked slice if that VF has less time left. The VF
- * that runs gets a full slice if the shares and gaps of the other VFs allow this, and a boost
- * otherwise. A full slice is better: a boost adds a switch, which could make the next VF late, too.
+ * Replaces the picked run, because the VF `late` would be late. The VF `late` or the VF of the
+ * picked run is next, whichever has less time left. This VF gets a full slice if the shares and
+ * gaps of the other VFs allow this, and a boost otherwise. A full slice is better: a boost adds a
+ * switch, which could make the next VF late, too.
  */
 static void set_late_run(struct vgpu_pf *pf, uint32_t competing, uint32_t late,
 			 struct vgpu_run *run)
@@ -408,7 +411,7 @@ static void set_late_run(struct vgpu_pf *pf, uint32_t competing, uint32_t late,
 				     quantum_ns);
 }
 
-/* Pick a VF that would otherwise be late; if there is none, the next VF by entry or deadline. */
+/* Pick a late VF; if there is none, the next VF by entry or deadline. */
 bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_run *run)
 {
 	uint32_t priority_class = priority_class_of(pf, competing);
@@ -416,7 +419,7 @@ bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 	uint32_t late;
 
 	competing = add_vf_in_engine(pf, competing, priority_class);
-	/* after an uncontended run, the VF has had its slice: only its deadline can make it next */
+	/* the VF of an uncontended run has had its slice: only its deadline can make it next */
 	if (pf->scheduler.run.kind != VGPU_RUN_UNCONTENDED)
 		eligible = competing;
 	if (!pick_next_slice(pf, eligible, competing, priority_class, run))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Decides whether the VF in the engine must leave before its quantum ends. The core checks this
- * when a VF wakes, when a run has begun, and when a preemption is no longer necessary. The result
- * is scheduler->preemption, which decide.c follows. engine.c and tables.c also request preemptions
- * by this member.
+ * when VFs wake, when a run has begun, and when decide.c finds no VF for a preemption. The result
+ * is scheduler->preemption, which decide.c follows. engine.c and tables.c also set this member.
  */
 #include "pf-driver/core/run/internal.h"
 
@@ -17,7 +16,7 @@ uint32_t vgpu_pf_run_preempt_waiting(struct vgpu_pf *pf)
 	uint32_t waiting = vgpu_pf_run_busy_competing(pf) & scheduler->work.busy &
 			   ~(1u << (scheduler->run.vf - 1));
 
-	/* + 1 includes the class of the VF in the engine, because class 0 is the highest */
+	/* + 1: without it, the result would exclude the class of the VF in the engine */
 	return vgpu_pf_run_contract_before_priority_class(
 		pf, waiting, pf->vfs[scheduler->run.vf].contract.terms.priority_class + 1);
 }
@@ -34,7 +33,7 @@ bool vgpu_pf_run_preempt_has_woken(const struct vgpu_pf_scheduler *scheduler)
 
 /*
  * Return: true if the VF in the engine keeps its entry or slot while it has no work, because the VF
- * is strict (non-work-conserving). In a run from a reservation, only a VF of a gang does so.
+ * is strict (non-work-conserving) or in a gang slot. Always false in a run from a reservation.
  */
 bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {

@@ -5,30 +5,30 @@
  * Keeps the service of each VF near its share by weight at every instant. vgpud plans the run table
  * before anyone knows which VFs will have work; the shares decide where to deviate from the table.
  * Each priority class has a virtual time V, which grows by service / sum of the weights that count.
- * Each VF has a virtual time R up to which the VF has been served:
+ * The weight of a VF counts while the VF competes, or sleeps with a negative lag. Each VF has a
+ * virtual time R up to which the VF has been served:
  *
  *   lag(VF) = (V - R) * weight        > 0: the VF has had too little service; < 0: too much
  *   deadline(VF) = R + slice / weight
  *
- * Let r be the longest slice of the class. The VF of the next entry runs if its lag after the slice
- * is >= -r, and if this holds after the slice for every deadline D (outlook.c):
+ * Let r be the longest slice of the class, and let S(D) be, for a deadline D of any VF:
  *
- *   sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs) <= r
+ *   S(D) = sum of lag(VFs with deadline <= D) - (D - V) * sum of weight(other VFs)
  *
- * If the VF's lag would be < -r, the core tries the entry after this one. If a sum would be > r,
- * the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica and
- * Abdel-Wahab, TR-95-22), which keeps these sums within r. docs/scheduling.md has the proof and the
- * exceptions.
- * When the work or the weight of a VF changes, the sums stay within r, too:
+ * The VF of the next entry runs if, after its slice, its lag is >= -r and every S(D) is <= r
+ * (outlook.c). If the lag would be < -r, the core tries the entry after this one. If any S(D) would
+ * be > r, the VF with the earliest deadline among the VFs with lag >= 0 is next (EEVDF; Stoica and
+ * Abdel-Wahab, TR-95-22), which keeps every S(D) <= r. docs/scheduling.md has the proof and the
+ * exceptions. Every S(D) stays <= r also when the work or the weight of a VF changes:
  *
- *   out of work, lag > 0  If the VF ran out of work in a run by weight (a run that neither a
- *                         reservation nor a gang slot served), the other VFs get the lag, as if the
+ *   out of work, lag > 0  If the VF ran out of work in a run by weight (a run neither from a
+ *                         reservation nor in a gang slot), the other VFs get the lag, as if the
  *                         VF had been served. Otherwise the lag goes to the pool of forfeited lag.
  *                         The core shares out the pool at a decision, or before a VF joins, while
- *                         all lags are negative.
+ *                         the lags of all competing VFs are negative.
  *   out of work, lag < 0  The VF is marked (has_negative_lag): its weight counts until the lag is 0
  *                         again.
- *   new weight            The new weight counts as soon as the sums with it are within r.
+ *   new weight            The new weight counts as soon as every S(D) with it is <= r.
  *
  * Virtual times are unsigned, in 2^-24 ns per unit of weight, and wrap; only differences have a
  * meaning.
@@ -99,7 +99,7 @@ static void activate_weight(struct vgpu_pf *pf, struct vgpu_vf *vf)
 				  (lag < 0 ? distance : (uint64_t)0 - distance);
 }
 
-/* sets the lag of a sleeping VF to 0, because the negative lag has been made up for */
+/* sets the lag of a sleeping VF to 0, because the share that it did not use has offset the lag */
 static void clear_lag(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->share.received = priority_class_of(pf, vf)->now;
@@ -122,7 +122,7 @@ static struct vgpu_vf *first_negative(struct vgpu_pf *pf, uint32_t priority_clas
 
 /*
  * Advances the virtual time V of a class by a service of `amount` (in 2^-24 ns). When the lag of a
- * sleeping VF reaches 0, its weight no longer counts, so V passes faster for the rest of `amount`.
+ * sleeping VF reaches 0, its weight no longer counts, so V grows faster for the rest of `amount`.
  */
 static void advance(struct vgpu_pf *pf, uint32_t number, uint64_t amount)
 {
@@ -175,7 +175,7 @@ static void distribute_forfeited_lag(struct vgpu_pf *pf, uint32_t number)
 
 		if (weights && min <= 0)
 			return;
-		/* when a sleeping VF reaches lag 0, the parts of the other VFs become larger */
+		/* stop where a sleeping VF reaches lag 0: then the other VFs get larger parts */
 		if (negative && vgpu_pf_run_share_ahead(pf, negative) < min)
 			min = vgpu_pf_run_share_ahead(pf, negative);
 		if (weights && min != INT64_MAX && (uint64_t)min < part / weights)
@@ -208,7 +208,7 @@ static void begin_competing(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	share->has_negative_lag = false;
 }
 
-/* a VF with a positive lag forfeits it; the weight of a VF with a negative lag still counts */
+/* a VF with a positive lag forfeits the lag; the weight of a VF with a negative lag still counts */
 static void stop_competing(struct vgpu_pf *pf, struct vgpu_vf *vf, bool is_served_by_weight)
 {
 	struct vgpu_vf_share *share = &vf->share;
@@ -242,15 +242,15 @@ static void charge_service(struct vgpu_pf *pf, struct vgpu_vf *vf, uint64_t ns)
 	advance(pf, share->priority_class, amount);
 }
 
-/* true if the run has a VF whose share this file charges while the run lasts (internal.h) */
+/* true if this file charges the run to the share of its VF while the run lasts (internal.h) */
 static bool is_by_weight(const struct vgpu_run *run)
 {
 	return run->vf && vgpu_pf_run_kind(run)->is_by_weight;
 }
 
 /*
- * charges the present run up to now (in a world switch: up to the start of the switch), because a
- * VF may begin or stop competing now
+ * charges the present run up to now (in a world switch: up to the start of the switch); called
+ * before VFs begin or stop competing, because V then grows faster or slower
  */
 static void charge_present_run(struct vgpu_pf *pf)
 {
@@ -276,9 +276,10 @@ static void charge_present_run(struct vgpu_pf *pf)
 }
 
 /*
- * Charge a run that has ended to the share of its VF, unless a reservation or gang slot served the
- * run. If the VF has no work and is not strict, it stops competing. run: NULL if the run is not
- * known; ns: service, of which charge_present_run() may have charged a part (early_ns) already.
+ * Charge a run that has ended to the share of its VF, unless the run was from a reservation or in a
+ * gang slot. If the VF has no work and is not strict, it stops competing. run: NULL if the core
+ * does not know the run; ns: service, of which charge_present_run() may have charged a part
+ * (early_ns) already.
  */
 void vgpu_pf_run_share_charge(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_run *run,
 			      uint64_t ns, bool has_work)
@@ -352,7 +353,7 @@ void vgpu_pf_run_share_withdraw(struct vgpu_pf *pf)
 
 /* ---- between two runs ---- */
 
-/* activates a VF's slice length and weight of the table in force, if the sums stay within r */
+/* activates a VF's slice length, then its weight, of the table; each only if every S(D) <= r */
 static void activate_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	struct vgpu_vf_share before = vf->share;
@@ -368,7 +369,7 @@ static void activate_terms(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vf->share = before;
 }
 
-/* Before a decision: share out the pools, and put new weights in force. */
+/* Prepare a decision: share out the pools, and put new weights and slice lengths in force. */
 void vgpu_pf_run_share_apply(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;

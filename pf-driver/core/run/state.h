@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Private state of the run-table scheduler. This state is a part of struct vgpu_pf, but files
- * outside this folder do not access it: they call the functions of run/parts.h. Points in time are
- * of the platform's clock (CLOCK_MONOTONIC).
+ * Private state of the run-table scheduler, which machine.c introduces. This state is a part of
+ * struct vgpu_pf, but files outside this folder do not access it: they call the functions of
+ * run/parts.h. Points in time are in ns of the platform's clock (CLOCK_MONOTONIC).
  */
 #ifndef VGPU_CORE_RUN_STATE_H
 #define VGPU_CORE_RUN_STATE_H
@@ -21,7 +21,7 @@ struct vgpu_pf_switch {
 	uint32_t step_count;
 	uint32_t step;		/* index in steps[] of the present command */
 	uint32_t status;	/* last CMD_STATUS (enum gpuiov_status); PENDING at first */
-	uint64_t status_ns;	/* when `status` last changed, or the present command was written */
+	uint64_t status_ns;	/* when the present command was written, or `status` last changed */
 	uint64_t poll_delay_ns; /* time until the next poll of the command */
 };
 
@@ -36,7 +36,7 @@ struct vgpu_run_indexed_table {
 	uint32_t first_us[VGPU_PF_MAX_VFS + 1];
 	/* by VF number: budget of the VF in the reserve section; 0: none */
 	uint32_t reserve_us[VGPU_PF_MAX_VFS + 1];
-	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by class: its longest entry */
+	uint32_t longest_us[VGPU_PF_PRIORITY_CLASSES]; /* by class: longest quantum of an entry */
 };
 
 /* share.c: virtual time and forfeited lag of one priority class */
@@ -50,21 +50,23 @@ enum vgpu_scheduler_state {
 	VGPU_SCHEDULER_OFF = 0,	  /* not started, or stopped, such as during a device reset */
 	VGPU_SCHEDULER_EMPTY,	  /* no VF is in the engine */
 	VGPU_SCHEDULER_SWITCHING, /* a world switch is in progress */
-	VGPU_SCHEDULER_RUNNING,	  /* a VF is in the engine, and its quantum has not expired */
+	VGPU_SCHEDULER_RUNNING,	  /* a VF is in the engine, and its run has not ended */
 	VGPU_SCHEDULER_EXPIRED,	  /* a VF is in the engine, parked: its run has ended */
 	VGPU_SCHEDULER_BROKEN,	  /* the engine is not usable; the core polls it (machine.c) */
 	VGPU_SCHEDULER_STATES,
 };
 
 /*
- * why a run was chosen; UNCONTENDED and IDLE_RESIDENT runs are called endless: their VF may stay in
- * the engine until another VF waits
+ * why a run (a period of a VF in the engine) was chosen; UNCONTENDED and IDLE_RESIDENT runs are
+ * called endless: their VF may stay in the engine until another VF waits
  */
 enum vgpu_run_kind {
-	VGPU_RUN_SLICE = 0, /* a slice: by entry, by deadline, of a late VF, or resumed (pick.c) */
-	VGPU_RUN_UNCONTENDED,	/* long quanta: no other VF of its class or a higher one competes */
-	VGPU_RUN_IDLE_RESIDENT, /* no VF with work may run, so the last VF stays in the engine */
-	VGPU_RUN_BOOST,		/* a short, early run of a VF that has waited long (pick.c) */
+	/* a slice (by entry, by deadline, or of a late VF), or the rest of a cut slice (pick.c) */
+	VGPU_RUN_SLICE = 0,
+	/* long quanta: in exclusive full access, or no VF of the same or a higher class competes */
+	VGPU_RUN_UNCONTENDED,
+	VGPU_RUN_IDLE_RESIDENT, /* no VF with work may run, so the VF in the engine stays there */
+	VGPU_RUN_BOOST,		/* a short, early run of a VF that would otherwise wait too long */
 	VGPU_RUN_RESERVE,	/* an early run from the VF's reserve budget (pick.c) */
 	VGPU_RUN_CONTRACT,	/* a run from the VF's reservation, or in its gang slot */
 	VGPU_RUN_KINDS,
@@ -75,24 +77,24 @@ struct vgpu_run {
 	uint32_t vf; /* 0: no VF */
 	enum vgpu_run_kind kind;
 	uint32_t decision; /* row number (from 1) in decisions[] of decide.c; 0: none */
-	bool is_cut;	   /* true if the run was preempted and its rest may be resumed */
+	bool is_cut;	   /* true if the run was preempted, and the core may resume its rest */
 	bool is_accounted; /* true if the log entry of the run was read, or will never come */
-	bool is_advance;   /* RESERVE: true if the run is an advance (pick.c) */
+	bool is_advance;   /* RESERVE: true if the run is an advance on the VF's slices (pick.c) */
 	bool is_limited;   /* true if a cap or gang slots limited the VF when the run was chosen */
-	/* true if the VF was overdue (pick.c) when chosen; then no RESERVE run preempts the run */
+	/* true if the VF was overdue (pick.c) when chosen; then no RESERVE run preempts this run */
 	bool is_overdue;
 	uint64_t granted_ns;   /* longest duration; 0: no limit */
-	uint64_t quantum_ns;   /* quantum of an entry of the VF, or the default; 0: no VF */
-	uint64_t started_ns;   /* end of the switch to the run */
+	uint64_t quantum_ns;   /* quantum of an entry of the VF; default if no entry; 0: no VF */
+	uint64_t started_ns;   /* end of the world switch that began the run */
 	uint64_t contended_ns; /* endless run: when another VF began to wait; 0: no VF waits */
-	uint64_t worked_ns;    /* time from the start until the VF ran out of work; 0: not so far */
+	uint64_t worked_ns;    /* time from the start until is_idle was set; 0: not idle */
 	uint64_t charged_ns;   /* time from the start that share.c has charged already */
 };
 
-/* buckets of the histogram of world switch times: four for each octave (factor of 2) of ns */
+/* buckets of the histogram of world switch durations (bucket_of() in account.c) */
 #define VGPU_SWITCH_BUCKETS 160u
 
-/* why the VF in the engine must leave before its quantum ends (preempt.c) */
+/* why the core makes a decision before the run of the VF in the engine has ended (preempt.c) */
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
 	VGPU_PREEMPT_FOR_RESERVE,	 /* for a reservation, a gang slot or a reserve budget */
@@ -106,7 +108,7 @@ struct vgpu_run_tables {
 	uint32_t active;    /* index in indexed[] of the table in force */
 	bool is_pending;    /* true if the other table takes over at the next decision */
 	bool has_contracts; /* true if the table in force has contracts */
-	/* by class: index of the next entry; indices from table.count on: VFs without an entry */
+	/* by class: position of the next entry (entry_at_cursor() in pick.c) */
 	uint32_t cursors[VGPU_PF_PRIORITY_CLASSES];
 	uint64_t cycle_started_ns; /* when the reserve budgets were last refilled */
 };
@@ -119,7 +121,8 @@ struct vgpu_run_work {
 	 * its VF has no work
 	 */
 	bool is_fresh;
-	uint32_t announced; /* with work and tokens, as WAKE, IDLE and RUN events have reported */
+	/* the VFs that have work and tokens according to the events WAKE, IDLE and RUN so far */
+	uint32_t announced;
 };
 
 /* the slice that was cut and whose rest the core may resume */
@@ -131,24 +134,27 @@ struct vgpu_run_cut {
 /* account.c: the ring in which the device logs runs */
 struct vgpu_run_log {
 	uint64_t next; /* entries read so far; the next one is at next % RUN_LOG_ENTRIES */
-	struct vgpu_os_dma memory;
+	struct vgpu_os_dma memory; /* cpu NULL: no ring */
 };
 
 /* account.c: durations of world switches */
 struct vgpu_run_switches {
 	uint64_t count, max_ns;
-	uint64_t mean_ns; /* moving mean, in which account.c limits each duration */
+	uint64_t mean_ns; /* moving mean; each duration counts as at most SWITCH_MEAN_MAX_NS */
 	uint32_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
-/* the files of run/: state of the scheduler, without the world switch and the state of each VF */
+/* state of the scheduler, except struct vgpu_pf_switch and the state of each VF (base/vf.h) */
 struct vgpu_pf_scheduler {
 	enum vgpu_scheduler_state state;
 	struct vgpu_run_tables tables;
 	struct vgpu_run_work work;
 	bool is_decision_due; /* true if the core must choose a VF; used in EMPTY and EXPIRED */
 	enum vgpu_preemption preemption;
-	/* true if the VF in the engine ran out of work in this run, and does not keep its entry */
+	/*
+	 * true if the VF in the engine ran out of work in this run, and does not keep its entry or
+	 * slot without work
+	 */
 	bool is_idle;
 	uint32_t exclusive_vf; /* VF in exclusive full access; 0: none */
 	struct vgpu_run_cut cut;
@@ -160,7 +166,7 @@ struct vgpu_pf_scheduler {
 	/* commands refused since the last complete switch, except those while a VF was stalled */
 	uint32_t aborts;
 	uint32_t mismatches;	      /* inputs for which machine.c's table has no cell */
-	uint64_t recover_deadline_ns; /* BROKEN: time limit; then the core resets the device */
+	uint64_t recover_deadline_ns; /* BROKEN: when polling ends with a device reset */
 	bool is_vf_unknown;	      /* BROKEN: true if any VF may be in the engine */
 	struct vgpu_run_log log;
 	struct vgpu_run_switches switches;

@@ -18,9 +18,9 @@
  *                +--> another status for longer than the command time-out -> failed, time-out
  *
  * At the end of a command, the device sets the status and clears bit EXECUTE of the command
- * (hw/gpuiov.h). The last status determines which VF is guilty of a failure, and the reason of a
+ * (hw/gpuiov.h). The last status determines the VF that is guilty of a failure, and the reason of a
  * time-out. If the status has no row in guilty_by_status (such as PENDING or ABORTED), the command
- * determines both.
+ * determines the guilty VF and the reason.
  *
  * The interrupt at the end of a command makes the core poll the command. A timer with a growing
  * delay does the same, so that a lost interrupt only delays the switch. This file does not choose
@@ -92,7 +92,10 @@ static void issue_command(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_SWITCH, sw->poll_delay_ns);
 }
 
-/* Begin a world switch from one VF to another (0: no VF). No other switch may be in progress. */
+/*
+ * Begin a world switch from one VF to another (0: no VF), or another run of the same VF. No other
+ * switch may be in progress.
+ */
 void vgpu_pf_run_switch_start(struct vgpu_pf *pf, uint32_t from, uint32_t to)
 {
 	pf->sw.is_busy = true;
@@ -176,7 +179,7 @@ static bool is_out_of_time(const struct vgpu_pf *pf, uint64_t now)
 {
 	const struct vgpu_pf_switch *sw = &pf->sw;
 
-	/* only a command in status IDLING has the VF's preemption time-out, which may be longer */
+	/* in status IDLING, the VF's preemption time-out applies instead of the command time-out */
 	if (sw->status == GPUIOV_STATUS_IDLING)
 		return now - sw->status_ns >= preempt_timeout_ns(pf);
 	return now - sw->status_ns >= vgpu_pf_timer_scaled_ns(pf, COMMAND_TIMEOUT_MS);
@@ -245,8 +248,8 @@ void vgpu_pf_run_switch_poll(struct vgpu_pf *pf)
 }
 
 /*
- * Return: true if no command is in execution. False also if the device is gone (all ones). If a VF
- * in the engine is stalled, the device may still refuse a command.
+ * Return: true if no command is in execution; false also if the device is gone (all ones). Even if
+ * true, the device refuses commands while a stalled VF is in the engine.
  */
 bool vgpu_pf_run_switch_is_engine_free(struct vgpu_pf *pf)
 {

@@ -39,8 +39,8 @@ static uint64_t time_in_cycle_us(const struct vgpu_run_indexed_table *indexed, u
 }
 
 /*
- * If the table has no weights, derives them: WEIGHT_MAX * time of the VF in a cycle / longest such
- * time, at least 1. A VF of a gang gets no weight.
+ * If the table has no weights, derives them from the time of each VF in a cycle, at least 1:
+ * VGPU_PF_WEIGHT_MAX * time / longest time of any VF. A VF of a gang gets no weight.
  */
 static void fill_weights(struct vgpu_run_indexed_table *indexed, uint32_t vfs)
 {
@@ -179,8 +179,8 @@ static const struct vgpu_run_indexed_table *newest_of(const struct vgpu_pf *pf)
 }
 
 /*
- * Store a new table, which takes over at the next decision. It replaces a stored table that has not
- * yet taken over. Return: 0; -EINVAL if the table is not valid; or -ESTALE if the table's
+ * Store a new table, which takes over at the next decision. A stored table that has not yet taken
+ * over is dropped. Return: 0; -EINVAL if the table is not valid; or -ESTALE if the table's
  * generation is not the newest generation + 1. After an error, vgpu_pf_view_message() has a text.
  */
 int vgpu_pf_run_tables_set(struct vgpu_pf *pf, const struct vgpu_pf_call *call)

@@ -27,7 +27,7 @@ void vgpu_pf_device_reset_begin(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -EIO);
 	vgpu_pf_stream_abort(pf, -EIO);
-	/* the engine holds no VF now, so carry out the events that waited for it */
+	/* no VF is in the engine now, so carry out the events that waited for that */
 	vgpu_pf_inbox_process(pf);
 	vgpu_pf_reset_device_lost(pf);
 	vgpu_pf_device_vsec_write(pf, GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);

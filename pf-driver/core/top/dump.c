@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * DUMP writes a text for bug reports: device, engine, every VF, and the VFs' last transitions. pf.h
- * documents the functions for platforms.
+ * Handles the operation DUMP, which writes a text for bug reports: device, engine, every VF, and
+ * the last life cycle transitions of VFs. pf.h documents the functions for platforms.
  */
 #include "pf-driver/core/top/parts.h"
 
 struct dump_text {
 	char *text;
-	uint32_t bytes, used; /* size of text; characters in it, without the NUL */
+	uint32_t bytes, used; /* bytes: size of text; used: characters in text, without the NUL */
 };
 
-/* appends formatted text; cuts the text that does not fit */
+/* appends formatted text; cuts off what does not fit */
 static void put(struct dump_text *dump, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -47,7 +47,7 @@ static void advance_engine(struct vgpu_pf *pf)
 	}
 	if (pf->device_reset.is_due)
 		vgpu_pf_device_reset_begin(pf);
-	/* first read the run log (run/account.c): a reset by a VMM may have emptied the engine */
+	/* first the run log (run/account.c): it shows whether a VMM's reset emptied the engine */
 	vgpu_pf_run_engine_poll(pf);
 	vgpu_pf_inbox_process(pf);
 	vgpu_pf_run_engine_decide(pf);
@@ -76,7 +76,7 @@ struct interrupt_row {
 	void (*handle)(struct vgpu_pf *pf);
 };
 
-/* in the order of handling, such as an FLR before the messages of the driver that loads next */
+/* handled in this order: for example, an FLR before the messages of the driver that loads next */
 static const struct interrupt_row interrupt_table[] = {
 	{GPUIOV_INTR_GFX_CMD_COMPLETE, vgpu_pf_run_switch_poll},
 	{GPUIOV_INTR_GFX_QUANTUM_EXPIRED, vgpu_pf_run_engine_expired},
@@ -105,7 +105,7 @@ static void service_interrupts(struct vgpu_pf *pf)
 
 void vgpu_pf_interrupt(struct vgpu_pf *pf)
 {
-	/* the run log is in host memory: start the next run before the slow reads of registers */
+	/* the run log is in host memory, so start the next run before slow reads of registers */
 	advance_engine(pf);
 	if (pf->device.is_attached)
 		service_interrupts(pf);
@@ -242,7 +242,7 @@ static void enable_events(struct vgpu_pf *pf)
 	vgpu_pf_timer_set(pf, VGPU_PF_TIMER_WATCHDOG, WATCHDOG_NS);
 }
 
-/* makes a VF ABSENT and clears its resources: they are not in the checkpoint, or not adoptable */
+/* makes a VF ABSENT and clears its resources: the checkpoint has none, or the adoption failed */
 static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	memset(&vf->config, 0, sizeof(vf->config));
@@ -292,7 +292,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 			 LLU(vf->config.vram_bytes >> 20));
 }
 
-/* sets the gates; restarts the VF's scrub, reset, guard timer and deferred request, if any */
+/* sets the gates; begins the VF's scrub, reset, guard timer and deferred request again, if any */
 static void resume_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_control_set_gates(pf, vf);

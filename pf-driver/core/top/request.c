@@ -10,10 +10,10 @@
 #include "pf-driver/hw/regs.h"
 #include "pf-driver/hw/vf_page_table.h"
 
-/* how the struct of an operation names a VF; values after REQUEST_VF also name a generation */
+/* how the struct of an operation names a VF; after REQUEST_VF, the struct has a generation, too */
 enum request_vf {
 	REQUEST_NO_VF = 0,
-	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any */
+	REQUEST_ANY_VF,	       /* the second member is a VF number; 0: any VF */
 	REQUEST_VF,	       /* the second member is a VF number, not 0 */
 	REQUEST_VF_GENERATION, /* as REQUEST_VF, and the third member is a generation; 0: any */
 	REQUEST_VF_REF,	       /* as REQUEST_VF_GENERATION, in a struct vgpu_pf_vf_ref */
@@ -176,7 +176,7 @@ static int dump(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	return vgpu_pf_dump_request(pf, request->payload, request->token);
 }
 
-/* acquires or releases the policy lease, which the end of the client also releases */
+/* acquires or releases the policy lease; vgpu_pf_request_client_gone() releases it, too */
 static int lease(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 {
 	const struct vgpu_pf_lease *params = request->payload;
@@ -212,7 +212,7 @@ static const struct request_row request_table[] = {
 	ROW(LEASE, vgpu_pf_lease, REQUEST_NO_VF, lease, LEASE),
 	ROW(VERIFY_ZERO, vgpu_pf_vf_ref, REQUEST_VF_REF, vgpu_pf_scrub_verify, DEVICE),
 	ROW(DUMP, vgpu_pf_stream, REQUEST_NO_VF, dump, STREAM),
-	/* only for ioctls: a reply on a socket has the error text, and closing a socket cancels */
+	/* for ioctls only: on a socket, replies have the error text, and a close cancels */
 	ROW(GET_ERROR, vgpu_pf_error, REQUEST_NO_VF, NULL, READERS, PLATFORMS),
 	ROW(CANCEL, vgpu_pf_cancel, REQUEST_NO_VF, NULL, READERS, PLATFORMS),
 };

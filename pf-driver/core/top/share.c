@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Divides a whole into parts by weights, floors and caps, for platforms that plan run tables
- * themselves: part = max(floor, min(cap, level * weight)). Bisection finds the level, common to all
- * parts, at which the parts add up to total_of().
+ * Divides a whole into parts by weights, floors and caps:
+ * part = max(floor, min(cap, level * weight)). Bisection finds the level, common to all parts, at
+ * which the parts add up to total_of(). linux/plan.c divides a cycle of the run table in this way.
  */
 #include "pf-driver/core/pf.h"
 
@@ -39,7 +39,7 @@ static uint64_t sum_at(const struct vgpu_share *shares, uint32_t count, uint32_t
 void vgpu_pf_share_divide(struct vgpu_share *shares, uint32_t count)
 {
 	uint64_t total = total_of(shares, count);
-	/* divisors for part_of(): the sum of the parts is too large at low, and fits at high */
+	/* divisors for part_of(): the parts fit at high; they do not fit at low, unless low is 0 */
 	uint64_t heaviest = 1, low = 0, high = UINT64_MAX;
 	uint32_t shift;
 

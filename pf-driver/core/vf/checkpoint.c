@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The checkpoint in PF VRAM has what a new core needs and cannot read from registers or VF page
- * tables: one record of all VFs, and one record of the run table. Each record has two copies, and
- * each write replaces the older copy. A copy has a version, a sequence number and a CRC-32C, and
- * the newest valid copy counts. So a torn write loses only the newest change, never the record.
+ * Writes and loads the checkpoint in PF VRAM. The checkpoint has what a new core needs after the
+ * end of this core, and cannot read from registers or VF page tables: one record of all VFs, and
+ * one record of the run table. Each record has two copies, and each write replaces the older copy.
+ * A copy has a version, a sequence number and a CRC-32C, and the newest valid copy counts. So a
+ * torn write loses only the newest change, never the record.
  *
  * The record of the run table leaves out the unused part of entries[]: contracts, weights and gaps
- * directly follow the last used entry. Most writes skip the words that the copy already holds
- * (FULL_WRITE_INTERVAL).
+ * directly follow the last used entry. Most writes skip the words that the copy already holds;
+ * every FULL_WRITE_INTERVAL-th write of a copy writes all words.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/core/resource/pf_vram.h"
@@ -50,7 +51,7 @@ HW_STATIC_ASSERT(sizeof(struct checkpoint_head) + sizeof(struct vgpu_pf_run_tabl
 HW_STATIC_ASSERT(PF_VRAM_RUN_TABLE_BYTES <= VGPU_PF_SCRATCH_BYTES);
 HW_STATIC_ASSERT(PF_VRAM_RUN_TABLE_BYTES <= VGPU_PF_RECORD_BYTES);
 
-/* every 64th write of a copy writes all words, in case a word in VRAM has changed */
+/* one in so many writes of a copy writes all words, in case a word in VRAM has changed */
 #define FULL_WRITE_INTERVAL 64u
 
 /* Mark the record of the VFs out of date, so that vgpu_pf_checkpoint_flush() writes the record. */
@@ -118,7 +119,7 @@ static int write_record(struct vgpu_pf *pf, uint64_t offset, uint64_t stride, ui
 /* returns the state that a new core must find in the checkpoint */
 static uint8_t state_of(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
-	/* a new core cannot continue the stream */
+	/* a new core cannot continue the RESTORE */
 	if (vgpu_pf_stream_is_partly_restored(pf, vf))
 		return VGPU_PF_VF_STOPPED;
 	/* a new core asks the device which VF is in the engine */
@@ -214,7 +215,7 @@ static void flush_table(struct vgpu_pf *pf)
 	pf->checkpoint.is_table_dirty = false;
 }
 
-/* Write the records that are dirty. If a write fails, or without a device, a record stays dirty. */
+/* Write the dirty records. If a write fails, or there is no device, a record stays dirty. */
 void vgpu_pf_checkpoint_flush(struct vgpu_pf *pf)
 {
 	if (!pf->device.is_attached)

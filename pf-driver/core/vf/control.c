@@ -30,12 +30,13 @@
  *
  * RUNNING: the VF is in the engine. HANG leads from READY to RESETTING, too, because a VF can hang
  * during the world switch that loads it. The diagram leaves out most events that keep the state.
- * vgpu_vf_post() puts an event into the inbox of a VF; inbox.c carries the event out.
+ * vgpu_vf_post() puts an event into the inbox of a VF; inbox.c takes the event out and calls
+ * vgpu_pf_control_step(), which carries the event out.
  *
- * An event is impossible if the table has no cell for it in the VF's state. An impossible event
- * leads to MISMATCH, and the core logs the event and the last transitions. There are two
- * exceptions: inbox.c drops the event if an earlier event may have changed the state, and an
- * operator who requests an impossible event gets an error.
+ * An event is impossible if the table cells[] has no cell for it in the VF's state. An impossible
+ * event leads to MISMATCH, and the core logs the event and the last transitions. There are two
+ * exceptions: inbox.c drops an impossible event if an earlier event may have changed the state, and
+ * an operator who requests an impossible event gets an error.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -233,7 +234,7 @@ static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PROVISIONED] = 1, [VGPU_PF_VF_READY] = 1,	  [VGPU_PF_VF_RUNNING] = 1,
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
 };
-/* the states in which the doorbell gate is open, and full access opens the register write gate */
+/* the states in which the doorbell gate and, in full access, the register write gate are open */
 static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_READY] = 1,
 	[VGPU_PF_VF_RUNNING] = 1,
@@ -249,8 +250,9 @@ static void trace(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t event, 
 	line->from = (uint8_t)vf->state;
 	line->event = (uint8_t)event;
 	line->to = (uint8_t)to;
+	/* no report, no checkpoint: RUN events report runs, the checkpoint has READY for RUNNING */
 	if (event == VGPU_VF_EVENT_LOADED || event == VGPU_VF_EVENT_UNLOADED)
-		return; /* a RUN event reports the run; the checkpoint has READY for RUNNING */
+		return;
 	vgpu_pf_text_log(pf, VGPU_OS_LOG_DEBUG, "VF%u: %s --%s--> %s", vf->number,
 			 state_names[vf->state], event_names[event], state_names[to]);
 	if (to != vf->state)
@@ -288,8 +290,8 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 }
 
 /*
- * Move a VF to the state that the table has for an event, and call the cell's enter function. An
- * impossible event leads to MISMATCH.
+ * Carry out an event: move the VF to the new state of the table's cell, call the enter function of
+ * the cell, and set the gates. An impossible event leads to MISMATCH.
  */
 void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
 			  enum vgpu_pf_reason reason)
@@ -308,7 +310,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 		vgpu_pf_stream_left_pause(pf, vf);
 	cell->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
-	/* the VF may have work already; after UNLOADED, the scheduler checks this itself */
+	/* the VF may have work already; after UNLOADED, the scheduler checks for work itself */
 	if (vf->state == VGPU_PF_VF_READY && event != VGPU_VF_EVENT_UNLOADED)
 		vgpu_pf_run_engine_wake(pf);
 }

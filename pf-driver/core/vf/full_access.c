@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A guest's driver has full access while it loads, unloads or recovers. The register write gate of
- * the VF is then open, so that the driver can write registers that are read-only at other times. By
- * default the other VFs keep running. If the VF has the flag EXCLUSIVE_FULL_ACCESS, no other VF
- * runs or gets full access during that time, as silicon without a bank of registers for each VF
- * requires. Full access has a time limit, after which the core resets the VF. A pause stops the
- * time limit and lets the other VFs run; when the VF is resumed, the whole time limit starts again.
+ * Grants and ends full access, which a guest's driver has while it loads, unloads or recovers. The
+ * register write gate of the VF is then open, so that the driver can write registers that are
+ * read-only at other times. By default the other VFs keep running. If the VF has the flag
+ * EXCLUSIVE_FULL_ACCESS, no other VF runs or gets full access during that time, as silicon without
+ * a bank of registers for each VF requires. Full access has a time limit, after which the core
+ * resets the VF. A pause stops the time limit and lets the other VFs run; when the VF is resumed,
+ * the whole time limit starts again.
  */
 #include "pf-driver/core/vf/parts.h"
 
 #define FULL_ACCESS_DEFAULT_MS 3000u
 
+/* argument of the event FULL_ACCESS */
 enum full_access_event {
 	FULL_ACCESS_RELEASED = 0,
 	FULL_ACCESS_GRANTED = 1,
@@ -52,14 +54,14 @@ bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf
 }
 
 /*
- * Post GRANT for a mailbox request (enum mailbox_to_pf), or answer FAIL if the VF's VRAM cannot be
- * written.
+ * Grant full access for a mailbox request (enum mailbox_to_pf): write VBIOS and PF2VF, unless the
+ * driver unloads, and post GRANT. If a write fails, answer FAIL.
  */
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 {
 	int error = 0;
 
-	/* a driver that loads or recovers reads VBIOS and PF2VF, which a guest can overwrite */
+	/* a driver that loads or recovers reads this data, which the guest may have overwritten */
 	if (request != MAILBOX_REQ_GPU_FINI_ACCESS) {
 		error = vgpu_pf_vbios_write(pf, vf);
 		if (!error)
@@ -111,8 +113,8 @@ void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Start the whole time limit again, if the VF has full access and is not paused. The VF was
- * resumed, or the core has adopted it.
+ * After the resume of a VF or its adoption by a new core: start the whole time limit again, if the
+ * VF has full access and is not paused.
  */
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

@@ -3,7 +3,7 @@
  * The guard limits four kinds of events that a guest causes: resets (FLR), requests of a loading
  * driver for full access (EXCLUSIVE), time-outs of full access (EXCLUSIVE_TIMEOUT), and mailbox
  * messages (INTERRUPT). It counts each kind in a sliding window. The default limits come from GIM,
- * AMD's PF driver. If a window holds more events than its limit, the guard reacts by level:
+ * AMD's PF driver. If a window holds more events than its limit, the VF gets a level:
  *
  *   1 EVENT        only report the level; the higher levels are reported, too
  *   2 THROTTLE     delay the guest's mailbox messages; the higher levels delay them, too
@@ -71,7 +71,7 @@ int vgpu_pf_guard_check(struct vgpu_pf *pf, const uint32_t limits[VGPU_GUARD_KIN
 	return 0;
 }
 
-/* Start with empty windows and with limits that vgpu_pf_guard_check() has accepted. */
+/* Initialise the guard: empty windows, and limits that vgpu_pf_guard_check() has accepted. */
 void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KINDS])
 {
 	memset(&vf->guard, 0, sizeof(vf->guard));
@@ -112,7 +112,7 @@ static void apply_level(struct vgpu_vf *vf)
 		vgpu_vf_post(vf, event, VGPU_PF_REASON_GUARD);
 }
 
-/* Record an event that a guest caused, and raise the level if the window exceeds its limit. */
+/* Record an event that a guest caused, and raise the level if the window now requires it. */
 void vgpu_pf_guard_count(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_guard_kind kind)
 {
 	uint32_t slot = vf->guard.counted[kind] % VGPU_GUARD_RECORDS;
@@ -171,7 +171,7 @@ static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 /* Lift the guard's reaction if the VF's windows allow it; otherwise check again later. */
 void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* the checkpoint has no level: a new core that adopts a paused VF begins with level NONE */
+	/* also check `paused`: the checkpoint has no level, so a new core begins with level NONE */
 	if (vf->guard.level == GUARD_LEVEL_NONE && !vf->guard.paused)
 		return;
 	if (may_lift(pf, vf))
@@ -180,7 +180,7 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 }
 
-/* Take over the quarantine or pause that the checkpoint has. A new core has empty windows. */
+/* Take over a quarantine or pause from the checkpoint, into a new core with empty windows. */
 void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_QUARANTINED)

@@ -2,15 +2,15 @@
 /*
  * The inbox holds the events of a VF (vgpu_vf_post()) until this file carries them out, usually at
  * the end of a call into the core. If an operator requests an event, or the device is lost or
- * reset, this file processes the inbox at once. Of two events, the later one in enum vgpu_vf_event
- * is the more severe one.
+ * reset, this file processes the inbox at once, in this order:
  *
- * This file first carries out the events that come before PAUSE in the enum, the most severe first,
- * whether the VF is in the engine or not. PAUSE and the events after it wait until the VF is not in
- * the engine. Then this file carries out the most severe of the waiting events, and drops the less
- * severe ones, except an event that an operator requested. The operator's event comes next; this
- * file refuses the event if the new state does not allow it. LOADED and UNLOADED are not posted:
- * this file derives them from the state of the engine.
+ *   1. the events before PAUSE in vf_events.def, the most severe (last) one first, even while the
+ *      VF is in the engine
+ *   2. once the VF is not in the engine: of PAUSE and the events after it, the most severe one. The
+ *      less severe ones are dropped, except an event that an operator requested.
+ *   3. the operator's event; if the new state does not allow this event, the request is refused
+ *
+ * LOADED and UNLOADED are not posted: this file derives them from the state of the engine.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -53,7 +53,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	bool is_possible = vgpu_pf_control_cell(vf->state, event);
 
 	inbox->events &= ~(1u << event);
-	/* drop the less severe events; without a request, requested is NONE, an unused bit */
+	/* drop the less severe events, except a requested one; the bit of NONE is never set */
 	if (1u << event & WAITING_EVENTS)
 		inbox->events &= ~WAITING_EVENTS | 1u << inbox->requested;
 	if (is_possible || !has_moved)
@@ -86,8 +86,8 @@ static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Carry out all events of all VFs that need not wait for the engine. When the exclusive full access
- * of a VF ends, a VF with a lower number may get full access, so another pass may be needed.
+ * Carry out the pending events of all VFs, except events that wait for the engine. When the full
+ * access of a VF ends, a VF with a lower number may get full access, so another pass may be needed.
  */
 void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 {
@@ -130,7 +130,7 @@ void vgpu_pf_inbox_abort(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	finish_request(pf, vf, -ENODEV, "the device was detached");
 }
 
-/* Handle that the device has lost the VF's state. The caller must have stopped the scheduler. */
+/* Carry out DEVICE_LOST: the device has lost the VF's state. The scheduler must have stopped. */
 void vgpu_pf_inbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	/* keep the timers of guard.c and notify.c, which do not depend on the device */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Mailbox between the PF and guests' drivers. The core acknowledges and counts every message, and
- * answers a message if the driver waits for an answer. The core defers a message that comes:
+ * Mailbox messages between the PF and the guests' drivers. The core acknowledges and counts every
+ * message, and answers it if the driver waits for an answer. The core defers a message that comes:
  *
  *   REQ_GPU_INIT_ACCESS, REQ_GPU_FINI_ACCESS   while the VF is paused, is in reset or has pending
  *                                              events, while the device is lost or in reset, or
@@ -12,19 +12,21 @@
  *                                              the device, and not if the message answers an FLR
  *                                              notification
  *
- * A VF has at most one deferred request: a later request replaces an earlier one. The core handles
- * the request when must_wait() is false, or answers FAIL after half of the driver's time limit.
+ * A VF has at most one deferred message (deferred_request): a later one replaces an earlier one.
+ * The core handles the message as soon as must_wait() is false, or answers FAIL after half of the
+ * time for which the driver waits.
  *
- * Drivers acknowledge some messages of the PF (is_acknowledged_by_drivers()). While such a message
- * is in the box (the mailbox registers of the VF), a message of the other kind, such as an FLR
- * notification, waits until the driver has acknowledged or OUTBOX_LIMIT_NS has passed. In all other
- * cases, a new message replaces the message in the box at once.
+ * Drivers acknowledge only some messages of the PF (is_acknowledged_by_drivers()). While such a
+ * message is in the box (the mailbox registers of the VF), a message that drivers do not
+ * acknowledge, such as an FLR notification, waits until the driver has acknowledged the message in
+ * the box or OUTBOX_LIMIT_NS has passed. In all other cases, a new message replaces the message in
+ * the box at once.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 
-/* limit of a deferred request, and of a wait for an acknowledgement; delay for a throttled guest */
+/* longest deferral; longest wait for an acknowledgement; delay of a throttled guest's message */
 #define ANSWER_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 2 * VGPU_NS_PER_MS)  /* 3 s */
 #define OUTBOX_LIMIT_NS	  (MAILBOX_GUEST_MSG_LIMIT_MS / 12 * VGPU_NS_PER_MS) /* 500 ms */
 #define THROTTLE_DELAY_NS (MAILBOX_GUEST_ACK_LIMIT_MS / 4 * VGPU_NS_PER_MS)  /* 125 ms */
@@ -60,8 +62,8 @@ static void write_box(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Send a message to the guest's driver. event: enum mailbox_to_vf; dw1, dw2: dwords 1 and 2. If the
- * message must wait until the box is free, a later message replaces the waiting one.
+ * Send a message to the guest's driver. event: enum mailbox_to_vf; dw1, dw2: dwords 1 and 2. While
+ * the message waits for the box (see above), a later message may replace it.
  */
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2)
@@ -76,7 +78,7 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 		write_box(pf, vf);
 }
 
-/* End the wait for the guest to take the message in the box, and send the next message, if any. */
+/* End the wait for the driver's acknowledgement, and send the waiting message, if any. */
 void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->mailbox.ack_expected = false;
@@ -106,12 +108,12 @@ static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 }
 
 /*
- * Grant full access to a guest that requested a reset, or defer the grant if full access of another
- * VF excludes this VF.
+ * After the reset that a guest requested by REQ_GPU_RESET_ACCESS, grant full access, or defer the
+ * grant if full access of another VF excludes this VF.
  */
 void vgpu_pf_mailbox_grant_after_reset(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* defer INIT_ACCESS, as a deferred REQ_GPU_RESET_ACCESS would reset the VF once more */
+	/* defer INIT_ACCESS, because a deferred REQ_GPU_RESET_ACCESS would reset the VF again */
 	if (vgpu_pf_full_access_is_taken(pf, vf))
 		defer(pf, vf, MAILBOX_REQ_GPU_INIT_ACCESS);
 	else
@@ -155,7 +157,7 @@ static void handle_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const ui
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, VGPU_PF_REASON_NONE);
 }
 
-/* true if a reset that the guest requests must wait for the VF to resume, or for the device */
+/* true if a reset that the guest requests must wait until the VF resumes or the device is back */
 static bool must_wait_for_reset(const struct vgpu_vf *vf)
 {
 	return vf->state == VGPU_PF_VF_PAUSED || vf->control.lost;
@@ -194,7 +196,10 @@ static void handle_error(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t 
 
 static void handle_ready_to_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
-	/* a message that answers a notification does not wait, because it needs no new reset */
+	/*
+	 * An answer to a notification needs no new reset, so it does not wait. During a device
+	 * reset, READY_TO_RESET does not wait either: the end of the device reset answers it.
+	 */
 	if (must_wait_for_reset(vf) && !vf->reset.unanswered && !pf->device_reset.is_under_way)
 		defer(pf, vf, message[0]);
 	else
@@ -218,7 +223,7 @@ static const struct message_row message_table[] = {
 	{MAILBOX_RAS_POISON, handle_error},
 };
 
-/* the number of MAILBOX_TO_PF rows, for the check that each of them has a handler */
+/* the number of MAILBOX_TO_PF rows, for the check that message_table has a row for each */
 enum mailbox_row_count {
 	MAILBOX_ROWS = 0
 #define MAILBOX_TO_PF(name, number, answer, doc) +1
@@ -288,7 +293,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 	uint32_t acks = 0;
 	struct vgpu_vf *vf;
 
-	/* all ones is a valid MBOX1; a capability head of all ones means that the device is gone */
+	/* MBOX1 may be all ones; a capability head of all ones shows that the device is gone */
 	if (changes == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
 		return;
 	vgpu_for_each_vf(pf, vf) {
@@ -312,7 +317,7 @@ void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_mailbox_service(pf);
 }
 
-/* Handle the deferred request, unless it must still wait. Return: true if it was handled. */
+/* Handle the deferred request, unless it must still wait. Return: true if one was handled. */
 bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
@@ -347,8 +352,8 @@ void vgpu_pf_mailbox_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Drop the messages to the guest of a VF that is being quarantined or released, or is in MISMATCH.
- * Answer the deferred request, if any, with FAIL.
+ * Refuse the guest of a VF that is quarantined, released or in MISMATCH: drop the messages to the
+ * guest, and answer the deferred request, if any, with FAIL.
  */
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
@@ -360,9 +365,9 @@ void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
- * Drop the messages to the guest, which the device has lost. If the end of the VF's reset would
- * have answered a message, this message becomes the deferred request. Otherwise a deferred request
- * stays.
+ * Handle the loss of the device: drop the messages to the guest. If the end of the VF's reset would
+ * have answered a message, this message becomes the deferred request. Otherwise the deferred
+ * request, if any, stays. The time limit of the deferred request starts again.
  */
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

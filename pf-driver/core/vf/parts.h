@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions for the life of a VF: its states, resets, messages, full access, limits, scrub, stream.
- * They are grouped by file; each function is documented where it is defined.
+ * Functions for the life of a VF: provisioning, states and events, mailbox messages, full access,
+ * resets, limits on the guest, scrub, SAVE and RESTORE, and the checkpoint. They are grouped by
+ * file; each function is documented where it is defined.
  */
 #ifndef VGPU_CORE_VF_PARTS_H
 #define VGPU_CORE_VF_PARTS_H
@@ -88,7 +89,7 @@ void vgpu_pf_guard_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_guard_clear(struct vgpu_pf *pf, struct vgpu_vf *vf);
 
-/* scrub.c: scrub of a released VF, and VERIFY_ZERO */
+/* scrub.c: scrub of a released VF, and VERIFY_ZERO, a check that its VRAM is zero */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf);
 void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf);

@@ -49,7 +49,7 @@ static int apply_pf2vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	return error;
 }
 
-/* undoes a step that has written to VRAM: the data stays there until a scrub before the next use */
+/* undoes a step that wrote to VRAM: a dirty unit is scrubbed before its next use (scrub.c) */
 static int mark_vram_dirty(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vgpu_pf_range_set_dirty(&pf->vram, (uint8_t)vf->number);
@@ -179,7 +179,7 @@ static void roll_back(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->config, 0, sizeof(vf->config));
 }
 
-/* resets the state that an earlier owner of the VF left; keeps config and limits */
+/* resets the state that the previous provisioning of the VF left; keeps config and limits */
 static void reset_state(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t limits[VGPU_GUARD_KINDS];
@@ -237,7 +237,7 @@ static int clear_tables(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	return vgpu_pf_bulk_submit(pf, &op);
 }
 
-/* submits a scrub of the next dirty units or, if all units are clean, of the page tables */
+/* submits a scrub of the next dirty units of VRAM or, if there are none, of the page tables */
 static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	return vgpu_pf_vram_is_clean(pf, vf) ? clear_tables(pf, vf) : vgpu_pf_scrub_units(pf, vf);
@@ -284,8 +284,8 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 }
 
 /*
- * Continue the pending request, because an operation that scrubs for this request has ended. error:
- * 0, or negative errno of this operation.
+ * Continue the pending PROVISION, if any, because a scrub for this request has ended. error: 0, or
+ * negative errno of the scrub.
  */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {

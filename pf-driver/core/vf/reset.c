@@ -17,23 +17,23 @@
  *        +--> FLR_NOTIFICATION_CMPL (3) if the guest has sent READY_TO_RESET (201);
  *             READY_TO_ACCESS_GPU (1) if it has sent REQ_GPU_RESET_ACCESS (5)
  *
- * Numbers in parentheses are those of mailbox messages (mailbox.def). VBIOS and PF2VF are data for
- * the guest's driver in the VF's VRAM (resource/vbios.c, resource/pf2vf.c). WAIT_GUEST is the wait
- * for READY_TO_RESET, and WAIT_FLR is the wait until bit FLR of VGPU_RESET is clear. If the guest
+ * Numbers in parentheses are mailbox messages (hw/mailbox.def). VBIOS and PF2VF are data for the
+ * guest's driver in the VF's VRAM (resource/vbios.c, resource/pf2vf.c). WAIT_GUEST is the wait for
+ * READY_TO_RESET, and WAIT_FLR is the wait until bit FLR of VGPU_RESET is clear. If the guest
  * requests the reset, or has no driver loaded, the reset begins with the FLR.
  *
- * The client is the VMM (such as QEMU) that opens the VF's function. The right column is also for a
- * client that closes the function. Bit FLR_PENDING of VGPU_RESET means that the device has already
- * reset the VF. WAIT_FLR then ends at once, unless an FLR that the PF began is in progress.
+ * The client is the VMM (such as QEMU) that opens the VF's function. The right column also applies
+ * when the client closes the function. Bit FLR_PENDING of VGPU_RESET means that the device has
+ * already reset the VF. WAIT_FLR then ends at once, unless an FLR that the PF began is in progress.
  *
- * WAIT_GUEST also ends if the client closes or resets the function. Half way through a WAIT_GUEST
- * before the FLR, the PF notifies a silent guest again, because amdgpu ignores a notification while
- * it still holds a finished job. A guest that did not answer in time may find the notification (2)
- * in its mailbox later. If the guest then sends READY_TO_RESET (201), the PF answers
- * FLR_NOTIFICATION_CMPL (3) at once, without another FLR.
+ * WAIT_GUEST also ends if the client closes or resets the function. If the FLR is still to come,
+ * the PF notifies a silent guest again after half of the time limit, because amdgpu ignores a
+ * notification while its list of pending jobs still has a finished job. A guest that did not answer
+ * in time may find the notification (2) in its mailbox later. If the guest then sends
+ * READY_TO_RESET (201), the PF answers FLR_NOTIFICATION_CMPL (3) at once, without another FLR.
  *
- * A reset that is requested during a reset of the whole device begins with the FLR when the device
- * is back, because the core notified the guests at the beginning of the reset of the device.
+ * A reset that is requested during a reset of the whole device waits until the device is back, and
+ * then begins with the FLR, because the core has already notified the guest of the device reset.
  */
 #include "pf-driver/core/vf/parts.h"
 #include "pf-driver/hw/fields.h"
@@ -125,7 +125,10 @@ static void answer_guest(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t messag
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FLR_NOTIFICATION_CMPL, 0, 0);
 }
 
-/* sets the gates after an FLR, and makes run/engine.c write the quantum before the next run */
+/*
+ * treats the gates and the quantum in the device as unknown after an FLR: writes the gates now, and
+ * makes run/engine.c write the quantum before the next run
+ */
 static void program_after_flr(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	vf->control.gates = UINT32_MAX;
@@ -280,7 +283,7 @@ uint32_t vgpu_pf_reset_take_message(struct vgpu_vf *vf)
 	return message;
 }
 
-/* Begin again a reset that was in progress or pending when the checkpoint was written. */
+/* Restart a reset that was in progress or pending when the checkpoint was written. */
 void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_RESETTING)
@@ -326,7 +329,7 @@ void vgpu_pf_reset_guest_ready(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_reset_request(pf, vf, MAILBOX_READY_TO_RESET);
 }
 
-/* Poll the FLR, notify a silent guest again, or end the wait for the guest. */
+/* Poll the FLR (WAIT_FLR), or notify a silent guest again and then stop waiting (WAIT_GUEST). */
 void vgpu_pf_reset_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING)
@@ -359,7 +362,7 @@ void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
 
-/* ends the wait for a guest that is gone or has reset its function */
+/* ends the wait for a guest that is gone or has reset its function: the FLR is done already */
 static void stop_waiting(struct vgpu_vf *vf)
 {
 	if (vf->state != VGPU_PF_VF_RESETTING || vf->reset.stage != VGPU_VF_RESET_WAIT_GUEST)
@@ -369,12 +372,12 @@ static void stop_waiting(struct vgpu_vf *vf)
 	complete(vf);
 }
 
-/* handles a reset of the VF by its client, or the end of the client */
+/* handles a reset of the VF's function by its client, or the close of the function */
 static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
 {
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
-		/* RESET is pending already; messages since then are the next driver's: keep them */
+		/* RESET is pending already; later messages come from the next driver: keep them */
 		if (vf->reset.is_flr_known)
 			return;
 		vf->reset.pending_message = 0;
@@ -422,7 +425,7 @@ void vgpu_pf_reset_poll(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		handle_client_reset(pf, vf, VGPU_PF_REASON_DETACH);
 }
 
-/* Poll all VFs: the interrupt VF_FLR does not name the VF. */
+/* Poll all VFs, because the interrupt VF_FLR does not name the VF. */
 void vgpu_pf_reset_poll_all(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
@@ -451,7 +454,7 @@ void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 		if (is_loaded && !pending && !is_notified(vf))
 			notify_guest(pf, vf);
 		vgpu_pf_inbox_device_lost(pf, vf);
-		/* only now, because DEVICE_LOST may clear these members */
+		/* set these members only now, because DEVICE_LOST may clear them */
 		vf->reset.unanswered = is_loaded && !pending;
 		vf->reset.pending_message = pending;
 	}

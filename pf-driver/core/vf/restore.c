@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * RESTORE fills a paused VF from a stream, which is untrusted input. stream.c explains the stream,
- * and stream.h defines its format.
+ * RESTORE fills a paused VF from a stream that SAVE wrote; the stream is untrusted input. stream.c
+ * explains the stream, and stream.h defines its format.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
@@ -71,7 +71,7 @@ static void restore_section(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 	if (has_payload && head.bytes > vgpu_pf_stream_room(pf)) {
 		if (!vgpu_pf_stream_grow(pf, head.bytes))
 			return;
-		/* the new buffer does not have the head */
+		/* the new buffer does not have the section's head yet */
 		*vgpu_pf_stream_section(pf) = head;
 	}
 	pf->stream.step = STEP_PAYLOAD;

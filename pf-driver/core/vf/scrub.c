@@ -4,11 +4,11 @@
  *
  *   device state -> VRAM -> verify -> event SCRUBBED -> SCRUB_DURABLE -> ABSENT
  *
- * The VF keeps its units of VRAM until SCRUB_DURABLE, by which the client reports that it has
- * recorded the scrub on disk. A unit is clean if it is known to hold zeroes; otherwise it is dirty.
- * After a start of the core, and after a loss or reset of the device, all units are dirty. A dirty
- * unit is scrubbed before a VF gets it. So a new core frees the units of a SCRUBBING VF at once,
- * and scrubs only the device state of this VF again.
+ * The VF keeps its units of VRAM (16 MiB each) until SCRUB_DURABLE, by which the client reports
+ * that it has recorded the scrub on disk. A unit is clean if it is known to hold zeroes; otherwise
+ * it is dirty. After a start of the core, and after a loss or reset of the device, all units are
+ * dirty. A dirty unit is scrubbed before a VF gets it. So a new core frees the units of a SCRUBBING
+ * VF at once, and scrubs only the device state of this VF again.
  *
  * The core abandons a scrub that has failed three times. The VF then stays in SCRUBBING with a
  * last_error, and an event STATE from SCRUBBING to SCRUBBING reports this. RELEASE, SCRUB_DURABLE
@@ -164,7 +164,7 @@ void vgpu_pf_scrub_again(struct vgpu_pf *pf, struct vgpu_vf *vf)
  */
 void vgpu_pf_scrub_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	/* from here on, the guest cannot reach the VF's VRAM and doorbells */
+	/* after these two calls, the guest cannot reach the VF's VRAM and doorbells */
 	vgpu_pf_vf_page_table_clear(pf, vf);
 	vgpu_pf_doorbell_set(pf, vf, 0);
 	vgpu_pf_scrub_again(pf, vf);
@@ -180,7 +180,7 @@ bool vgpu_pf_scrub_has_failed(const struct vgpu_vf *vf)
 /*
  * Free the VF's units, because the client has recorded the scrub. If the scrub has failed, begin it
  * again instead. Return: 0; -EINVAL if the VF is not in SCRUBBING; or -EBUSY if the scrub is not
- * finished. Errors have a message.
+ * finished or begins again. Errors have a message.
  */
 int vgpu_pf_scrub_durable(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -218,8 +218,8 @@ static void handle_provision_step_done(struct vgpu_pf *pf, uint32_t owner, int e
 }
 
 /*
- * Submit a scrub of the next dirty units of a VF that is being provisioned and has no page table
- * yet. At the end of the operation, handle_provision_step_done() continues the provisioning.
+ * Submit a scrub of the next range of dirty units of a VF that is being provisioned and has no page
+ * table yet. When the scrub has ended, handle_provision_step_done() continues the provisioning.
  * Return: 0, -ENOENT if no unit is dirty, or an error of vgpu_pf_bulk_submit().
  */
 int vgpu_pf_scrub_units(struct vgpu_pf *pf, const struct vgpu_vf *vf)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * SAVE and RESTORE move a paused VF through a stream:
+ * SAVE writes a paused VF to a stream, and RESTORE (restore.c) fills a paused VF from a stream.
+ * This file has SAVE and what all streams share. A stream of a VF has these parts:
  *
  *   head           identity and resources of the VF
  *   STATE          section with the device state, as the device serialises it
@@ -14,8 +15,9 @@
  *
  * The data pass through one DMA buffer, in which a section's payload directly follows the section's
  * head. At first, the buffer has room for the state of all CUs of the device, each with as many
- * waves as it can hold. Queues that wait for a CU have state, too, so the buffer grows if the state
- * is longer. DUMP (top/dump.c) writes its text through such a buffer, without head and sections.
+ * waves as it can hold. Queues that wait for a CU have state, too, so the buffer grows if the whole
+ * state is longer. DUMP (top/dump.c) writes its text through such a buffer, without head and
+ * sections.
  */
 #include "pf-driver/core/vf/stream.h"
 #include "pf-driver/hw/regs.h"
@@ -76,8 +78,8 @@ void vgpu_pf_stream_fail(struct vgpu_pf *pf, int error, const char *what)
 }
 
 /*
- * Make room for a payload of this length; the buffer's contents are lost. Return: false if the
- * stream failed.
+ * Make room in the buffer for a payload of `bytes` bytes; the contents are lost. Return: false if
+ * this failed, which has ended the stream.
  */
 bool vgpu_pf_stream_grow(struct vgpu_pf *pf, uint64_t bytes)
 {
@@ -343,7 +345,7 @@ void vgpu_pf_stream_move(struct vgpu_pf *pf)
 }
 
 /*
- * Start a stream. vf: 0 for a DUMP; request: the payload; the core sets request->bytes at the end.
+ * Start a stream. vf: 0 for a DUMP. request: the payload, whose `bytes` the core sets at the end.
  * The caller must then call advance() or vgpu_pf_stream_advance(); the caller of a DUMP must fill
  * the buffer first. Return: 0, or -ENOMEM with a message.
  */

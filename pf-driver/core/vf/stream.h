@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Defines the format of the stream that SAVE writes and RESTORE reads (stream.c explains it), and
- * where its head and sections lie in the buffer. Declares the functions that stream.c and restore.c
- * share. This header is only for these two files and for a test that makes streams.
+ * Defines the format of the stream that SAVE writes and RESTORE reads, and the places of the
+ * stream's head and sections in the DMA buffer (stream.c explains both). Declares the functions
+ * that stream.c and restore.c share. This header is only for these two files and for a test that
+ * makes streams.
  */
 #ifndef VGPU_CORE_VF_STREAM_H
 #define VGPU_CORE_VF_STREAM_H
@@ -79,7 +80,7 @@ static inline struct section_head *vgpu_pf_stream_section(struct vgpu_pf *pf)
 	return (struct section_head *)(void *)vgpu_pf_stream_at(pf, SECTION_OFFSET);
 }
 
-/* RESTORE: the next bytes of the stream go to [first, first + bytes) of the buffer */
+/* RESTORE: have the next bytes of the stream read to [first, first + bytes) of the buffer */
 static inline void vgpu_pf_stream_expect(struct vgpu_pf *pf, uint32_t first, uint32_t bytes)
 {
 	pf->stream.first = first;

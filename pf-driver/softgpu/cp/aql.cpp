@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kMinusOne = ~0ull;
 constexpr std::uint64_t kVaEnd = 1ull << GPUVM_VA_BITS;
 
-/// The result of the packet at `next`; only run_one() acts on it.
+/// The result of executing the packet at `next`; only run_one() acts on this result.
 enum class Verdict : std::uint8_t {
     Finished,  ///< done: complete it now
     Launched,  ///< a kernel runs; complete_kernel() completes it
@@ -99,9 +99,9 @@ bool complete_signal(Core& core, Queue& queue, std::uint64_t handle,
     return true;
 }
 
-/// Retires completed packets, oldest first. A packet's header becomes INVALID before
-/// read_dispatch_id passes it, because a producer may write a new packet there as soon as it sees
-/// the new index.
+/// Retires completed packets, oldest first. Makes their headers INVALID before read_dispatch_id
+/// advances: a producer that reads the new read_dispatch_id may write new packets there at once,
+/// and a later INVALID would overwrite a new header.
 void retire(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     const std::uint64_t before = state.rptr;

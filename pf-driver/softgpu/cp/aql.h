@@ -8,17 +8,17 @@
 // retire, oldest first: the header of the packet becomes INVALID, and read_dispatch_id (in
 // amd_queue_t, hw/aql.h) advances.
 //
-// An error of an AQL packet, or an error of a wave that no trap handler handles, halts the queue.
-// The error code (enum aql_queue_error) goes to the queue's inactive signal (queue_inactive_signal
-// in amd_queue_t). An error of an AQL packet also goes to amdkfd (KFD) as an interrupt (enum
-// ih_packet_error). A memory fault that no trap handler handles halts the queue as well, but is
-// reported only as a GPUVM fault. A bad PM4 packet in the IB of a vendor packet is reported only by
-// interrupts (Core::refuse()).
+// An error in an AQL packet halts the queue, and so does an illegal instruction or a trap of a wave
+// that no trap handler handles. The error code (enum aql_queue_error) goes to the queue's inactive
+// signal (queue_inactive_signal in amd_queue_t). An error in an AQL packet also goes to amdkfd
+// (KFD) as an interrupt (enum ih_packet_error). A memory fault that no trap handler handles halts
+// the queue, too, but is reported only as a GPUVM fault. A bad PM4 packet in the IB of a vendor
+// packet is reported only by interrupts (Core::refuse()).
 //
-// A request to the runtime, for more scratch or to take scratch back, uses the inactive signal,
-// too: the queue halts until the runtime has set the signal to 0. A packet that needs scratch is
-// then tried again. While a queue is off the hardware, only the signal records the request. So a
-// queue whose signal is not 0 when the queue is mapped starts halted.
+// A request to the runtime (ROCr), for more scratch or to take scratch back, uses the inactive
+// signal, too: the queue halts until the runtime has set the signal to 0. A packet that needs
+// scratch is then tried again. While a queue is off the hardware, only the signal records the
+// request. So a queue whose signal is not 0 when the queue is mapped starts halted.
 //
 // All functions work on a Core and are called with the VF's lock held.
 #pragma once

@@ -19,7 +19,7 @@ namespace vgpu::softgpu::cp {
 
 namespace {
 
-/// Fill byte for poison(); out of range as a queue phase, VMID or kind of wait.
+/// Fill byte for poison(). The value is out of range as a queue phase, VMID or kind of wait.
 constexpr std::uint8_t kPoison = 0xa5;
 /// Largest Queue::stream, in bytes, that load() accepts; far above the limit in activate().
 constexpr std::uint64_t kMaxStream = 1ull << 30;
@@ -71,9 +71,9 @@ bool must_poll(const Core& core) {
 
 using Return = Dispatcher::Return;
 
-/// The argument `how` of Dispatcher::reclaim() for each value of isa::StopReason. Again puts the
-/// group at the end of Dispatch::ready: if a stopped group went to the front, short quanta would
-/// run only this group.
+/// The argument `how` of Dispatcher::reclaim() for each value of isa::StopReason. Return::Again
+/// puts the group at the end of Dispatch::ready: if a stopped group went to the front, a VF with
+/// short quanta would run only this group.
 constexpr std::array<Return, 7> kReturns = {
     Return::Again,   // Budget
     Return::Again,   // Stopped
@@ -398,7 +398,7 @@ void CommandProcessor::poison() {
         queue.stream_position = 0;
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
-    // Drops the watches, so that a load() that did not restore them would fail visibly.
+    // The watches are cleared, so that a load() that did not restore them would fail visibly.
     core.watches.clear();
 }
 

@@ -120,7 +120,8 @@ public:
     CommandProcessor& operator=(const CommandProcessor&) = delete;
 
     // --- block -------------------------------------------------------------------------------
-    // Call these functions only while no group is leased. While the VF is off the engine, none is.
+    // Call these functions only while no group is leased, for example while the VF is off the
+    // engine.
 
     /// Returns to the state after power-on, except that the CU mask stays. Also clears the
     /// counters; the caller adds them to its own sums before the call.
@@ -168,9 +169,8 @@ public:
     void invalidate_code(std::uint16_t vmids);
 
     // --- management --------------------------------------------------------------------------
-    /// Sets the compute units that the VF may use: a bit per CU of the device
-    /// (VGPU_VF0_CU_MASK_*). A mask without CUs counts as CU 0. Groups on other CUs stay until they
-    /// end.
+    /// Sets the compute units that the VF may use: a bit per CU of the device (VGPU_VF0_CU_MASK_*).
+    /// A mask that selects no CU counts as CU 0. Groups on other CUs stay until they end.
     void set_compute_units(std::uint64_t mask);
     [[nodiscard]] const Counters& counters() const;
 

@@ -9,8 +9,8 @@ namespace {
 
 constexpr unsigned kApertureShift = 48;
 
-/// The queue's doorbell in 8-byte units from the start of the doorbell BAR. Users of this value
-/// keep only the low 10 bits, by which KFD numbers the doorbells of a process.
+/// The queue's doorbell in 8-byte units from the start of the doorbell BAR. KFD numbers the
+/// doorbells of a process by the low 10 bits, so users of this value keep only these bits.
 std::uint32_t doorbell_id(const Queue& queue) {
     constexpr unsigned kDoorbellIdShift = 1;
     return raw(queue.doorbell()) >> kDoorbellIdShift;
@@ -74,8 +74,8 @@ void Core::raise_packet_error(const Queue& queue, ih_packet_error error) {
               HW_PREP(CP_BAD_OPCODE_0, ERROR, static_cast<std::uint32_t>(error)));
 }
 
-/// The bits of the payload are split over three fields; the fields between them identify the wave
-/// (Linux 6.12, amdkfd/kfd_int_process_v9.c, SQ_INTERRUPT_WORD_WAVE).
+/// The payload is split over three fields (DATA and DATA_HI of dword 0, DATA of dword 1); the other
+/// fields describe the wave (Linux 6.12, amdkfd/kfd_int_process_v9.c, SQ_INTERRUPT_WORD_WAVE).
 void Core::raise_message(Vmid vmid, const Message& message) {
     const std::uint32_t payload = message.payload;
     const std::uint32_t hw_id = message.hw_id;

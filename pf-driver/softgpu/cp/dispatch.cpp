@@ -11,7 +11,7 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 /// Maximum number of unused groups whose memory is kept for new groups. The registers and LDS of a
-/// group may take hundreds of KiB; to allocate them would take longer than a small kernel runs.
+/// group may take hundreds of KiB; allocating them would take longer than a small kernel runs.
 constexpr std::size_t kSpareGroups = 64;
 /// Maximum number of kernels that load() accepts in a state stream.
 constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
@@ -131,8 +131,8 @@ bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
 }
 
 /// The first slot of a run of free scratch slots that is long enough for a group (first fit). Wave
-/// n of the group, counted from 0, uses the slot n places later. 0 if the kernel takes no slots;
-/// nullopt if the group must wait for slots.
+/// n of the group, counted from 0, uses this slot plus n. 0 if the kernel takes no slots; nullopt
+/// if the group must wait for slots.
 std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
     if (dispatch.state.scratch_slots == 0) return 0;
     if (!may_take_scratch(dispatch)) return std::nullopt;

@@ -2,19 +2,19 @@
 //
 // Dispatcher: the kernels that a VF has in flight. A Dispatch is a kernel whose packet has been
 // executed: its description, the position in the grid of the next work-group (group) to start, and
-// its resident groups, which have started and not ended. The dispatcher leases a group to a worker:
+// its resident groups, which have started but not ended. The dispatcher leases a group to a worker:
 // only this worker uses the group until the worker returns it, after one run. A new group starts
 // when a compute unit has room or the kernel has no resident group. If the kernel needs scratch,
 // enough scratch slots (DispatchState) must also be free. A returned group that can run again goes
-// to the end of `ready`, so that groups that spin for each other all make progress. Kernels are
-// served round robin.
+// to the end of `ready`, so that groups that wait for each other in loops all make progress.
+// Kernels are served round robin.
 //
 // Dispatches and groups are state of the VF. Workers return every leased group at an instruction
 // boundary. The dispatches of one queue (context save) or of all queues (world switch) can be saved
 // while none of their groups is leased.
 //
-// Called with the VF's lock held; the Workgroup of a lease belongs to the worker until the worker
-// returns the lease.
+// Call all functions with the VF's lock held. Only the Workgroup of a leased group is used without
+// the lock, by the worker that has the lease.
 #pragma once
 
 #include <atomic>
@@ -35,20 +35,20 @@
 
 namespace vgpu::softgpu::cp {
 
-/// The description and progress of a dispatch; trivially copyable. State streams contain it, and so
-/// do context save areas, which a guest can write. So a load checks sizes, positions and ids.
+/// The description and progress of a dispatch; trivially copyable. It is in the saved state of a VF
+/// and in context save areas, which a guest can write. So load() checks sizes, positions and ids.
 struct DispatchState {
     isa::DispatchSpec spec;
-    std::array<std::uint32_t, 3> start{};  ///< position of the first work-group in the grid
+    std::array<std::uint32_t, 3> start{};  ///< position in the grid of the first work-group
     std::array<std::uint32_t, 3> end{};    ///< number of work-groups in each dimension of the grid
-    std::array<std::uint32_t, 3> next{};   ///< position of the next work-group to start
+    std::array<std::uint32_t, 3> next{};   ///< position in the grid of the next work-group to start
     /// Number of scratch slots of the queue; 0: the kernel takes none. A slot is the scratch memory
     /// of one wave. A work-group takes consecutive slots, one for each wave. All kernels of a queue
     /// share the queue's slots.
     std::uint32_t scratch_slots = 0;
     std::uint64_t packet = 0;       ///< AQL: index of the packet
     std::uint64_t signal = 0;       ///< AQL: address of the completion signal; 0: none
-    std::uint64_t start_ticks = 0;  ///< GPU clock when the kernel was accepted
+    std::uint64_t start_ticks = 0;  ///< Core::ticks() when the kernel was accepted
     QueueId queue = kNoQueue;
     Vmid vmid{};
     std::uint8_t is_launched = 0;  ///< 1 if every group has started
@@ -62,13 +62,13 @@ struct DispatchState {
 
 struct Dispatch;
 
-/// A work-group that has started and not ended; it takes room on a CU and perhaps scratch.
+/// A work-group that has started but not ended; it takes room on a CU and perhaps scratch.
 struct ResidentGroup {
     isa::Workgroup group;
     Dispatch* owner = nullptr;
-    /// Index in Occupancy, 0 to compute_units - 1.
+    /// Index of the CU in Occupancy, 0 to compute_units - 1.
     std::uint32_t cu = 0;
-    std::uint32_t scratch_slot = 0;     ///< first of its scratch slots, if it takes any
+    std::uint32_t scratch_slot = 0;     ///< the group's first scratch slot, if it has any
     std::atomic<bool>* stop = nullptr;  ///< stop flag of the group's worker; nullptr: not leased
 };
 
@@ -100,20 +100,20 @@ public:
     Dispatcher(std::uint32_t compute_units, std::span<const Queue> queues)
         : queues_(queues), occupancy_(compute_units) {}
 
-    /// Accepts a kernel that isa::check() and Footprint::fits_a_cu() allow, and whose scratch_slots
-    /// is 0 or enough for one group.
+    /// Accepts a kernel. The caller has checked the kernel with isa::check() and
+    /// Footprint::fits_a_cu(), and that scratch_slots is 0 or enough for one group.
     void start(const DispatchState& state);
 
     /// Number of kernels of the queue that are neither complete nor dropped.
     [[nodiscard]] std::uint32_t in_flight(QueueId queue) const;
-    /// True if workers have groups of the queue.
+    /// True if a worker has a group of the queue.
     [[nodiscard]] bool has_leased_groups(QueueId queue) const;
     [[nodiscard]] bool has_leased_groups() const;
     /// True if a group could be leased now.
     [[nodiscard]] bool has_runnable() const;
 
-    /// Stops the groups of a queue: sets the stop flags of those that are leased. Until resume(),
-    /// no group of the queue starts or is leased.
+    /// Suspends a queue: sets the stop flags of its leased groups. Until resume(), no group of the
+    /// queue starts or is leased.
     void suspend(QueueId queue);
     /// Ends suspend(); groups may be leased again.
     void resume(QueueId queue);
@@ -122,10 +122,10 @@ public:
     /// Drops one kernel; the caller reports the error.
     void drop(Dispatch& dispatch);
 
-    /// Leases a group of the next kernel, round robin, that has a group to lease: a new group if
-    /// one can start, else the first group in `ready`. nullptr if no kernel has a group to lease.
+    /// Tries the kernels round robin and leases a group of the first kernel that has one to lease:
+    /// a new group if one can start, else the first group in `ready`. nullptr if no kernel has one.
     /// The dispatcher sets `stop` to get the group back early; the flag must exist until the worker
-    /// has returned the group. `debug` applies to a new group.
+    /// has returned the group. `debug` holds a debugger's settings for a new group.
     [[nodiscard]] ResidentGroup* acquire(std::atomic<bool>& stop,
                                          const isa::LaunchExceptions& debug);
     /// The state of a returned group. Again: the group can run again. Halted: no wave can run.

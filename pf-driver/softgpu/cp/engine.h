@@ -9,16 +9,16 @@
 // When the quantum of a VF ends, the quantum timer thread parks the VF and calls the listener's
 // quantum_expired(). Except at the destruction of the engine, every time slice is reported once: by
 // park(), or by quantum_expired() if the quantum timer thread has begun to end the time slice. In
-// the second case park() waits until quantum_expired() has returned (or has itself called run()),
-// then returns nullopt. So if the caller parks before each run(), no report of an earlier time
-// slice can arrive after run(). The quantum timer thread has real-time priority if the host allows
-// it. Workers have real-time priority at times (worker_priority.h).
+// the second case park() waits until quantum_expired() has returned or has called run(), then
+// returns nullopt. So if the caller parks before each run(), no report of an earlier time slice can
+// arrive after run(). The quantum timer thread has real-time priority if the host allows it.
+// Workers have real-time priority at times (worker_priority.h).
 //
 // When no worker finds more work, all workers leave the VF and wait. One of them calls the
 // listener's out_of_work() when the VF counts as out of work (idle_tracker.h). The workers wait
 // outside the VF, so they delay neither a park nor the end of the quantum.
 //
-// Any thread may call every function: park() without the VF lock, all other functions with or
+// Any thread may call every function. Call park() without the VF lock, all other functions with or
 // without the VF lock. The engine's own threads call the listener without any lock held. The
 // listener may call run() and kick(), but not park().
 #pragma once
@@ -45,10 +45,10 @@ public:
     /// Constant after construction.
     struct Spec {
         std::uint32_t threads = 1;  ///< number of workers, at least 1
-        /// Limit of one run of a group, in instructions of all its waves.
+        /// Maximum number of instructions that all waves of a group together execute in one run.
         std::uint64_t group_budget = 32'768;
         std::chrono::microseconds poll_first{20};  ///< first pause between polls of a wait
-        /// Longest pause; each pause is twice the previous one.
+        /// Longest pause; up to it, each pause is twice the previous one.
         std::chrono::microseconds poll_last{1000};
         /// Time for which a VF that has run out of work keeps the engine before out_of_work(). The
         /// default is longer than the time from a signal to the guest's next doorbell (tens of
@@ -122,7 +122,7 @@ private:
     void request_park();
     [[nodiscard]] RunReport end_time_slice(std::unique_lock<PiMutex>& lock);
     /// True if the time slice with that number is over or is being parked, or if the engine shuts
-    /// down. mutex_ held.
+    /// down. Call with mutex_ held.
     [[nodiscard]] bool is_over(std::uint64_t time_slice) const;
 
     const Spec spec_;

@@ -4,9 +4,9 @@
 // the VF is idle.
 //
 // A VF that has worked and runs out of packets is out of work only after a grace period. Otherwise
-// a guest that waits for each packet before it submits the next packet would lose its time slice
-// after every packet. A VF that has had no work since its time slice began gets no grace, because
-// its guest is not in such a sequence of packets.
+// a guest that waits for the end of each packet before it submits the next packet would lose its
+// time slice after every packet. A VF that has had no work since its time slice began gets no
+// grace, because its guest is not in such a sequence of packets.
 //
 // A worker is "inside" the VF while it may touch the VF's state (engine.h). Call all functions with
 // the engine's lock (Engine::mutex_) held, except worked(), which needs no lock.
@@ -35,8 +35,8 @@ public:
         has_worked_ = true;
         is_idle_ = false;
     }
-    /// Call when no worker is inside the VF and the VF has no work: starts an idle period, or
-    /// continues the present one, if a worker has meanwhile looked for work in vain.
+    /// Call when no worker is inside the VF and the VF has no work. Continues the current idle
+    /// period if workers have found no work since its start; else starts an idle period.
     void found_no_work(Nanoseconds now) {
         if (!is_idle_.exchange(true)) {
             idle_since_ = now;
@@ -71,7 +71,7 @@ private:
     std::atomic<bool> has_worked_{false};
     Nanoseconds idle_since_{};
     bool is_reported_ = false;  ///< true if this idle period was reported
-    /// Start of the reported idle time that idle_time_ does not contain yet.
+    /// Start of the reported idle time that idle_time_ does not contain yet; nullopt if none.
     std::optional<Nanoseconds> reported_since_;
     Nanoseconds idle_time_{};
 };

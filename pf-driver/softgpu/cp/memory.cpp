@@ -18,7 +18,7 @@ mem::Port& Memory::clean_port(Vmid vmid) {
 /// Also clears the port's fault.
 bool Memory::record_fault(Vmid vmid) {
     fault_ = port(vmid).fault();
-    // The port records no fault if a DMA message to the client fails.
+    // The port records no fault if a DMA message to the vfio-user client fails.
     if (fault_.kind == mem::FaultKind::None) fault_.kind = mem::FaultKind::OutOfRange;
     fault_vmid_ = vmid;
     port(vmid).clear_fault();

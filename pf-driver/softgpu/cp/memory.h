@@ -2,7 +2,7 @@
 //
 // Memory: the VF's address spaces as the command processor itself accesses them, with one port per
 // VMID. Waves do not use Memory; they have other ports (WorkerContext in core.h). Memory reads and
-// writes blocks of bytes and single values. The guest's CPU and copy engines access the same
+// writes blocks of bytes and single values. The guest's CPU and the SDMA engines access the same
 // values, so an access to a value is atomic if the value is aligned and its page has a host
 // address. Used with the VF's lock held.
 #pragma once

@@ -30,7 +30,7 @@ void Occupancy::set_mask(std::uint64_t mask) {
         units_[i].is_allowed = i < 64 && bit(mask, static_cast<unsigned>(i));
         has_unit |= units_[i].is_allowed;
     }
-    // a VF without compute units could never finish a kernel, so the VF keeps the first unit
+    // a VF without compute units could never finish a kernel, so the VF gets the first unit
     if (!has_unit) units_.front().is_allowed = true;
     assign_places();
 }

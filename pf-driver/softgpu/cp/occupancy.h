@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // Occupancy: tracks which compute units (CUs) have room for another work-group (group). A CU of
-// gfx900 holds 40 waves, 64 KiB of LDS and 256 KiB of vector registers; only CUs in the VF's mask
+// gfx900 holds 40 waves, 64 KiB of LDS and 256 KiB of vector registers. Only CUs in the VF's mask
 // take new groups. CUs are distributed to the shader engines round robin, as ShaderArrays
 // (regs/shader_arrays.h) reports them to the driver. A queue may limit itself to some CUs of each
 // shader engine (COMPUTE_STATIC_THREAD_MGMT_SE0..3).
 //
-// The limits of the CUs also bound the host memory of resident groups (groups that have started and
-// not ended). Only force(), by one group of each kernel, and restore() can exceed these limits.
+// The limits of the CUs also bound the host memory of resident groups (groups that have started but
+// not ended). Only two functions can exceed these limits: force(), by one group of each kernel, and
+// restore().
 #pragma once
 
 #include <array>
@@ -47,14 +48,14 @@ struct CuPlace {
 using CuMask = std::array<std::uint32_t, regs::ShaderArrays::kEngines>;
 inline constexpr CuMask kAllCus{~0u, ~0u, ~0u, ~0u};
 
-/// The CUs of one VF. VFs that share a CU of the device do not see each other's groups, because
+/// The CUs of one VF. VFs that share a CU of the device do not count each other's groups, because
 /// only one VF at a time is on the engine.
 class Occupancy {
 public:
     explicit Occupancy(std::uint32_t compute_units);
 
-    /// Sets the CUs of the VF: a bit per CU; a mask without CUs counts as CU 0. Groups on a CU that
-    /// leaves the mask stay until they end.
+    /// Sets the CUs of the VF: a bit per CU; a mask that selects no CU counts as CU 0. Groups on a
+    /// CU that leaves the mask stay until they end.
     void set_mask(std::uint64_t mask);
     /// True if a CU that the queue may use has room. Here and below, a queue mask without any CU of
     /// the VF counts as all CUs, because otherwise the queue could never finish a kernel.
@@ -63,8 +64,8 @@ public:
     /// room.
     [[nodiscard]] std::optional<std::uint32_t> take(const Footprint& need, const CuMask& queue);
     /// Takes room on a CU that the queue may use, even if all such CUs are full, and returns the
-    /// CU's index. Every kernel may have one such group resident, so that an endless kernel cannot
-    /// keep other kernels from running.
+    /// CU's index. Every kernel may have one such group resident, so that an endless kernel that
+    /// fills the CUs cannot keep other kernels from running.
     [[nodiscard]] std::uint32_t force(const Footprint& need, const CuMask& queue);
     /// The place of a CU. A CU that has left the mask keeps its former place.
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }

@@ -29,7 +29,7 @@ enum class FetchResult : std::uint8_t {
     Fault
 };
 
-/// The innermost stream: its VMID and the rest of its packets.
+/// The VMID of the innermost stream, and how much of the stream is left.
 struct Position {
     Vmid vmid;
     std::uint64_t left;  ///< dwords

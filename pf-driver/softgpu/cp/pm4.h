@@ -6,7 +6,7 @@
 // body. Handlers return an Outcome. Only handle_indirect_buffer() and handle_cond_exec() advance
 // the stream themselves (Redirected).
 //
-// A stream is privileged if its queue is a kernel queue (Queue::is_privileged()) and its VMID is 0.
+// A stream is privileged if its VMID is 0 and its queue is a kernel queue (Queue::is_privileged()).
 // All other streams, including the IBs that a kernel queue runs in another VMID, may use neither
 // scheduler packets (those of scheduler.cpp and unmap.cpp) nor registers outside the SH, context
 // and UCONFIG spaces.
@@ -20,7 +20,7 @@
 
 namespace vgpu::softgpu::cp {
 
-/// A packet whose length fits its opcode. Exists for one call of its handler.
+/// The argument of a handler: a packet whose length fits its opcode. Exists for one call.
 struct Packet {
     Core& core;
     Queue& queue;
@@ -44,7 +44,7 @@ struct Packet {
 };
 
 /// After Partial or Blocked, the handler is called again for the same packet. A handler keeps its
-/// progress in queue.state.progress, which is 0 at the first call (UNMAP_QUEUES: in is_unmapping).
+/// progress in queue.state.progress (UNMAP_QUEUES: in is_unmapping), which is 0 at the first call.
 using PacketHandler = Outcome (*)(Packet&);
 
 /// The handling of an opcode (a row of hw/pm4.def).
@@ -59,8 +59,8 @@ struct PacketRow {
 
 /// Executes packets until `budget` is spent, the queue waits or halts, or no packet is left. Also
 /// returns at the end of the IB of an AQL vendor packet, and when a queue that is being stopped may
-/// not continue. Returns Progress if a packet was executed, completely or in part, without a wait.
-/// Else returns Blocked if the queue waits, and Idle if not.
+/// not continue. Returns Progress if a packet was executed, completely or in part, and did not have
+/// to wait. Else returns Blocked if the queue waits, and Idle if not.
 [[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
 
 /// Executes only the head packet, or a part of a long packet.
@@ -75,8 +75,8 @@ void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
 /// that has ended.
 void advance_stream(Queue& queue, std::uint64_t dwords);
 
-/// True if the condition of queue.state.wait is met, or memory faults: another execution of the
-/// packet then reports the fault.
+/// True if the condition of queue.state.wait is met. Also true if memory faults: another execution
+/// of the packet then reports the fault.
 [[nodiscard]] bool is_wait_over(Core& core, Queue& queue);
 
 // Handlers, one for each action in hw/pm4.def.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// PM4 packets that control a stream: indirect buffers, conditions, register writes, and dispatches,
-// whose kernel the registers describe.
+// PM4 packets that control a stream (indirect buffers, conditions), write registers, or dispatch
+// the kernel that the registers describe.
 #include <algorithm>
 #include <array>
 

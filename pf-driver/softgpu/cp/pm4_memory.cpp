@@ -38,8 +38,8 @@ struct ReleaseAction {
     bool has_data = false;
     bool has_interrupt = false;
 };
-// INTERRUPT_IF_* compare memory first. The device refuses them: no driver sends them, and no public
-// document describes them.
+// INTERRUPT_IF_* compare a value in memory first. The device refuses them: no driver sends them,
+// and no public document describes them.
 constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
     {true, true, false},  // NO_INTERRUPT
     {true, false, true},  // INTERRUPT_ONLY
@@ -208,7 +208,7 @@ Outcome handle_copy_data(Packet& packet) {
     return loaded == Outcome::Done ? store_value(packet, is_wide, value) : loaded;
 }
 
-/// Copies as many bytes as the budget allows at each call; `progress` counts the bytes copied.
+/// Each call copies as many bytes as the budget allows; `progress` counts the bytes copied.
 Outcome handle_dma_data(Packet& packet) {
     const std::uint32_t command = packet.dword(6);
     // SAS and DAS select registers instead of memory; softgpu does not support this
@@ -298,7 +298,8 @@ Outcome handle_wait_reg_mem(Packet& packet) {
         if (writes_first && packet.queue.state.progress == 0 &&
             !write_register(packet, packet.dword(2), packet.dword(4)))
             return Outcome::PrivilegedRegister;
-        // Here the reference is also the value to write, so it may have bits outside the mask.
+        // With writes_first, the reference is also the value that was written, so it may have bits
+        // outside the mask.
         if (writes_first) wait.reference &= wait.mask;
     } else if (!packet.core.memory.load<std::uint32_t>(packet.vmid, GpuVa{wait.address})) {
         return Outcome::Fault;

@@ -2,8 +2,8 @@
 //
 // Queue: one hardware queue descriptor (HQD) and the state from which the command processor
 // continues the queue. The state consists of the banked CP_HQD_* registers as the guest sees them,
-// the ring pointers, the indirect buffers (IBs) being executed, and the wait of the head packet.
-// The gfx ring is the last queue of a VF.
+// the ring pointers, the indirect buffers (IBs) being executed, and the wait of the head packet
+// (the packet to execute next). The gfx ring is the last queue of a VF.
 //
 //            map                     stop                       nothing in flight
 //   Idle ---------> Running -----------------> Stopping -----------------------------> Idle
@@ -11,15 +11,16 @@
 //            v  |                                  v                                    |
 //         Restoring                              Saving --------------------------------+
 //
-// `area` is the queue's context save area (transition.cpp). The diagram leaves out some cases. A
-// Preempt takes a Restoring queue to Idle at once. A Reset takes a Restoring or Saving queue to
-// Stopping. A queue that exceeds the time limit of UNMAP_QUEUES returns to Running (unmap.cpp). A
-// MAP_QUEUES outside a run list may replace a queue that is still mapped (map_compute() in
-// scheduler.cpp).
+// `area` is the queue's context save area (transition.cpp); a map goes through Restoring if the
+// area holds a saved context. The diagram leaves out some cases. StopMode::Preempt takes a
+// Restoring queue to Idle at once. StopMode::Reset takes a Restoring or Saving queue to Stopping. A
+// queue that exceeds the time limit of UNMAP_QUEUES returns to Running (unmap.cpp). A MAP_QUEUES
+// outside a run list may replace a queue that is still mapped (map_compute() in scheduler.cpp).
 //
 // A halted queue fetches no packets. The halt ends when the queue is unmapped or mapped again, when
-// the driver restarts the gfx ring, or when the runtime has answered the queue's request.
-// QueueState is trivially copyable. A Queue is used only with the VF's lock held.
+// the driver restarts the gfx ring, or when the guest's runtime (ROCr) has answered the queue's
+// request about scratch (aql.h). QueueState is trivially copyable, because save() copies its bytes.
+// A Queue is used only with the VF's lock held.
 #pragma once
 
 #include <array>
@@ -72,14 +73,14 @@ enum class WaitKind : std::uint8_t {
     Signals,      ///< AQL barrier-AND or barrier-OR: the packet's condition is met
     SignalValue,  ///< AQL barrier-value: the signal's value fulfils the packet's condition
     Unmap,        ///< the queues that the packet stops are unmapped, or its time limit has passed
-    Valid,        ///< the AQL header is not INVALID any more
+    Valid,        ///< the header of the AQL packet is no longer INVALID
     Atomic,       ///< ATOMIC_MEM loop: the value in memory equals the compare value
     MoreData,     ///< the write pointer changes: the ring holds only a part of the packet
 };
 
 /// A wait. The kinds Memory, Register, Atomic and MoreData have their operands in this structure;
 /// for the others, is_wait_over() (wait.cpp) reads what it needs, such as the packet or the
-/// dispatcher. Trivially copyable, because it is a part of state streams.
+/// dispatcher. Trivially copyable, because QueueState contains a Wait.
 struct Wait {
     WaitKind kind = WaitKind::None;
     std::uint8_t function = 0;    ///< the `function` of sdma::compare()
@@ -115,7 +116,7 @@ struct QueueState {
     std::uint64_t rptr = 0;
     std::uint64_t next = 0;      ///< AQL: index of the next packet to execute
     std::uint64_t wptr = 0;      ///< write pointer; PM4: dwords; AQL: packets
-    std::uint64_t reported = 0;  ///< `rptr` at the last report to memory, or at the map
+    std::uint64_t reported = 0;  ///< `rptr` at the last report to memory, or when mapped
     /// PM4: how much of the head packet is done; 0: nothing yet. DMA_DATA counts bytes.
     std::uint64_t progress = 0;
     std::uint64_t indirect_base = 0;  ///< SET_BASE: base of DISPATCH_INDIRECT
@@ -180,7 +181,7 @@ struct Queue {
     [[nodiscard]] GpuVa report_address() const;
     /// Address of the MQD in VMID 0 (CP_MQD_BASE_ADDR); 0 if none.
     [[nodiscard]] GpuVa mqd() const;
-    /// True if the queue is mapped and has that doorbell enabled.
+    /// True if the queue is mapped, its doorbell is enabled, and `index` is this doorbell.
     [[nodiscard]] bool listens_to(DoorbellIndex index) const;
     [[nodiscard]] DoorbellIndex doorbell() const;
     [[nodiscard]] std::uint8_t ring_id() const;  ///< the queue's id in interrupt vectors
@@ -188,10 +189,11 @@ struct Queue {
     /// COMPUTE_STATIC_THREAD_MGMT_SE0..3: a bit per CU, by shader engine.
     [[nodiscard]] std::array<std::uint32_t, 4> cu_mask() const;
 
-    /// Copies the ring pointers from the registers to `state`, when the queue is mapped.
+    /// Sets `rptr`, `next`, `wptr` and `reported` from the registers; for activate(), which maps
+    /// the queue.
     void load_pointers();
-    /// Copies the ring pointers from `state` to the registers, before a register access and when
-    /// the queue is unmapped.
+    /// Copies `rptr` and `wptr` to the registers. Called before a register access, and when the
+    /// queue is unmapped.
     void store_pointers();
     /// Resets `state`, except the registers (hqd and sh), and clears `stream`.
     void clear_progress();

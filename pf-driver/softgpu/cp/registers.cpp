@@ -29,7 +29,8 @@ Queue* find_selected_queue(Core& core) {
     return &core.queues[index];
 }
 
-/// While a queue is mapped, its pointers are in QueueState, so a read first copies them to `hqd`.
+/// While a queue is mapped, its ring pointers are in `rptr` and `wptr` of QueueState, so a read
+/// first copies them to `hqd`.
 std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
     Queue* queue = find_selected_queue(core);
     if (queue == nullptr) return stored;
@@ -43,8 +44,8 @@ std::uint32_t read_hqd(Core& core, RegisterIndex index, std::uint32_t stored) {
 enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 
 /// Begins to unmap the queue. Does one step at once: a queue with nothing in flight is then
-/// unmapped before the register write returns, unless a packet of the queue does the write. For
-/// other queues, drivers poll CP_HQD_ACTIVE.
+/// unmapped before the register write returns, unless a packet of this same queue does the write.
+/// For other queues, drivers poll CP_HQD_ACTIVE.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
     Budget budget;

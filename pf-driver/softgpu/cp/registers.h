@@ -8,7 +8,7 @@
 // reads 0 when the queue is off the hardware.
 //
 // Two groups of registers are for debuggers: the address watches (TCP_WATCHn_*), which
-// registers.cpp decodes for the waves, and the exceptions that new waves enable
+// registers.cpp decodes for the waves, and the exceptions that are enabled in new waves
 // (SPI_GDBG_TRAP_MASK).
 #pragma once
 

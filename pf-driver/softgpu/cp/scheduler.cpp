@@ -22,8 +22,8 @@ enum QueryCommand : std::uint32_t { kInterruptOnly = 0, kFenceAndInterrupt = 3 }
 
 // --- VMIDs --------------------------------------------------------------------------------------
 
-/// True if the process of the VMID has a queue on the hardware, in an HQD or on an SDMA engine,
-/// that a packet has mapped.
+/// True if the process of the VMID has a queue on the hardware: in an HQD, if a packet mapped the
+/// queue, or on an SDMA engine.
 bool has_queues(const Core& core, Vmid vmid) {
     const SchedulerState& scheduler = core.scheduler;
     const std::uint16_t pasid = scheduler.processes[raw(vmid)].pasid;
@@ -93,9 +93,9 @@ void map_trap_handler(Packet& packet, Vmid vmid) {
     scheduler.trap_memory[raw(vmid)] = has_handler ? trap_address(packet, 8) : 0;
 }
 
-/// The current bank of the process, else an unused bank, else, of the banks of processes without
-/// queues, the bank that was mapped longest ago. Such a bank exists, because there are as many
-/// banks as VMIDs.
+/// The bank for a process: its current bank, else an unused bank, else, of the banks of processes
+/// without queues, the bank that was mapped longest ago. Such a bank exists, because there are as
+/// many banks as VMIDs.
 WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
     SchedulerState& scheduler = core.scheduler;
     const auto is_in_use = [&](const WaveSyncBank& bank) {
@@ -221,7 +221,8 @@ void poll_wptr(Core& core, Queue& queue, Vmid vmid) {
     queue.set_reg(REG_GC_CP_HQD_PQ_WPTR_HI, high32(*wptr));
 }
 
-/// If `slot` is still mapped, the new queue replaces the old one, whose kernels are dropped.
+/// Maps the queue of a MAP_QUEUES to `slot`. If an old queue is still mapped there, drops the old
+/// queue's kernels, and the new queue replaces the old one.
 MapResult map_compute(Packet& packet, Queue& slot, Vmid vmid, QueueId mapped_by) {
     if (slot.is_mapped()) {
         packet.core.dispatcher.drop(slot.id);
@@ -288,8 +289,8 @@ MapResult map_listed_queue(Packet& packet) {
 
 // --- run list -----------------------------------------------------------------------------------
 
-/// Ends the list because of an entry that is bad or can never be mapped. Returns false, for the
-/// caller to return.
+/// Ends the list because of an entry that is bad or can never be mapped, and raises an interrupt.
+/// Returns false, for the caller to return.
 bool refuse_run_list(Core& core, std::uint32_t header) {
     end_run_list(core);
     ++core.counters.bad_packets;
@@ -337,7 +338,7 @@ void chain(Core& core, const Packet& packet) {
 }
 
 /// Reads and executes the entry at `next`. False if the entry must wait for room, or if an error
-/// has ended the list. A bad entry also raises an interrupt.
+/// has ended the list.
 bool run_entry(Core& core, Budget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
@@ -419,8 +420,8 @@ bool finish_evictions(Core& core) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
         if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
         process.is_leaving = 0;
-        // The list may now map a queue of this process that had no slot, so the process's quantum
-        // begins now.
+        // The entry that waits for room may be a queue of this same process. If so, the queue is
+        // mapped without another MAP_PROCESS, so the process's new quantum begins here.
         process.mapped_at = core.now_ns();
         has_ended_one = true;
     }

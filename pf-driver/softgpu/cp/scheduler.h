@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The queue scheduler, which is firmware of the command processor on a real GPU: maps and unmaps
-// queues. MAP_QUEUES on the KIQ maps kernel queues; RUN_LIST on the HIQ maps user queues. The run
-// list is an indirect buffer (IB) in which each MAP_PROCESS is followed by the MAP_QUEUES of that
-// process. The scheduler reads the list until it finds no room for an entry: for example no free
-// VMID, or no free queue slot (an HQD or a queue of an SDMA engine). Then the scheduler waits for
-// the end of the quantum of the process that has been on the hardware longest, stops that process,
-// writes its queues back to their MQDs, and continues to read. At the end of the list, the
-// scheduler starts again from the top if it has stopped a process. So every process gets time,
-// however many processes exist.
+// The queue scheduler: maps and unmaps queues. On a real GPU, the scheduler is firmware of the
+// command processor. MAP_QUEUES on the KIQ maps kernel queues; RUN_LIST on the HIQ maps user
+// queues. The run list is an indirect buffer (IB) in which each MAP_PROCESS is followed by the
+// MAP_QUEUES of that process. The scheduler reads the list until it finds no room for an entry: for
+// example no free VMID, or no free queue slot (an HQD or a queue of an SDMA engine). Then the
+// scheduler waits for the end of the quantum of the process that has been on the hardware longest,
+// stops that process, writes its queues back to their MQDs, and continues to read. At the end of
+// the list, the scheduler starts again from the top if it has stopped a process. So every process
+// gets time, however many processes exist.
 //
 //   Idle --RUN_LIST--> Reading --end, all mapped--> Idle
 //                       |   ^ --end, a process was stopped--> Reading from the top
@@ -18,9 +18,9 @@
 // UNMAP_QUEUES stops the queues that the packet names, and ends the run list unless the packet
 // names doorbells or an SDMA engine. The packet blocks its own queue until the named queues are off
 // the hardware or, on the HIQ, until the time limit from SET_RESOURCES (UNMAP_LATENCY) has passed.
-// In the second case the scheduler writes the doorbell of a queue that has not stopped to the HIQ's
-// MQD, as the firmware of a real GPU does. With the action PREEMPT_NO_UNMAP, the packet has no
-// effect.
+// After the time limit, the scheduler writes the doorbell of a queue that has not stopped to the
+// HIQ's MQD, as the firmware of a real GPU does. With the action PREEMPT_NO_UNMAP, the packet has
+// no effect.
 //
 // All functions work on a Core and are called with the VF's lock held.
 #pragma once
@@ -33,8 +33,8 @@ namespace vgpu::softgpu::cp {
 /// Reads the run list and time-slices its processes. True if it made progress.
 [[nodiscard]] bool step_run_list(Core& core, Budget& budget);
 /// True if step_run_list() would act now, for example because an entry can be read, an eviction has
-/// ended, a quantum is over, or the list must end because no process is on the hardware to make
-/// room.
+/// ended, a quantum is over, or the list must end because it waits for room and no process is on
+/// the hardware.
 [[nodiscard]] bool has_run_list_work(const Core& core);
 /// True while a run list is active. The caller must then poll, because nothing reports the end of a
 /// quantum, for which a starved list waits.

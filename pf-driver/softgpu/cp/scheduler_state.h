@@ -2,7 +2,8 @@
 //
 // SchedulerState: the state of one VF's queue scheduler (scheduler.h). It holds the VMIDs and queue
 // slots (HQDs and queues of SDMA engines) that the scheduler may use, the process of each VMID, and
-// the run list that the scheduler reads. Trivially copyable, because it is a part of state streams.
+// the run list that the scheduler reads. SchedulerState is trivially copyable, because
+// CommandProcessor::save() copies it into the saved state of the VF.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ struct ProcessState {
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;      ///< 1 if the VMID belongs to a process
     std::uint8_t is_leaving = 0;    ///< 1 if its quantum is over and its queues are being stopped
-    std::uint32_t is_debugged = 0;  ///< 1 if MAP_PROCESS named the VMID, for a debugger; else 0
+    std::uint32_t is_debugged = 0;  ///< 1 if MAP_PROCESS chose this VMID, for a debugger; else 0
 };
 
 /// An SDMA queue that a run list has mapped.
@@ -39,8 +40,9 @@ struct SdmaSlot {
 };
 inline constexpr unsigned kSdmaSlots = SDMA_ENGINES * SDMA_USER_QUEUES;
 
-/// The run list: an IB in VMID 0 that the scheduler reads packet by packet. `next` does not advance
-/// while there is no room (scheduler.h) for the packet at `next`.
+/// The run list: an IB in VMID 0. Each packet of the IB is an entry, and the scheduler reads the
+/// entries one by one. `next` does not advance while there is no room (scheduler.h) for the entry
+/// at `next`.
 struct RunListState {
     std::uint64_t va = 0;
     std::uint32_t size = 0;  ///< dwords
@@ -51,13 +53,13 @@ struct RunListState {
     std::uint8_t is_starved = 0;  ///< 1 if the entry at `next` waits for room
     /// 1 if this round (one pass over the list) has evicted a process: another round must follow.
     std::uint8_t has_preempted = 0;
-    std::uint8_t vmid = 0;  ///< VMID of the last MAP_PROCESS in the list
+    std::uint8_t vmid = 0;  ///< VMID of the last MAP_PROCESS that was read
     std::uint32_t reserved = 0;
 };
 
-/// The global wave sync (GWS) of a process whose MAP_PROCESS requests GWS (NUM_GWS). While the
-/// process has no queues on the hardware, it keeps the bank until another process needs the bank.
-/// (KFD unmaps all queues for a moment whenever it adds a queue.)
+/// A bank: the global wave sync (GWS) of one process whose MAP_PROCESS requests GWS (NUM_GWS). A
+/// process without queues on the hardware keeps its bank until another process needs the bank,
+/// because KFD unmaps all queues for a moment whenever it adds a queue.
 struct WaveSyncBank {
     isa::GlobalWaveSync sync;
     std::uint64_t mapped_at = 0;  ///< time when the bank's process was last mapped, ns
@@ -66,7 +68,8 @@ struct WaveSyncBank {
     std::uint32_t reserved = 0;
 };
 
-/// Run lists require SET_RESOURCES (has_resources); kernel queues do not.
+/// See the top of this file. RUN_LIST requires an earlier SET_RESOURCES (has_resources); mapping a
+/// kernel queue does not.
 struct SchedulerState {
     /// Bit per VMID for user processes; KFD sets bits 8 to 15 on gfx9.
     std::uint16_t vmid_mask = 0;

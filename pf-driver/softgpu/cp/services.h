@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Services: the interface through which one VF's command processor calls the other blocks of that
-// VF. GpuVf implements the interface over mem::GpuVm, ih::InterruptHandler and two sdma::Engine;
-// tests implement it over a flat memory.
+// VF. GpuVf implements the interface with mem::GpuVm, ih::InterruptHandler and two sdma::Engine
+// objects; tests implement it with a flat memory.
 //
 // Every call is made with the VF's lock held. Only the ports from make_port() are also used without
 // the lock: the engine's worker threads access memory through them while they run waves.
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] virtual std::uint16_t pasid_of(Vmid vmid) const = 0;
     /// Ends all cached translations of the process `pasid`.
     virtual void invalidate_pasid(std::uint16_t pasid) = 0;
-    /// Records a fault of the GFX hub in the fault registers and raises its interrupt vector.
+    /// Records a fault of the GFX hub in the fault registers and raises the fault interrupt.
     virtual void report_fault(Vmid vmid, const mem::Fault& fault) = 0;
 
     /// Puts an interrupt vector into ring 0 of the VF's IH (interrupt handler). The IH may drop the

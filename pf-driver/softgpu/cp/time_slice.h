@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// TimeSlice: one period of a VF on the engine, with its start, the end of its quantum and its
-// phase.
+// TimeSlice: the number, start, end of quantum and phase of the current or last period of a VF on
+// the engine.
 //
 //             begin()                        stop()                       end()
 //   Parked ------------> Running ------------------------> Parking ------------> Parked
@@ -24,8 +24,8 @@ namespace vgpu::softgpu::cp {
 /// A VF as the engine sees it. GpuVf owns the Context and keeps it while the VF is on the engine.
 struct Context {
     VfId vf;
-    /// The VF lock. Workers hold it while they execute packets, lease a work-group (dispatch.h) or
-    /// return one, but not while they run one.
+    /// The VF lock. Workers hold it while they execute packets, and while they lease or return a
+    /// work-group (dispatch.h), but not while they run a work-group.
     PiMutex& lock;
     CommandProcessor& cp;
     std::vector<PacketSource*> sources;  ///< SDMA engines, encoder rings, iov::Doorbells

@@ -30,8 +30,8 @@ constexpr std::uint32_t kStreamVersion = 4;
 constexpr std::uint32_t kControlRecordBytes = 8;
 /// Initial capacity for a stream, to avoid reallocations.
 constexpr std::size_t kStreamReserve = 64u << 10;
-/// Limit, per compute unit, of a stream that is read back; more than twice the state of a CU (256
-/// KiB of VGPRs, 64 KiB of LDS).
+/// Limit, per compute unit, of the size of a stream that is read back; more than twice the state of
+/// a CU (256 KiB of VGPRs, 64 KiB of LDS).
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
 /// The first part of a stream: the state of the packets in flight (see QueueState). The output of
@@ -81,9 +81,9 @@ std::uint64_t saved_bytes(const Queue& queue) {
     return std::min(end - area.control_stack, area.room);
 }
 
-/// Records the size of the stream in CNTL_STACK_OFFSET and WG_STATE_OFFSET; KFD copies the bytes
-/// that these registers denote. The control stack grows down from CNTL_STACK_SIZE, so
-/// CNTL_STACK_OFFSET == CNTL_STACK_SIZE means an empty stack.
+/// Records the size of the stream in CNTL_STACK_OFFSET and WG_STATE_OFFSET, from which KFD computes
+/// the used sizes of control stack and stream (get_wave_state). The control stack grows down from
+/// CNTL_STACK_SIZE, so CNTL_STACK_OFFSET == CNTL_STACK_SIZE means an empty stack.
 void record_stream_size(Queue& queue, std::uint64_t stream_bytes) {
     const SaveArea area = save_area(queue);
     const std::uint64_t records = stream_bytes == 0 ? 0 : kControlRecordBytes;
@@ -156,10 +156,10 @@ bool is_in_flight(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || queue.state.frame_count != 0;
 }
 
-/// Decides how the queue is unmapped; call when no group of the queue is leased. After a Reset, or
-/// with nothing in flight, unmaps the queue at once. Otherwise begins to save the context if the
-/// save area can hold the stream; if not, lets the queue's kernels and IBs run to their end. Always
-/// returns true: each case is progress.
+/// Decides how the queue is unmapped; call when no group of the queue is leased. With
+/// StopMode::Reset, or if nothing is in flight, unmaps the queue at once. Otherwise begins to save
+/// the context if the save area can hold the stream; if not, lets the queue's kernels and IBs run
+/// to their end. Always returns true: each case is progress.
 bool leave(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
@@ -211,8 +211,9 @@ bool has_to_drain(const Core& core, const Queue& queue) {
     return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
 }
 
-/// While the queue drains, its kernels and IBs run to their end, but no new packet of the ring is
-/// fetched. No packet may run while another packet is being executed (Core::executing).
+/// Continues a queue in phase Stopping. While the queue drains, its kernels and IBs run to their
+/// end, but no new packet of the ring is fetched. No packet may run while another packet is being
+/// executed (Core::executing).
 bool step_stopping(Core& core, Queue& queue, Budget& budget) {
     QueueState& state = queue.state;
     const bool may_run_packets = core.executing == kNoQueue;
@@ -268,9 +269,10 @@ bool is_sound(const StreamHead& head) {
            head.in_flight <= kAqlWindow;
 }
 
-/// True for a queue of the guest's kernel driver. Processes cannot write the save area of such a
-/// queue, so the VMIDs in the stream can be trusted. They can be those of processes, because an IB
-/// of the queue, and its kernels, may run in the VMID of a process.
+/// True for a queue of the guest's kernel driver: load_stream() then keeps the VMIDs in the stream.
+/// These VMIDs may be those of processes, because an IB of the queue, and its kernels, may run in
+/// the VMID of a process. They can be trusted, because processes cannot write the save area of such
+/// a queue.
 bool keeps_vmids(const Queue& queue) {
     return queue.is_privileged() && raw(queue.vmid()) == 0;
 }

@@ -43,14 +43,14 @@ bool names_doorbell(const UnmapRequest& request, DoorbellIndex doorbell) {
                      doorbell) != request.doorbells.begin() + request.doorbell_count;
 }
 
-/// Queues of this type and above stay mapped unless UNMAP_QUEUES selects them by doorbell or PASID,
-/// or selects all queues.
+/// Queues with this QUEUE_TYPE or a higher one stay mapped unless UNMAP_QUEUES selects them by
+/// doorbell or PASID, or selects all queues.
 constexpr std::uint8_t kStaticQueue = 2;
 
-/// True if the packet selects the queue. A doorbell can name any mapped queue except
-/// `scheduler_queue`: the gfx ring if ENGINE_SEL is the gfx engine, else any other queue. The other
-/// values of QUEUE_SEL select only queues that `scheduler_queue` has mapped in a VMID other than 0
-/// (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
+/// True if the packet, which is in `scheduler_queue`, selects the queue. A doorbell can name any
+/// mapped queue except `scheduler_queue`: the gfx ring if ENGINE_SEL is the gfx engine, else any
+/// other queue. The other values of QUEUE_SEL select only queues that `scheduler_queue` has mapped
+/// in a VMID other than 0 (Linux 6.12, amdkfd/kfd_packet_manager_v9.c, pm_unmap_queues_v9).
 bool is_selected(const UnmapRequest& request, const Queue& scheduler_queue, const Queue& queue) {
     if (!queue.is_mapped() || queue.id == scheduler_queue.id) return false;
     if (queue.is_gfx() != (request.engine == PM4_ENGINE_GFX)) return false;
@@ -100,9 +100,9 @@ void begin_unmap(Packet& packet, StopMode mode) {
     }
 }
 
-/// Ends the wait for queues that have not stopped in time; does nothing if all have stopped. As the
-/// firmware does, writes the doorbell of such a queue to the scheduler queue's MQD. The queue stays
-/// mapped and continues.
+/// Ends the wait for queues that have not stopped in time; does nothing if all have stopped. Writes
+/// the doorbell of each queue that has not stopped to the scheduler queue's MQD (always to the same
+/// dword), as the firmware of a real GPU does. These queues stay mapped and continue.
 void abandon(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
@@ -124,8 +124,8 @@ void abandon(Core& core, Queue& scheduler_queue) {
 Outcome handle_unmap_queues(Packet& packet) {
     if (!packet.is_privileged) return Outcome::BadPacket;
     const std::uint32_t action = HW_GET(UNMAP_QUEUES_1, ACTION, packet.dword(1));
-    // amdgpu preempts the gfx ring by this action, then waits for a fence in the ring. The ring
-    // reaches the fence without preemption.
+    // amdgpu preempts the gfx ring with this action, then waits for a fence in the ring. The ring
+    // reaches the fence without preemption, too.
     if (action == PM4_UNMAP_PREEMPT_NO_UNMAP) return Outcome::Done;
     QueueState& state = packet.queue.state;
     Core& core = packet.core;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Checks whether the wait of a queue is over. The command processor calls is_wait_over() before it
-// tries a blocked packet again; the poller thread (gpu.h) calls this function for inactive VFs. A
-// check executes no packet.
+// tries a blocked packet again. The poller thread (gpu.h) calls is_wait_over(), through has_work(),
+// for VFs that are off the engine. A check executes no packet.
 
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/softgpu/cp/aql.h"

@@ -6,8 +6,8 @@
 // the host allows it. A worker also has real-time priority from a park request until it has left
 // the VF (engine.h), because the world switch waits for the last worker.
 //
-// Calls marked "Own" are for the worker thread itself. Calls marked "with the lock", and calls
-// without a mark, require the engine's lock.
+// "Own" marks functions that only the worker thread itself may call. Functions marked "with the
+// lock", and functions without a mark, require the engine's lock.
 #pragma once
 
 #include <utility>

@@ -5,10 +5,10 @@
 // op thread (gpu.h) executes the operation, because moving VRAM takes longer than a register access
 // may. Only one operation runs at a time; a start during another operation is dropped and logged.
 //
-// An operation outside its VRAM or the PF's memory ends REFUSED. SCRUB and VERIFY of device VRAM
-// check the whole range before they touch the first byte. Operations on a VF's VRAM check piece by
-// piece, and end at the first piece that is not completely in the VF's VRAM. stop() ends an
-// operation on VRAM after the current piece; other operations run to their end.
+// An operation outside its VRAM or the PF's memory ends with status REFUSED. SCRUB and VERIFY of
+// device VRAM check the whole range before they touch the first byte. Operations on a VF's VRAM
+// check piece by piece, and end at the first piece that is not completely in the VF's VRAM. stop()
+// ends an operation on VRAM after the current piece; other operations run to their end.
 //
 // The io thread (gpu.h) calls start(), status() and size(). The op thread calls run(). Any thread
 // may call stop().
@@ -74,8 +74,8 @@ private:
     [[nodiscard]] Result<> check(const Request& request, const Row& row) const;
     Result<> dma_in(const Request& request);
     Result<> dma_out(const Request& request);
-    /// Device VRAM: uses mem::DeviceVram::scrub(), which replaces whole pages of the host where
-    /// possible.
+    /// For device VRAM, uses mem::DeviceVram::scrub(), which replaces whole pages of the host where
+    /// possible. For a VF's VRAM, writes zeroes.
     Result<> scrub_vram(const Request& request);
     Result<> scrub_state(const Request& request);
     /// EIO if a byte is not zero. The PF checks a scrub with this operation before it reuses the
@@ -100,8 +100,8 @@ private:
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    /// The operation that run() has not taken yet. Guarded by mutex_. One suffices, because status_
-    /// is BUSY from start() to the end of the operation.
+    /// The operation that run() has not taken yet. Guarded by mutex_. No queue is needed, because
+    /// status_ is BUSY from start() to the end of the operation.
     std::optional<Request> waiting_;
     std::atomic<bool> is_stopping_{false};
     std::atomic<vgpu_hw_op_status> status_{VGPU_OP_DONE};

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // Doorbells: the doorbell BAR (BAR2) of one VF. In this file a ring is one write of a doorbell, not
-// a ring buffer. While the VF is on the engine, a ring goes straight to the listener. While the VF
-// is off, RingLatch keeps the rings, and activate() replays them. Read pointer doorbells of the IH
-// are never latched, because they take effect at once. Doorbells drops and counts a ring if the
-// gate is shut, if the page of the doorbell is disabled, or if the ring is malformed.
+// a ring buffer. While the VF is on the engine, a ring goes straight to the DoorbellListener. While
+// the VF is off the engine, RingLatch keeps the rings, and activate() replays them. Read pointer
+// doorbells of the IH (interrupt handler) are never latched, because they take effect at once.
+// Doorbells drops and counts a ring if the gate is shut, if the page of the doorbell is disabled,
+// or if the ring is malformed.
 //
-// There are two modes. In Trap mode each ring is a BAR write. In Poll mode the BAR is a memfd that
-// the client maps, and scan() takes the rings from the enabled pages. A page has cells of 64 bits.
-// All ones marks an empty cell, and any other value is a ring. scan() takes a ring with one atomic
-// exchange, so no ring is seen twice. A later ring that overwrites a cell before the scan replaces
-// the earlier ring. A 32-bit ring leaves the other half of its cell all ones, so scan() takes a
-// cell with one half of all ones as a 32-bit ring. If both halves of a cell got a 32-bit ring since
-// the last scan, scan() takes them as one 64-bit ring. A ring of all ones is lost in this mode. A
-// client's mapping cannot be revoked: after renew() the former client keeps the old memfd, which
-// nothing reads any more.
+// There are two modes. In Trap mode each ring is a trapped BAR write. In Poll mode the BAR is a
+// memfd that the client maps, and scan() takes the rings from the enabled pages. A page has cells
+// of 64 bits. All ones marks an empty cell, and any other value is a ring. scan() takes a ring with
+// one atomic exchange, so no ring is seen twice. A later ring that overwrites a cell before the
+// scan replaces the earlier ring. A 32-bit ring leaves the other half of its cell all ones, so
+// scan() takes a cell with one half of all ones as a 32-bit ring. If both halves of a cell got a
+// 32-bit ring since the last scan, scan() takes them as one 64-bit ring. A ring of all ones is lost
+// in this mode. A client's mapping cannot be revoked: after renew() the former client keeps the old
+// memfd, which nothing reads any more.
 //
 // The VF's own engines ring by a write to the BAR's address on the bus (mem/system_memory.h), on
 // threads that may or may not hold the VF's lock. post() keeps such rings until step() and takes
@@ -117,7 +118,8 @@ public:
     /// Poll mode: takes rings from the enabled pages. `Thorough` looks at all of them, `Hot` only
     /// at the pages of the guest's kernel and at those that were rung since the last reset. Takes
     /// at most kMaxRings rings per call, so that a client that rings without end does not keep the
-    /// VF lock. After kMaxRings rings, the next scan continues with the next page and is Thorough.
+    /// VF lock busy. After kMaxRings rings, the next scan continues with the next page and is
+    /// Thorough.
     enum class Scan : std::uint8_t { Hot, Thorough };
     void scan(Scan how);
     static constexpr std::size_t kMaxRings = 1024;

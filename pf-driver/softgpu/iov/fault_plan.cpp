@@ -64,7 +64,7 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     return {};
 }
 
-/// The relaxed load avoids the mutex if the plan is empty. This call may miss a row that another
+/// The relaxed load avoids the mutex if the plan is empty. So a call may miss a row that another
 /// thread adds at the same time; a later call finds the row.
 std::optional<PlannedFault> FaultPlan::take(VfId vf, FaultPoint point) {
     if (planned_.load(std::memory_order_relaxed) == 0) return std::nullopt;

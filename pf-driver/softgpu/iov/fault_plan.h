@@ -5,10 +5,10 @@
 // times that `vf` reaches `point`. Tests add rows through the control socket. Each fault that
 // happens is logged with the word "injected". Without rows the only cost is a load of one atomic.
 //
-//   Idle Save Load Run   a step of a world switch; Load is also the point of INIT. Lost: the VF is
-//                        stalled, and the command lasts, until a reset. Late: the step completes
-//                        after `delay`. Wrong: the command ends ABORTED, and the VF is stalled
-//                        until a reset
+//   Idle Save Load Run   a step of a world switch; Load is also the point of INIT. Lost: until a
+//                        reset, the VF is stalled and the command does not end. Late: the step
+//                        completes after `delay`. Wrong: the command ends ABORTED, and the VF is
+//                        stalled until a reset
 //   Sdma                 Lost: until a reset of the VF, its copy engines make no progress, and an
 //                        IDLE of the VF is lost
 //   Interrupt            Lost: one interrupt of the function `vf` (0: the PF) is not delivered
@@ -61,8 +61,8 @@ public:
     /// The planned fault that happens now; nullopt if none. Decrements `count` of the row and logs
     /// the fault.
     [[nodiscard]] std::optional<PlannedFault> take(VfId vf, FaultPoint point);
-    /// True if a row of this VF and point exists; does not change `count`. For the point Device,
-    /// whose fault lasts until clear().
+    /// True if a row of this VF and point exists; does not change `count`. Only for the point
+    /// Device, whose fault lasts until clear().
     [[nodiscard]] bool holds(VfId vf, FaultPoint point);
     /// Removes all rows. A step that is already lost stays lost until a reset.
     void clear();

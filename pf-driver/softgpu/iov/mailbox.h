@@ -7,7 +7,8 @@
 // mailbox mirrored: the PF's TRN (transmit) is the VF's RCV (receive).
 //
 //   VF: TRN_VALID 0 -> 1    the device copies the VF's four dwords and interrupts the PF
-//   PF: RCV_ACK = 1         the VF's TRN_ACK is set; interrupt 138 to the VF if enabled
+//   PF: RCV_ACK = 1         the VF's TRN_ACK is set; interrupt 138 (enum ih_source) to the VF if
+//                           enabled
 //   VF: TRN_VALID -> 0      TRN_ACK and the PF's RCV_VALID are cleared
 //   PF: TRN_VALID = 1       all four dwords appear in the VF's RCV at once; interrupt 135 to the VF
 //                           if enabled

@@ -2,11 +2,11 @@
 //
 // PfRegisters: the PF-only range of BAR5 (block VGPU of hw/regs.def) and the PF's side of the
 // mailboxes. PfRegisters turns register accesses into calls to VfControls, BulkOps, RunLog and, for
-// the whole device, Hooks. Each VF has a bank of registers, VGPU_VF0_* plus an offset. The
-// registers hold all state of PfRegisters.
+// the whole device, Hooks. Each VF has a bank of registers: VGPU_VF0_* plus the VF number times
+// HW_VGPU_BANK_STRIDE. The registers hold all state of PfRegisters.
 //
-// Built once over the PF's RegisterFile. Everything runs on the io thread (gpu.h), so the PF needs
-// no lock; a VfControl takes the lock of its VF.
+// There is one PfRegisters, over the PF's RegisterFile. All calls run on the io thread (gpu.h), so
+// PfRegisters needs no lock; a VfControl takes the lock of its VF.
 #pragma once
 
 #include <cstdint>

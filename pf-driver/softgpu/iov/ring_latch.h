@@ -4,7 +4,8 @@
 // write of a doorbell, not a ring buffer. Write pointers are absolute, so the latest ring of a
 // doorbell suffices (Linux 6.12, amdgpu/gfx_v9_0.c, WDOORBELL64). There is one exception: several
 // producers of an AQL queue ring in any order, and a smaller index may come last. So the latch also
-// keeps the largest value of a doorbell, and hands out the largest value first, then the latest.
+// keeps the largest value of a doorbell, and hands out the largest value first, then the latest. An
+// AQL queue ignores the smaller of the two; for any other queue, the latest value counts.
 //
 // The size of the BAR bounds the memory of the latch, however often doorbells ring. Not thread
 // safe: the owner of a RingLatch has a lock.

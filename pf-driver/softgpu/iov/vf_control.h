@@ -32,8 +32,8 @@ struct VfStatistics {
     /// Refused packets of CP, copy engines and encoders, and the other errors that these blocks
     /// count as bad_packets (cp::Counters, sdma::Engine::State, video::Engine::State).
     std::uint64_t bad_packets = 0;
-    /// BAR0 accesses outside VRAM or while the gate is shut, refused register accesses (MMIO and
-    /// RLCG), dropped doorbells.
+    /// BAR0 accesses outside the VF's VRAM or while the gate is shut, refused register accesses
+    /// (MMIO and RLCG), and dropped doorbell writes.
     std::uint64_t bad_accesses = 0;
     /// Illegal instructions that waves met. Each ends the wave's kernel, unless the guest's trap
     /// handler handles the illegal instruction.

@@ -22,7 +22,7 @@
 // Loading, Starting, Idling and Saving last as long as their work; a planned fault can prolong them
 // (late) or end them in Stalled (lost, wrong). Loaded has Lost because IDLE of a loaded VF is a
 // step that a fault can lose. A QuantumEnd that arrives after a command has stopped the VF changes
-// no state; its time slice is still recorded.
+// no state; its time slice is recorded then, unless the command has recorded it.
 #include "pf-driver/softgpu/iov/world_switch.h"
 
 #include "pf-driver/softgpu/base/bits.h"

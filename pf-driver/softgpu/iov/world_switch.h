@@ -10,11 +10,11 @@
 // steps stay done. If a planned fault (FaultPlan) loses a step, the function is stalled, and the
 // command ends only when the function is reset.
 //
-// Any thread may call command(), view(), quantum_expired(), state() and next_due(). These never
-// wait for a park: command() and quantum_expired() act at once if they can, and otherwise leave the
-// work to process() on the device thread (gpu.h). A caller of reset() or with_parked() may have to
-// wait for a park. The action lock is held while the machine acts, and during reset() and
-// with_parked(). Lock order: first the action lock, then a VF lock.
+// Any thread may call command(), view(), quantum_expired(), state() and next_due(). These functions
+// never wait for a park: command() and quantum_expired() act at once if they can, and otherwise
+// leave the work to process() on the device thread (gpu.h). A caller of reset() or with_parked()
+// may have to wait for a park. The action lock is held while the machine acts, and during reset()
+// and with_parked(). Lock order: first the action lock, then a VF lock.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@
 
 namespace vgpu::softgpu::iov {
 
-/// The device as the machine drives it: implemented by Gpu and by a fake in tests. Called with the
-/// action lock held.
+/// The device as the state machine drives it. Gpu implements this interface, and tests have a fake.
+/// Called with the action lock held.
 class SwitchPort {
 public:
     virtual ~SwitchPort() = default;
@@ -78,8 +78,9 @@ enum class SwitchState : std::uint8_t {
 };
 inline constexpr std::size_t kSwitchStates = 9;
 
-/// Load, Init, Run, Idle, Save and Clear are steps of the PF's commands. Reset comes from
-/// WorldSwitch::reset(), the other events from the device.
+/// Load, Init, Run, Idle, Save and Clear are steps of the PF's commands. Done ends the work of a
+/// state (Loading, Starting, Idling, Saving). Lost: a planned fault has stopped a step. QuantumEnd:
+/// the engine has parked the VF. Reset comes from WorldSwitch::reset().
 enum class SwitchEvent : std::uint8_t {
     Load,
     Init,
@@ -171,8 +172,8 @@ private:
     void begin_command();
     void run_script();
     [[nodiscard]] const Step& current() const { return script_[position_]; }
-    /// True if the step names a VF of the device. A step other than LOAD, INIT and CLEAR must name
-    /// the VF in the engine.
+    /// True if the step names a VF of the device and, except in LOAD, INIT and CLEAR, this VF is in
+    /// the engine.
     [[nodiscard]] bool names_right_vf(const Step& step) const;
     [[nodiscard]] bool begin_step();
     void end_step();
@@ -208,7 +209,7 @@ private:
     std::mutex action_;  // held while the machine acts; guards the members down to switching_
     SwitchState state_ = SwitchState::Empty;
     VfId function_ = kPf;       // the function in the engine; kPf: none
-    std::vector<Step> script_;  // steps of the command that executes; reused
+    std::vector<Step> script_;  // steps of the command that executes
     std::size_t position_ = 0;  // index of the current step
     bool is_executing_ = false;
     bool is_lost_ = false;       // true if the current step is lost; only a reset ends the command

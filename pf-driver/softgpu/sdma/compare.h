@@ -9,8 +9,8 @@
 namespace vgpu::softgpu::sdma {
 
 /// Compares `value` with `reference`, both unsigned. `function` is a value of
-/// WAIT_REG_MEM_1.FUNCTION (hw/fields.def); SDMA_POLL_REGMEM.FUNCTION has the same values.
-/// Functions 0 and 7 (reserved) are always true.
+/// WAIT_REG_MEM_1.FUNCTION (hw/fields.def); SDMA_POLL_REGMEM.FUNCTION has the same values. Always
+/// true for function 0 ("always") and function 7 (reserved).
 [[nodiscard]] constexpr bool compare(std::uint8_t function, std::uint64_t value,
                                      std::uint64_t reference) {
     switch (function) {

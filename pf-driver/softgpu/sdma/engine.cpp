@@ -38,7 +38,7 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
-/// Drops the position in IBs and packets, and the halt: a ring that is enabled again starts
+/// Drops the position in IBs and packets, and ends the halt: a ring that is enabled again starts
 /// with the packet at its read pointer.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;

@@ -43,8 +43,8 @@ struct MapRequest {
     std::uint16_t pasid = 0;
 };
 
-/// Sources (Linux 6.12): packets amdgpu/vega10_sdma_pkt_open.h, registers amdgpu/sdma_v4_0.c, MQD
-/// include/v9_structs.h (v9_sdma_mqd).
+/// See the top of this file. Sources (Linux 6.12): packets amdgpu/vega10_sdma_pkt_open.h, registers
+/// amdgpu/sdma_v4_0.c, MQD include/v9_structs.h (v9_sdma_mqd).
 class Engine final : public PacketSource {
 public:
     static constexpr unsigned kQueues = 1 + SDMA_USER_QUEUES;  ///< 0 is the kernel's ring
@@ -52,7 +52,7 @@ public:
     static constexpr unsigned kMaxRingLog2 = 24;  ///< log2 of the dwords of the largest ring
     static constexpr unsigned kMaxPacketDwords = 16;
 
-    /// Called with the VF's lock held.
+    /// The engine's calls to other blocks of the VF. The VF's lock is held during a call.
     struct Hooks {
         std::function<void(const ih_iv_entry&)> raise;
         std::function<void(const mem::VmFault&)> fault;
@@ -65,8 +65,8 @@ public:
         None,
         Memory,    ///< `width` bytes at `address` in `vmid`
         Register,  ///< register `address`, a dword offset in BAR5
-        Retry,     ///< none: every step() executes the packet again and counts the poll
-        MoreData,  ///< a write pointer other than `address`, its value when the wait began
+        Retry,     ///< no condition: every step() executes the packet again and counts the poll
+        MoreData,  ///< the write pointer differs from `address`, its value when the wait began
     };
     /// A wait. A wait for memory or a register is over when compare(function, value & mask,
     /// reference) is true (compare.h), or when the memory cannot be read.
@@ -97,7 +97,7 @@ public:
         std::uint64_t base = 0;            ///< address of the ring in `vmid`
         std::uint64_t read_pointer = 0;    ///< bytes
         std::uint64_t write_pointer = 0;   ///< bytes
-        std::uint64_t reported = 0;        ///< `read_pointer` at the last report, or at the map
+        std::uint64_t reported = 0;        ///< `read_pointer` at the last report, or when mapped
         std::uint64_t report_address = 0;  ///< where to write the read pointer; 0: nowhere
         std::uint64_t mqd = 0;             ///< address in VMID 0; 0: the kernel's ring
         std::uint32_t ring_log2 = 0;       ///< log2 of the dwords of the ring
@@ -108,7 +108,7 @@ public:
         std::uint8_t ib_depth = 0;  ///< number of entries of `ibs` in use, innermost last
         std::array<Ib, kIbDepth> ibs{};
         std::uint64_t progress = 0;  ///< units of the first packet that are done; see its handler
-        std::uint32_t skip = 0;      ///< dwords to pass over before that packet (NOP, COND_EXE)
+        std::uint32_t skip = 0;      ///< dwords to skip before the first packet (NOP, COND_EXE)
         std::uint32_t polls = 0;     ///< failed polls of a first packet with a retry count
         Wait wait;
     };
@@ -117,7 +117,7 @@ public:
         std::array<Queue, kQueues> queues{};
         std::uint32_t next_queue = 0;  ///< the queue that the next step() tries first
         std::uint32_t reserved = 0;
-        std::uint64_t time_offset = 0;  ///< ticks; set by TIMESTAMP sub-op 0
+        std::uint64_t time_offset = 0;  ///< GPU clock ticks; set by TIMESTAMP sub-op 0
         std::uint64_t packets = 0;      ///< completed packets; a completed skip counts as one
         std::uint64_t bytes = 0;        ///< bytes that the packets of transfers.cpp have written
         std::uint64_t bad_packets = 0;
@@ -128,9 +128,9 @@ public:
     /// Engine.
     Engine(unsigned index, regs::RegisterFile& regs, const Clock& clock, Hooks hooks);
 
-    /// Maps a user queue. Also true if a queue with this MQD is mapped already. False if both user
-    /// queues are taken, the VMID is out of range, or the MQD cannot be read or has an invalid ring
-    /// size.
+    /// Maps a user queue. True if the queue is now mapped, or a queue with this MQD already was.
+    /// False if both user queues are taken, the VMID is out of range, or the MQD cannot be read or
+    /// has an invalid ring size.
     [[nodiscard]] bool map(const MapRequest& request);
     /// Unmaps the user queue with that doorbell; false if none. Saves the queue's position in its
     /// MQD, so that the next map() continues there. If the MQD cannot be written, the position is
@@ -168,7 +168,7 @@ private:
     };
     using Handler = Outcome (Engine::*)();
     struct Row;
-    /// nullptr if there is no such packet, which halts the queue.
+    /// The row for a packet header; nullptr if there is no such packet: the packet is Bad.
     [[nodiscard]] static const Row* find_row(std::uint32_t header);
 
     // Registers (engine.cpp). Parameters name the register of engine 0; reg() returns the index of
@@ -235,8 +235,8 @@ private:
     Outcome write_linear();
     Outcome fill();
     Outcome generate_entries();
-    /// Copies at most `bytes`, up to the next page border of `from` or `to`; returns the number of
-    /// bytes copied, 0 on a fault.
+    /// Copies at most `bytes`, up to the next page boundary of `from` or `to`; returns the number
+    /// of bytes copied, 0 on a fault.
     [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
                                            std::uint64_t bytes);
     /// The number of units to do next: the rest of `total`, but at most `limit`, and at most what

@@ -169,8 +169,8 @@ Engine::Outcome Engine::poll() {
         wait.width = sizeof(value);
         if (!mem::load_value(port(), GpuVa{wait.address}, value)) return Outcome::Fault;
     } else if (wait.function == 0) {
-        // FUNCTION 0 is always true, so no register is read, and user queues may send it, as in a
-        // flush of ROCr.
+        // FUNCTION 0 is always true, so no register is read. User queues may therefore send such a
+        // poll; ROCr does so in a flush.
         return Outcome::Done;
     } else if (!is_privileged()) {
         return Outcome::Bad;

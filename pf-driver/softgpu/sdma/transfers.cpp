@@ -43,8 +43,8 @@ Side side_of(const std::uint32_t* dwords) {
             HW_GET(SDMA_SUBWIN_SLICE, PITCH, dwords[2]) + std::uint64_t{1}};
 }
 
-/// Copies inside one source page and one target page. False on a fault (has_fault()), or if a page
-/// has no host address.
+/// Copies between host addresses, inside one source page and one target page. False on a fault
+/// (has_fault() is then true), or if a page has no host address.
 bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::uint64_t bytes) {
     const mem::Port::Hold hold(memory);
     const std::byte* const source = memory.at(GpuVa{from}, mem::Access::Read);
@@ -83,7 +83,8 @@ std::uint64_t Engine::copy_piece(std::uint64_t to, std::uint64_t from, std::uint
     return is_copied ? piece : 0;
 }
 
-/// Copies upwards, piece by piece. The result for overlapping ranges is undefined, as on hardware.
+/// Copies from low to high addresses, piece by piece. The result for overlapping ranges is
+/// undefined, as on hardware.
 Engine::Outcome Engine::copy_linear() {
     const std::uint64_t total = HW_GET(SDMA_COPY_LINEAR_1, COUNT, packet_[1]) + std::uint64_t{1};
     const std::uint64_t from = pair(3);
