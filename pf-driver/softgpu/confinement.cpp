@@ -18,9 +18,9 @@ namespace vgpu::softgpu {
 
 namespace {
 
-/// System calls that softgpu needs in addition to the calls of every confined program (filter.c).
-/// They are for the memfds of VRAM and doorbells, the files of clients' memory, the event sources
-/// of the io thread, and the interrupts of clients.
+/// System calls that softgpu needs in addition to those that every confined program may make
+/// (filter.c). They are for the memfds of VRAM and doorbells, the files of clients' memory, the
+/// event sources of the io thread, and the interrupts of clients.
 constexpr std::array kCalls{SYS_memfd_create, SYS_ftruncate,   SYS_fstatfs,   SYS_epoll_ctl,
                             SYS_epoll_wait,   SYS_epoll_pwait, SYS_io_submit, SYS_io_getevents};
 /// kCalls with the element type that vgpu_confine_rules takes.
@@ -37,8 +37,9 @@ constexpr vgpu_confine_rules kRules{.program = "softgpu",
                                     .calls = kCallNumbers.data(),
                                     .call_count = kCallNumbers.size()};
 
-/// Seals the paths of a socket and of its client record. A failure for the record is ignored: the
-/// record is optional, and the confined process then cannot write it.
+/// Seals the paths of a socket and of its client record (pf-driver/confine/sealed.h). Ignores a
+/// failure to seal the record's path: the confined process then cannot write the record, which is
+/// optional.
 Result<> seal_socket(const std::string& path) {
     (void)vgpu_seal_path(vfio_user::ClientRecord::path_of(path).c_str(), VGPU_PATH_RECORD);
     const int error = vgpu_seal_socket(path.c_str());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The confinement of softgpu (pf-driver/confine): before the process serves a client, it gives up
-// all paths and system calls that it no longer needs. main.cpp calls the functions in this order.
-// An error means that softgpu must not serve.
+// all paths and system calls that it no longer needs. main.cpp calls the functions in the order of
+// this file. An error means that softgpu must not serve.
 #pragma once
 
 #include "pf-driver/softgpu/gpu.h"

@@ -145,8 +145,9 @@ void Gpu::stop() {
 
 // --- world switch --------------------------------------------------------------------------------
 
-/// Asks has_work() before the park; mark_parked() asks again after the park. If work arrived in
-/// between, the PF may have idled the VF because the PF saw no work, so WAKE reports the work.
+/// The PF may idle a VF because the VF has no work. If work arrives during the park, WAKE must
+/// report this work. So park() compares has_work() before the park with the busy bit, which
+/// mark_parked() updates after the park.
 std::optional<cp::RunReport> Gpu::park() {
     const VfId id = active_;
     const bool was_busy = id != kPf && vf(id).has_work();
@@ -158,23 +159,23 @@ std::optional<cp::RunReport> Gpu::park() {
 }
 
 /// The VF is parked: from now on its doorbells are latched, and the poller checks its waits. A late
-/// call cannot hit the VF's next time slice: that time slice begins only after park(), and park()
-/// returns only after quantum_expired() has returned.
+/// call by quantum_expired() cannot hit the VF's next time slice: that time slice begins only after
+/// park(), and park() returns only after quantum_expired() has returned.
 void Gpu::mark_parked(VfId id) {
     VfId expected = id;
     if (!active_.compare_exchange_strong(expected, kPf)) return;
     vf(id).deactivate();
-    // Clear the bit before has_work(): has_work() then sees a doorbell that was latched before, and
-    // a later doorbell sets the bit again. The other order could clear the bit of a new doorbell,
-    // and the VF's work would go unnoticed.
+    // Clear the bit before has_work(): has_work() then sees a doorbell that was latched before the
+    // clear, and a later doorbell sets the bit again. The other order could clear the bit of a new
+    // doorbell, and the VF's work would go unnoticed.
     busy_ &= ~iov::vf_bit(id);
     if (vf(id).has_work()) busy_ |= iov::vf_bit(id);
     wake_poller();
 }
 
-/// Sets active_ before the latched doorbells ring, so that work_arrived() kicks the engine and does
-/// not mark the VF busy. Clears the busy bit afterwards: otherwise a doorbell between the two steps
-/// would leave the bit set for the whole time slice.
+/// Sets active_ before activate() replays the latched doorbells, so that work_arrived() kicks the
+/// engine and does not mark the VF busy. Clears the busy bit after it has set active_: in the other
+/// order, a doorbell between the two steps would leave the bit set for the whole time slice.
 std::uint64_t Gpu::run(VfId id) {
     active_ = id;
     busy_ &= ~iov::vf_bit(id);  // the bit is only for VFs off the engine
@@ -329,9 +330,10 @@ void Gpu::wake_poller() {
 /// that does not end soon usually lasts long. If no VF needs polling, the thread sleeps until
 /// wake_poller().
 void Gpu::poll_loop() {
-    // Linux divides the weight of a session among the CPUs by load, and a thread that wakes
-    // thousands of times a second counts as permanent load. At nice -10 this thread would pull nine
-    // tenths of the session's weight to its own CPU, away from the workers, and hardly use it.
+    // Linux divides the weight of a session (autogroup) among the CPUs by load, and a thread that
+    // wakes thousands of times a second counts as permanent load. At the process's nice value of
+    // -10, this thread would pull nine tenths of the session's weight to its own CPU, away from the
+    // workers, although it uses little CPU time.
     compute_in_the_background();
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {

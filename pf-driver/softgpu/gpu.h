@@ -41,9 +41,9 @@ enum class IsaTier : std::uint8_t {
     Translator,  ///< translates hot code to host code, interprets the rest
 };
 
-/// The device. Its parts call Gpu only through interfaces, so that no part depends on Gpu: Device
-/// (requests of VFs and PF), SwitchPort (the device as the world switch drives it) and Listener
-/// (reports of the engine).
+/// The device. Its parts call Gpu only through interfaces, so that no part depends on Gpu:
+/// GpuVf::Device and GpuPf::Device (requests of VFs and PF), SwitchPort (the device as the world
+/// switch drives it) and Listener (reports of the engine).
 class Gpu final : private GpuVf::Device,
                   private GpuPf::Device,
                   private iov::SwitchPort,
@@ -54,19 +54,20 @@ public:
         /// Appears only in log lines and in answers of the control socket.
         std::string name = "gpu0";
         /// 1 to 16; TotalVFs of the SR-IOV capability (PCIe 6.0, 9.3.3.6). All VFs exist as long as
-        /// the device; NumVFs only sets how many of them the bus shows.
+        /// the device; NumVFs only sets how many of them the host view shows on its bus.
         std::uint32_t vfs = GPUIOV_MAX_VFS;
         /// A multiple of 16 MiB (VGPU_VRAM_UNIT_BYTES), at least 32 MiB: one unit for the PF and
         /// one for a VF.
         Bytes vram = 2048_MiB;
         /// Size of each VF's BAR0, a power of two of at least 1 MiB; also the maximum VRAM of a VF.
         Bytes aperture = 256_MiB;
-        /// 1 to 64. Each VF sees the CUs of its CU mask; masks of VFs may overlap.
+        /// Number of CUs of the device, 1 to 64. Each VF sees the CUs of its CU mask; masks of VFs
+        /// may overlap.
         std::uint32_t compute_units = 8;
-        /// Worker threads of the engine, 1 to 64. Their number decides the speed; `compute_units`
-        /// only limits how many waves are resident.
+        /// Worker threads of the engine, 1 to 64. Their number decides how fast waves run;
+        /// `compute_units` only limits how many waves are resident.
         std::uint32_t threads = 2;
-        /// Time from when a VF runs out of work until the device raises GFX_VM_IDLE
+        /// Time from when a VF that has worked runs out of work until the device raises GFX_VM_IDLE
         /// (cp::Engine::Spec); at most 1 s.
         std::chrono::microseconds idle_grace{100};
         /// An existing directory whose lock the caller holds (main.cpp), so stale sockets in it may
@@ -106,21 +107,21 @@ public:
     /// Plans a fault; FaultPoint::Device takes the PF's link down at once. Fails like
     /// FaultPlan::add() (iov/fault_plan.h). io thread.
     [[nodiscard]] Result<> inject(const iov::PlannedFault& fault);
-    /// `vf` is 1 to spec().vfs, not the PF. A VF never moves and lives as long as the device.
+    /// `vf` is 1 to spec().vfs, not the PF. The reference is valid as long as the device exists.
     [[nodiscard]] GpuVf& vf(VfId vf) { return *vfs_[raw(vf) - 1u]; }
     [[nodiscard]] const iov::WorldSwitch& world_switch() const { return world_switch_; }
     /// RunLog::lost() of the PF. Any thread.
     [[nodiscard]] std::uint64_t lost_log_entries() { return pf_->log().lost(); }
 
 private:
-    /// The constructor cannot fail; build() creates the parts that can fail. Neither starts a
-    /// thread, so a half-built device can be destroyed.
+    /// The constructor cannot fail; build() creates the parts whose creation can fail. Neither
+    /// starts a thread, so a half-built device can be destroyed.
     Gpu(const Spec& spec, const Clock& clock);
     [[nodiscard]] Result<> build();
     void make_code_memory();
     void build_host_view();
 
-    // The functions of GpuVf::Device and GpuPf::Device, which document them.
+    // GpuVf::Device and GpuPf::Device document these functions.
     iov::Vsec& vsec() override { return pf_->vsec(); }
     void work_arrived(VfId vf) override;
     void quiesce(VfId vf) override { engine_->quiesce(vf); }
@@ -134,8 +135,8 @@ private:
     void set_wake_mask(std::uint32_t mask) override;
     void set_switch_mode(iov::SwitchMode mode) override { switch_mode_ = mode; }
 
-    // The functions of iov::SwitchPort, which documents them. The world switch calls them with its
-    // action lock held.
+    // iov::SwitchPort documents these functions. The world switch calls them with its action lock
+    // held.
     std::optional<cp::RunReport> park() override;
     std::uint64_t run(VfId vf) override;
     void save(VfId vf) override;
@@ -155,8 +156,8 @@ private:
     /// Records that the VF has left the engine. May be called several times per time slice; only
     /// the first call has an effect.
     void mark_parked(VfId vf);
-    /// Sets the busy bit of a VF that is off the engine. If the PF has enabled WAKE for the VF,
-    /// raises WAKE, but only if the bit was clear, so that not every doorbell raises WAKE.
+    /// Sets the busy bit of a VF that is off the engine. Raises WAKE if the bit was clear and the
+    /// PF has enabled WAKE for the VF. So further doorbells raise no WAKE while the bit is set.
     void mark_busy(VfId vf);
 
     // threads
@@ -183,8 +184,8 @@ private:
     std::atomic<std::uint32_t> busy_{0};       // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};  // vf_bit() of VFs whose work raises WAKE
 
-    /// Guards the requests to the device thread, down to is_device_reset_. Priority inheriting,
-    /// because that thread has real-time priority.
+    /// Guards the requests to the device thread: the members from has_device_work_ to
+    /// is_device_reset_. Priority inheriting, because that thread has real-time priority.
     PiMutex device_mutex_;  // leaf lock
     PiCondition device_wake_;
     bool has_device_work_ = false;

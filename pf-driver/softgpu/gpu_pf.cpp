@@ -10,7 +10,7 @@ namespace vgpu::softgpu {
 namespace {
 
 /// Size of the GPU-IOV capability's header, which is plain configuration space; the registers of
-/// Vsec begin after it.
+/// Vsec begin after the header.
 constexpr std::uint32_t kVsecHeaderBytes = GPUIOV_CTRL;
 
 }  // namespace
@@ -44,8 +44,8 @@ GpuPf::GpuPf(const Spec& spec, mem::DeviceVram& vram, iov::WorldSwitch& world_sw
                              GPUIOV_VSEC_LENGTH - kVsecHeaderBytes, read, write);
 }
 
-/// BAR0 is the whole device VRAM. No client can map BAR0, because a memfd of VRAM holds the VRAM of
-/// one VF only (mem/vf_vram.h). BAR5 has no gate: REGWR_EN applies to VFs only.
+/// BAR0 is the whole device VRAM. No client can map BAR0, because no memfd holds all VRAM: each
+/// memfd holds the VRAM of one VF (mem/vf_vram.h). BAR5 has no gate: REGWR_EN applies to VFs only.
 void GpuPf::make_bars(mem::DeviceVram& vram) {
     function_.set_bar(VGPU_BAR_VRAM,
                       {[&vram](std::uint64_t offset, std::span<std::byte> out) {
@@ -70,7 +70,7 @@ Result<> GpuPf::attached(std::shared_ptr<Peer>) {
 }
 
 /// Ends interrupts, WAKE and the run log, because the client is gone, and with it the memory of the
-/// log's ring. All other state stays, because a restarted PF core adopts it.
+/// log's ring. All other state stays, because a restarted PF core continues from it.
 void GpuPf::detached() {
     log::info("PF: driver gone; no world switches and no mailbox answers until it is back");
     vsec_.disable_interrupts();
@@ -78,7 +78,7 @@ void GpuPf::detached() {
     log_.configure({}, 0);
 }
 
-/// Ends the same as detached(): interrupts, WAKE, run log. VFs continue to run; only
+/// Like detached(), ends interrupts, WAKE and the run log. VFs continue to run; only
 /// GPUIOV_RESET_CONTROL resets the whole device.
 void GpuPf::reset(pci::ResetKind) {
     vsec_.disable_interrupts();

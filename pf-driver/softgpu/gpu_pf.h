@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuPf: builds the physical function and connects its blocks: the PCI function with the GPU-IOV
-// capability, the register bank with the PF-only range, all VRAM behind BAR0 (trapped), the run log
-// and the bulk operations. Part of the composition root (gpu.h).
+// capability, the register bank with the PF-only range, all VRAM behind BAR0 (every access is
+// trapped), the run log and the bulk operations. Part of the composition root (gpu.h).
 //
 // When the PF's client leaves, interrupts, WAKE, the run log and the mappings of the client's
 // memory end. The active VF runs until its quantum ends; without a quantum, it runs on. No other VF

@@ -205,7 +205,7 @@ bool GpuVf::needs_polling() {
 }
 
 /// True copy: loads a saved VF to check its waits, and saves the VF again unless the VF can make
-/// progress. Releases the lock before the call of the device.
+/// progress. Releases the lock before it calls the device.
 void GpuVf::poll_waits() {
     std::unique_lock lock(lock_);
     const bool was_saved = is_saved_;

@@ -4,11 +4,11 @@
 // interrupt rings, PSP, copy engines, video blocks, command processor, mailbox and doorbells. Part
 // of the composition root (gpu.h).
 //
-// Each VF has one lock, the "VF lock". Every thread holds it for a register, doorbell, packet or
-// mailbox action of the VF, except for Doorbells::post(). Lock order: action lock of the world
-// switch, VF lock, leaf locks (such as those of engine and interrupts). In true-copy mode
-// (iov::SwitchMode), SAVE turns the blocks of the VF into a stream and poisons the blocks; enter()
-// loads the stream before a caller can see poison.
+// Each VF has one lock, the "VF lock". Every thread holds this lock during an action on registers,
+// doorbells, packets or the mailbox of the VF, except during Doorbells::post(). Lock order: action
+// lock of the world switch, VF lock, leaf locks (such as those of engine and interrupts). In
+// true-copy mode (iov::SwitchMode), SAVE writes the state of the VF's blocks to a stream and
+// poisons the blocks (VfBlocks::poison()); enter() loads the stream before a caller can see poison.
 #pragma once
 
 #include <atomic>
@@ -45,12 +45,13 @@ class GpuVf final : public iov::VfControl,
                     private cp::Services {
 public:
     /// Values from Gpu::Spec, constant after create(). `aperture` is the size of BAR0;
-    /// `compute_units` are those of the device.
+    /// `compute_units` is the number of CUs of the device.
     struct Spec {
         VfId vf{1};
         Bytes aperture;
         std::uint32_t compute_units = 8;
-        /// Number of engine workers. The CP has separate ports and decoded code for each worker.
+        /// Number of engine workers. The CP has separate memory ports (mem::Port) and decoded code
+        /// for each worker.
         std::uint32_t workers = 1;
         iov::DoorbellMode doorbell_mode = iov::DoorbellMode::Trap;
     };
@@ -58,8 +59,8 @@ public:
     class Device {
     public:
         virtual ~Device() = default;
-        /// The capability that raises mailbox bits and interrupts at the PF. Any thread, with any
-        /// lock held.
+        /// The PF's GPU-IOV capability, through which the VF sets mailbox bits and raises
+        /// interrupts at the PF. Any thread, with any lock held.
         [[nodiscard]] virtual iov::Vsec& vsec() = 0;
         /// Kicks the engine if the VF is on it; otherwise marks the VF busy, which may raise WAKE.
         /// The caller may hold the VF lock, so this function must not call the VF and takes only
@@ -101,10 +102,10 @@ public:
     /// thread.
     [[nodiscard]] bool is_attached() const { return is_attached_; }
 
-    /// Takes the VF lock and, if the VF is saved (true copy), loads its state.
+    /// Takes the VF lock and, if the VF is saved (true copy), loads its state. Returns the lock.
     [[nodiscard]] std::unique_lock<PiMutex> enter();
 
-    // --- iov::VfControl, which documents these functions (gpu_vf_control.cpp) --------------------
+    // --- iov::VfControl documents these functions; gpu_vf_control.cpp implements them ------------
     /// Also updates the size that the guest reads (RCC_CONFIG_MEMSIZE, MC_VM_FB_LOCATION_TOP), even
     /// after an error. Call without the VF lock, because the function waits for workers.
     [[nodiscard]] Result<> commit_vram(DeviceOffset root, Bytes size) override;
@@ -115,7 +116,7 @@ public:
     void set_cu_mask(std::uint64_t mask) override;
     void set_quantum(std::uint32_t quantum_us) override { quantum_us_ = quantum_us; }
     /// FB_EN applies to trapped accesses of BAR0 and to new mappings. A client's existing mapping
-    /// stays, because vfio-user has no message to revoke it.
+    /// of BAR0 stays, because vfio-user has no message to revoke a mapping.
     void set_gates(std::uint32_t gates) override;
     [[nodiscard]] std::uint32_t gates() const override { return gates_; }
     void request_flr() override;
@@ -131,7 +132,7 @@ public:
     [[nodiscard]] bool write_vram(VfOffset offset, std::span<const std::byte> data) override;
     Result<> scrub_state() override;
     /// Saves the blocks, then mailbox and latched doorbells. The stream does not contain VRAM,
-    /// configuration space, gates and other values that the PF programmed. A VF of any device can
+    /// configuration space, gates or other values that the PF programmed. A VF of any device can
     /// load the stream if the softgpu programs have the same kStateVersion (gpu_vf_control.cpp) and
     /// the device has every CU on which a work-group in the stream is resident.
     [[nodiscard]] Result<std::vector<std::byte>> save_state() override;
@@ -151,8 +152,8 @@ public:
     [[nodiscard]] Bytes vram_size() const { return vram_.size(); }
 
     // --- world switch and poller ---------------------------------------------------------------
-    // All except quantum(), is_stuck() and doorbell_mode() take the VF lock; the caller must not
-    // hold it.
+    // All functions of this section except quantum(), is_stuck() and doorbell_mode() take the VF
+    // lock; the caller must not hold this lock.
 
     /// The length of a time slice that begins now; nullopt if the time slice has no limit.
     [[nodiscard]] std::optional<Nanoseconds> quantum() const;
@@ -160,20 +161,20 @@ public:
     void activate();
     /// Doorbells are latched from now on. Call after Engine::park().
     void deactivate();
-    /// True copy: turns the blocks into a stream and poisons the live state, so that code that
-    /// still uses the live state fails visibly. Mailbox, doorbells, gates and VRAM are not part of
-    /// a world switch.
+    /// True copy: writes the state of the blocks to a stream and poisons the blocks, so that code
+    /// that still uses them fails visibly. Mailbox, doorbells, gates and VRAM are not part of a
+    /// world switch.
     void save_and_poison();
     /// Counts the switch. In true-copy mode, also loads the saved state.
     void load();
     /// Adds one time slice on the engine to the statistics.
     void account(const vgpu_hw_run_log_entry& entry);
     /// True if the VF could make progress on the engine now. Reads the memory that waits depend on.
-    /// For a saved VF it reads no memory: it returns the answer from the time of the save, or true
-    /// if a doorbell has rung since.
+    /// For a saved VF, reads no memory: returns the answer from the time of the save, or true if a
+    /// doorbell has rung since.
     [[nodiscard]] bool has_work();
-    /// True if only polling can find the VF's work: in memory, in mapped doorbell pages, or in a
-    /// saved state.
+    /// True if only polling can find new work of the VF: the end of a wait for memory, a doorbell
+    /// in a mapped page, or any work of a saved VF.
     [[nodiscard]] bool needs_polling();
     /// Checks the waits of an inactive VF; calls work_arrived() if the VF can make progress.
     void poll_waits();
@@ -182,7 +183,8 @@ public:
     /// Poll mode: takes the doorbell writes that the client stored in its doorbell pages. Does
     /// nothing for a saved VF, whose doorbell writes poll_waits() finds.
     void scan_doorbells(iov::Doorbells::Scan how);
-    /// True copy: true while the VF is a stream and its blocks are poisoned.
+    /// True copy: true while the state of the VF's blocks is in a stream and the blocks are
+    /// poisoned.
     [[nodiscard]] bool is_saved() const;
     [[nodiscard]] iov::DoorbellMode doorbell_mode() const { return doorbells_.mode(); }
 
@@ -213,7 +215,7 @@ private:
     bool deliver_to_ih(const iov::DoorbellRing& ring) override;
     void deliver(const iov::DoorbellRing& ring) override;
 
-    // The functions of cp::Services, which documents them; called with the VF lock held.
+    // cp::Services documents these functions; called with the VF lock held.
     std::unique_ptr<mem::Port> make_port(Vmid vmid) override;
     void set_process(Vmid vmid, std::uint64_t root, std::uint16_t pasid) override;
     std::uint16_t pasid_of(Vmid vmid) const override;
@@ -222,11 +224,12 @@ private:
     void raise(const ih_iv_entry& entry) override;
     bool map_sdma(cp::SdmaEngine engine, const sdma::MapRequest& queue) override;
     void unmap_sdma(cp::SdmaEngine engine, DoorbellIndex doorbell) override;
-    // Also implements iov::DoorbellListener; any thread.
+    // work_arrived() also implements iov::DoorbellListener; any thread.
     void work_arrived() override;
 
     /// The register write gate, open during full access. While the gate is shut, the guest cannot
-    /// write registers marked FA in hw/regs.def, or use RLCG, PSP or the video scheduler (MMSCH).
+    /// write registers marked FA in hw/regs.def by MMIO, or use RLCG, PSP or the video scheduler
+    /// (MMSCH).
     [[nodiscard]] regs::Gate register_gate() const;
     /// The gates that a client's reset shuts. The PF can open them after it has acknowledged the
     /// reset.
@@ -250,15 +253,15 @@ private:
     void reset_locked(ResetScope scope);
     [[nodiscard]] std::vector<std::byte> save_stream();
     [[nodiscard]] Result<> load_stream(std::span<const std::byte> stream);
-    /// Call with the VF lock held. Does nothing unless the VF's state is a stream.
+    /// Loads the saved state if the VF is saved. Call with the VF lock held.
     void load_if_saved();
 
     const Spec spec_;
     iov::WorldSwitch& world_switch_;
     iov::FaultPlan& faults_;
     Device& device_;
-    /// The VF lock. Priority inheriting, because a worker at real-time priority may wait for the io
-    /// thread.
+    /// The VF lock. Priority inheriting, because the io thread or a worker may wait for the lock at
+    /// real-time priority.
     mutable PiMutex lock_;
 
     /// The order matters: these members keep references to members that are built before them.
@@ -271,14 +274,14 @@ private:
     pci::Function function_;
     cp::Context context_;
 
-    /// Written with the VF lock held; may be read without it, as BAR0 accesses do.
+    /// Written with the VF lock held. BAR0 accesses, for example, read the gates without the lock.
     std::atomic<std::uint32_t> gates_{0};
     std::atomic<bool> is_attached_{false};
     /// Length of a time slice; 0: no limit. Written on the io thread, read when the next time slice
     /// begins.
     std::atomic<std::uint32_t> quantum_us_{0};
-    /// Bit FLR of VGPU_RESET: the PF has requested an FLR, which has not ended. The PF core polls
-    /// the bit; reset_flags() reads it without a lock.
+    /// Bit FLR of VGPU_RESET: the PF has requested an FLR or a device reset, which has not ended
+    /// for this VF. The PF core polls the bit; reset_flags() reads it without a lock.
     std::atomic<bool> is_resetting_{false};
     /// Bit FLR_PENDING of VGPU_RESET: a client has reset the function or left it, and an interrupt
     /// notifies the PF core. The blocks are already reset. Until the PF acknowledges the reset by a

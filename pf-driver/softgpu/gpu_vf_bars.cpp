@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The BARs of a VF: VRAM, doorbells, registers. The VF's client reads, writes and maps them.
-// pci::Function calls the handlers on the io thread; offset and size are inside the BAR.
+// The BARs of a VF: VRAM, doorbells, registers. The VF's client reads and writes them, and may map
+// VRAM and, in Poll mode (iov/doorbells.h), doorbells. pci::Function calls the handlers on the io
+// thread; offset and size are inside the BAR.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -60,8 +61,8 @@ pci::BarHandler GpuVf::doorbell_bar() {
 pci::BarHandler GpuVf::register_bar() {
     return {[this](std::uint64_t offset, std::span<std::byte> out) {
                 const auto lock = enter();
-                // A driver reads this register to check that its read pointer doorbell arrived; in
-                // Poll mode the doorbell may still be in the client's page.
+                // A driver reads this register to check that the doorbell with its read pointer
+                // arrived. In Poll mode the doorbell may still be in the client's page.
                 if (offset / sizeof(std::uint32_t) == REG_OSSSYS_IH_RB_RPTR)
                     doorbells_.scan(iov::Doorbells::Scan::Hot);
                 blocks_.registers.mmio_read(offset, out);

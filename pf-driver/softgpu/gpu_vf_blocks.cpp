@@ -11,8 +11,9 @@ namespace {
 constexpr std::uint32_t kPoison = 0x5bad5badu;
 
 /// Registers that survive a reset of scope FunctionLevel. The mailbox survives because PF and guest
-/// talk across an FLR (Linux 6.12, amdgpu/mxgpu_ai.c polls the mailbox for FLR_NOTIFICATION_CMPL).
-/// The addresses of the frame buffer survive because an FLR does not change the VF's VRAM.
+/// exchange messages about the FLR itself (Linux 6.12, amdgpu/mxgpu_ai.c polls the mailbox for
+/// FLR_NOTIFICATION_CMPL). The addresses of the frame buffer survive because an FLR does not change
+/// the VF's VRAM.
 struct Survivor {
     std::uint32_t first;
     std::uint32_t count;
@@ -34,8 +35,8 @@ template <typename Visit> void for_each_survivor(Visit visit) {
 // --- the list ------------------------------------------------------------------------------------
 
 /// True for the types of members that the operations skip. A port holds only translations, which an
-/// invalidation ends. Rlcg and ShaderArrays hold settings of the PF and counts since the device
-/// started, which stay.
+/// invalidation ends. ShaderArrays holds a setting of the PF, and Rlcg a count since the device
+/// started; both stay.
 template <typename T> constexpr bool kIsSkipped = false;
 template <> constexpr bool kIsSkipped<std::unique_ptr<mem::Port>> = true;
 template <> constexpr bool kIsSkipped<mem::PortSet> = true;
@@ -57,7 +58,8 @@ template <typename Member, typename Visit> void visit_member(Member& member, Vis
 }
 
 /// Visits every block in the order of construction. The structured binding does not compile if a
-/// member is missing; visit_member() does not if a member is neither a block nor in kIsSkipped.
+/// member is missing; visit_member() does not compile if a member is neither a block nor in
+/// kIsSkipped.
 template <typename Self, typename Visit> void for_each_block(Self& self, Visit visit) {
     auto& [registers, gpuvm, kernel_gfx, kernel_mm, mm_ports, bus, rlcg, shader_arrays, interrupts,
            psp, sdma, video, cp] = self;

@@ -7,7 +7,8 @@
 //
 // All operations use one list of members, for_each_block() in gpu_vf_blocks.cpp. The list does not
 // compile if a member is missing, or is neither a block nor in kIsSkipped. Without this check, an
-// operation could leave out a new member, and the next owner of the VF could see its old state.
+// operation could leave out a new member, and the next owner of the VF could see the old state of
+// that member.
 #pragma once
 
 #include <array>
@@ -31,9 +32,9 @@ namespace vgpu::softgpu {
 
 /// The extent of a reset. No reset touches VRAM, which a separate operation scrubs (BulkOps).
 enum class ResetScope : std::uint8_t {
-    /// For an FLR that the PF orders, and for INIT, CLEAR_VF_STATE and SHUTDOWN (hw/gpuiov.h).
-    /// Keeps the registers of kSurvivors (gpu_vf_blocks.cpp), such as the mailbox, and the IH's
-    /// counters.
+    /// For an FLR or device reset that the PF orders, and for the commands INIT, CLEAR_VF_STATE and
+    /// SHUTDOWN (hw/gpuiov.h). Keeps the registers of kSurvivors (gpu_vf_blocks.cpp), such as the
+    /// mailbox, and the IH's counters.
     FunctionLevel,
     /// For a reset or departure of the client, for a scrub, and after a failed load. Clears
     /// everything of the last owner.
@@ -72,10 +73,11 @@ struct VfBlocks {
     /// Call before save(): afterwards nothing is in flight in any block.
     void drain();
     void save(Writer& out) const;
-    /// EPROTO if a block refuses the stream. Some blocks may be loaded then, so call reset().
+    /// EPROTO if a block refuses the stream. Call reset() then, because other blocks may be loaded
+    /// already.
     [[nodiscard]] Result<> load(Reader& in);
     /// Makes the live state useless: fills registers and CP with garbage and resets all other
-    /// blocks. Until load() or reset(), no code may run, translate or read through the blocks.
+    /// blocks. Until load() or reset(), nothing may use the blocks.
     void poison();
     /// Adds the blocks' counts since their last reset to `sum`.
     void add_to(iov::VfStatistics& sum) const;

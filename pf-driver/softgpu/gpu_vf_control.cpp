@@ -42,8 +42,8 @@ Result<> GpuVf::commit_vram(DeviceOffset root, Bytes size) {
 }
 
 /// If the VF had VRAM, disconnects the client, because the client may still map memory that no
-/// longer belongs to the VF. A frozen VM would otherwise still be attached when the next owner
-/// comes.
+/// longer belongs to the VF. A frozen VM does not disconnect by itself, and would still be attached
+/// when the next owner comes.
 void GpuVf::release_vram() {
     const bool had_vram = vram_.size().count > 0;
     vram_.release();
@@ -96,8 +96,8 @@ void GpuVf::write_gates(std::uint32_t gates) {
                                                                     : regs::Gate::Shut);
 }
 
-/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit before it queues the
-/// request, so the PF never reads "done" between the two.
+/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit FLR before it queues the
+/// FLR, so the PF never reads "done" before the FLR.
 void GpuVf::request_flr() {
     announce_flr();
     device_.queue_flr(vf());
@@ -186,8 +186,8 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
     blocks_.drain();
-    // deactivate() moves doorbell writes that the VF's own engines have posted into the latch, so
-    // that doorbells_.save() includes them.
+    // The VF's own engines may have posted doorbell writes. deactivate() moves these writes to the
+    // latch, so that doorbells_.save() includes them.
     doorbells_.deactivate();
     std::vector<std::byte> stream;
     Writer out(stream);

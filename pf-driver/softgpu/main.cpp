@@ -33,8 +33,8 @@ namespace {
 using namespace vgpu;
 using namespace vgpu::softgpu;
 
-/// The command line. CLI11 parses an option directly into `gpu` if Gpu::Spec has it with the same
-/// type. spec_of() converts the other options of the GPU.
+/// The command line. CLI11 parses an option directly into `gpu` if Gpu::Spec has a field of the
+/// same type for the option. spec_of() converts the other options of the GPU.
 struct Options {
     Gpu::Spec gpu;
     std::uint64_t vram_mb = 2048;
@@ -117,7 +117,7 @@ Result<OwnedFd> lock_directory(const std::string& directory) {
 /// Raises the weight of softgpu's session. With autogroup, Linux divides the CPUs among sessions
 /// first, and then among the threads of each session. At equal weights, a session of VMs that spin
 /// while they wait for the GPU takes nine tenths of the CPUs (docs/decisions/0004). Does nothing if
-/// softgpu does not lead its session; vgpud starts it as a leader. Best effort.
+/// softgpu does not lead its session; vgpud starts softgpu as a session leader. Best effort.
 void raise_session() {
     constexpr int kSessionNice = -5;
     if (::getsid(0) != ::getpid()) return;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // The interface of the blocks whose state is part of a saved VF (concept Block), and the streams
-// that carry this state.
+// that carry this state. A block is a part of the device, such as the register file or an SDMA
+// engine.
 //
 // A block has reset(), drain(), save(Writer&), load(Reader&) and functions for its work. A block
 // may have a `struct Spec` with its constants and a `struct State` with its state; a State is
-// trivially copyable and holds no pointers. Below, "state" means what save() writes: counters, and
-// settings that the PF makes, may stay outside it. Each VF has its own blocks. In true-copy mode
+// trivially copyable and holds no pointers. Below, "state" means what save() writes; a block may
+// leave out counters and settings of the PF. Each VF has its own blocks. In true-copy mode
 // (SwitchMode in iov/vf_control.h), a world switch drains and saves the VfBlocks (gpu_vf_blocks.h)
 // of the outgoing VF. GpuVf loads the saved state before the blocks are used again, at the latest
 // when the VF returns to the engine. In pointer mode, the default, a world switch does not touch

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// file_status(): calls the system call fstat directly, for code that checks descriptors of
-// clients. glibc's fstat() uses newfstatat() with an empty path instead. The seccomp filter of
-// softgpu (pf-driver/confine) cannot read paths: to allow that call, it would have to allow
+// file_status(): calls the system call fstat directly, for code that checks descriptors of clients.
+// glibc's fstat() uses newfstatat() with an empty path instead. The seccomp filter of softgpu
+// (pf-driver/confine) cannot read paths: to allow that call, the filter would have to allow
 // newfstatat() for every path.
 #pragma once
 

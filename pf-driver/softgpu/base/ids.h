@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Ids of the software GPU. Each id has its own type, so that a VMID cannot be passed where a VF
-// number is required. An id has the value that the hardware uses. Exceptions: the bit masks of
-// GPU-IOV (VF1 is bit 0, iov::vf_bit()) and some of its registers (hw/gpuiov.h) count VFs from 0.
+// number is required. An id has the value that the hardware uses. VfId has exceptions: the bit
+// masks of GPU-IOV (VF1 is bit 0, iov::vf_bit()) and some registers of GPU-IOV (hw/gpuiov.h) count
+// VFs from 0.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // LimitedSink: a spdlog sink that forwards lines to another sink and limits their rate, because
-// clients and guests can cause log lines (pf-driver/process/log_limit.h). The limit applies to
-// level info and above. Debug and trace lines are not limited, because an operator has enabled
-// them. main.cpp installs the sink; any thread may log.
+// clients and guests could cause log lines without end (pf-driver/process/log_limit.h). The limit
+// applies to level info and above. Debug and trace lines are not limited, because an operator has
+// enabled them. main.cpp installs the sink; any thread may log.
 #pragma once
 
 #include <fmt/format.h>

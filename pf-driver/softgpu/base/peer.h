@@ -17,9 +17,10 @@ namespace vgpu::softgpu {
 /// return errc{} on success. dma_read() and dma_write() block until the client has answered or the
 /// transfer has failed. A caller may hold any lock and may be inside a Device method, because the
 /// calling thread itself reads the client's reply if necessary. DmaLimits (vfio_user/device.h)
-/// bounds the time for which a slow client can delay callers; a transfer beyond the limit ends with
-/// ETIMEDOUT. Some clients (QEMU) answer nothing while one of their own requests is unanswered. If
-/// softgpu can answer that request only after the transfer, the transfer ends with ETIMEDOUT, too.
+/// bounds the time for which a slow client can delay callers; a transfer that would take longer
+/// ends with ETIMEDOUT. Some clients (QEMU) answer nothing while one of their own requests is
+/// unanswered. If softgpu can answer that request only after the transfer, the transfer ends with
+/// ETIMEDOUT, too.
 class Peer {
 public:
     virtual ~Peer() = default;

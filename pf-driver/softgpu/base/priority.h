@@ -72,8 +72,8 @@ inline bool may_lock_all_memory() {
 
 /// Keeps pages in memory once this process has touched them; brings no page in early. If there is a
 /// limit (may_lock_all_memory()), locks nothing and returns false, because MCL_FUTURE counts every
-/// later mapping, including VRAM and guests' memory: mmap() and stack growth would fail at the
-/// limit.
+/// later mapping against the limit, including VRAM and guests' memory: mmap() and stack growth
+/// would fail at the limit.
 inline bool lock_memory() {
     return may_lock_all_memory() && ::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RtBudget: the real-time budget of the io thread or of a worker of the engine. The budget is an
-// amount of CPU time, which refills as wall time passes. A mostly idle thread almost always has
-// budget left, a busy thread almost never. In the long run, the budget allows at most
-// 1 / Spec::refill of a CPU at real-time priority. Each object serves one thread. RtBudget only
-// counts; its user sets the priority.
+// RtBudget: the real-time budget of the io thread or of a worker of the engine. The budget is the
+// CPU time that the thread may use at real-time priority; it refills as wall time passes. A mostly
+// idle thread almost always has budget left, a busy thread almost never. In the long run, the
+// budget allows at most 1 / Spec::refill of a CPU at real-time priority. Each object serves one
+// thread. RtBudget only counts; the caller sets the priority.
 #pragma once
 
 #include <algorithm>

@@ -27,8 +27,9 @@ public:
     /// Call after each piece of work, and immediately before each sleep.
     void worked() { follow(rt_budget_.charge(thread_time())); }
     /// How long the thread may sleep while no work arrives. After this time woke() restores
-    /// real-time priority, so that the thread has the priority when work arrives. nullopt (no
-    /// limit) if the thread has the priority already, or if the host refuses it.
+    /// real-time priority, so that the thread has this priority when work arrives. nullopt (no
+    /// limit) if the thread has real-time priority already, or if the host refuses real-time
+    /// priority.
     [[nodiscard]] std::optional<Nanoseconds> longest_sleep() const {
         if (is_real_time_ || !is_allowed_) return std::nullopt;
         return rt_budget_.recovery() + Nanoseconds{1};

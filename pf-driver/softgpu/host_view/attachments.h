@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Attachments: the functions that the host view has attached, and the VM's memory that these
-// functions can access by DMA. A function in the IOMMU's identity domain can access all memory that
-// the VM has mapped (map()); any other function can access only the part of this memory to which
-// its IOMMU domain maps addresses. A function also gets the ranges that were mapped before its
-// attachment. Attachments keeps one duplicated descriptor per file, until the last range of the
+// Attachments: the functions that the host view (host_view.h) has attached, and the VM's memory
+// that these functions can access by DMA. A function in the IOMMU's identity domain can access all
+// memory that the VM has mapped (map()); any other function can access only the part of this memory
+// to which its IOMMU domain maps addresses. A function also gets the ranges that were mapped before
+// its attachment. Attachments keeps one duplicated descriptor per file, until the last range of the
 // file is unmapped. The number of files is limited, because other VMs need descriptors, too. Only
 // the io thread uses Attachments.
 #pragma once
@@ -41,9 +41,9 @@ public:
 
     /// Adds a range of the VM's memory; `fd` is borrowed, -1: accessed by messages. Maps the range
     /// for all functions in the identity domain or, after an error, for none of them. ENOSPC: too
-    /// many files; another errno of fstat or fcntl; or an error of pci::Function::dma_map().
-    /// Functions in other domains get the parts that their mappings cover; errors there are only
-    /// logged.
+    /// many files. Other errors: the errno of fstat or fcntl, or an error of
+    /// pci::Function::dma_map(). Functions in other domains get the parts that their mappings
+    /// cover; errors there are only logged.
     [[nodiscard]] Result<> map(const vfio_user::DmaRange& range, int fd);
     /// Removes all ranges that lie in `range`, which must not cut a mapped range in two. On return,
     /// no function that the host view has attached can access `range`.
@@ -73,7 +73,7 @@ private:
     void unmapped(Iommu::Domain domain, const Iommu::Mapping& mapping) override;
     void routed(std::uint32_t routing_id) override;
 
-    /// True if the function is in another domain than the identity domain.
+    /// True if the function is not in the identity domain.
     [[nodiscard]] bool is_translated(const Attached& each) const;
     /// The parts of the VM's ranges that `mapping` covers. Their addresses are those that the
     /// function uses.

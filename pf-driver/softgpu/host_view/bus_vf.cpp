@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::byte kMaster{PCI_COMMAND_MASTER};
 
-/// Header bytes that read as (byte & kept) | set on the bus, where `byte` is the value on the VF's
-/// socket.
+/// Header bytes that read as (byte & kept) | set on the bus, where `byte` is the value in the
+/// function's own configuration space.
 struct Overlay {
     std::uint32_t first;
     std::uint32_t count;

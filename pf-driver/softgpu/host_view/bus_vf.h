@@ -4,8 +4,7 @@
 // ids and BARs are not implemented (the PF's SR-IOV capability holds them), and Bus Master Enable
 // (BME) is the only writable bit of the command register. A VF has at most one attachment at a
 // time: the host view or a client of the VF's vfio-user socket. Below, "a client" is a client of
-// that socket. Events in the VM change the attachment as follows (VFE: VF Enable in the PF's SR-IOV
-// capability):
+// that socket. Events in the VM have these effects (VFE: VF Enable in the PF's SR-IOV capability):
 //
 //   VFE set       the configuration space responds, even while a client has the VF
 //   BAR accessed  the host view attaches the VF, because a driver such as amdgpu uses BARs before

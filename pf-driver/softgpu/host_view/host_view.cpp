@@ -42,9 +42,9 @@ std::size_t bytes_in_dword(std::uint64_t offset, std::size_t size) {
     return std::min(size, kDword - offset % kDword);
 }
 
-/// A power of two, at least 16 GiB and at least twice the size of all BARs of PF and VFs. The
-/// factor is necessary because the kernel aligns each array of VF BARs and rounds the root port's
-/// windows up.
+/// Size of the endpoint's window into 64-bit memory: a power of two, at least 16 GiB and at least
+/// twice the size of all BARs of PF and VFs. The factor of two is necessary because the kernel
+/// aligns each array of VF BARs and rounds the root port's windows up.
 Bytes high_window(const pci::FunctionSpec& pf) {
     constexpr Bytes kMin = 16384_MiB;
     std::uint64_t sum = 0;
@@ -234,7 +234,8 @@ std::optional<HostView::Target> HostView::decode_pf(std::uint64_t address) {
     return std::nullopt;
 }
 
-/// VF n answers at base + (n - 1) * size of each BAR of the capability (PCIe 6.0, 9.3.3.14).
+/// In each BAR of the SR-IOV capability, VF n answers at base + (n - 1) * size (PCIe 6.0,
+/// 9.3.3.14).
 std::optional<HostView::Target> HostView::decode_vfs(std::uint64_t address) {
     if (!pf_.sriov().is_memory_enabled) return std::nullopt;
     for (const pci::BarSpec& bar : sriov_.vf_bars) {

@@ -10,9 +10,9 @@
 // a client of its socket or to the host view, never to both (pci::Function). The host view attaches
 // the PF when a VM connects. If a client of pf.sock has the PF at that time, the VM finds no PF
 // until the client has disconnected and the VM has reset the endpoint. BusVf describes when a VF is
-// attached. Interrupts of attached functions are posted writes to the VM. DMA accesses the memory
-// that the VM has mapped for the endpoint. Iommu translates the addresses of the functions that the
-// VM's kernel has moved out of the identity domain (iommu.h).
+// attached. Interrupts of attached functions are posted writes to the VM. DMA of attached functions
+// accesses the memory that the VM has mapped for the endpoint. Iommu translates the addresses of
+// the functions that the VM's kernel has moved out of the identity domain (iommu.h).
 //
 // Accesses of a VM are untrusted. If no function decodes an address, a read returns all ones and a
 // write is dropped. Only the io thread uses the host view.
@@ -32,8 +32,8 @@ namespace vgpu::softgpu::host_view {
 class HostView final : public vfio_user::Device {
 public:
     /// `pf` must have an SR-IOV capability; all functions must outlive the host view. `vfs` begins
-    /// with VF1. Attaches no function: attach() attaches the PF, and a VF is attached at its first
-    /// use.
+    /// with VF1. Attaches no function: attach() attaches the PF, and BusVf attaches a VF when the
+    /// VM first uses the VF.
     HostView(EndpointKind kind, pci::Function& pf, const std::vector<pci::Function*>& vfs);
 
     std::string name() const override { return "host view"; }

@@ -2,8 +2,8 @@
 //
 // Iommu: the registers and tables of the IOMMU for the functions behind the root port. With the
 // IOMMU, the VM can pass a VF to a nested VM (vfio-pci). A function is in the identity domain until
-// the VM's kernel routes it to another domain (command ROUTE). A domain maps addresses that
-// functions use to physical addresses of the VM. Registers: VGPU_IOMMU_* in pf-driver/hw/pci.h.
+// the VM's kernel routes it to another domain (command ROUTE). A domain maps the DMA addresses of
+// its functions to physical addresses of the VM. Registers: VGPU_IOMMU_* in pf-driver/hw/pci.h.
 //
 // Iommu only keeps the tables and reports changes to the Listener, which maps and unmaps the memory
 // for the functions. Iommu refuses a MAP or UNMAP that would exceed the limits of the tables. Only

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptHandler (IH): the three interrupt rings of one function. raise() puts an entry into a
-// ring in guest memory, then publishes the write pointer (in the register and, for ring 0 and if
-// enabled, in memory), then raises MSI, if enabled. The order guarantees that a guest that sees the
-// interrupt sees the entry. All ring state is in the IH_* registers, so a new read pointer reads
-// back at once, also while the VF is off the engine.
+// InterruptHandler (IH): the three interrupt rings of one VF. raise() puts an entry into a ring in
+// guest memory, then publishes the write pointer (in the register and, for ring 0 and if enabled,
+// in memory), then raises MSI, if enabled. The order guarantees that a guest that sees the
+// interrupt sees the entry. All ring state is in the IH_* registers, so a driver can read back a
+// new read pointer at once, even while the VF is off the engine.
 //
 // A full ring with overflow enabled loses its oldest entries and sets RB_OVERFLOW; a full ring with
 // overflow disabled drops the new entry. Entries for a disabled or too small ring, or for unmapped
-// memory, are dropped and counted. A VF's MMIO cannot write IH_RB_CNTL: only PSP PROG_REG and
-// privileged paths (RegisterFile) can. A write of WPTR_OVERFLOW_CLEAR or of the read pointer clears
-// RB_OVERFLOW. The read pointer clears the bit because a VF's driver without full access cannot
-// write WPTR_OVERFLOW_CLEAR: if the bit stayed set, the driver would read the whole ring at every
-// interrupt. All calls are made with the VF's lock held.
+// memory, are dropped and counted. MMIO of a VF cannot write IH_RB_CNTL. The privileged paths
+// (register_file.h) can, such as the PSP command PROG_REG. A write of WPTR_OVERFLOW_CLEAR or of the
+// read pointer clears RB_OVERFLOW. The read pointer clears the bit because a VF's driver without
+// full access cannot write WPTR_OVERFLOW_CLEAR: if the bit stayed set, the driver would read the
+// whole ring at every interrupt. All calls are made with the VF's lock held.
 #pragma once
 
 #include <cstdint>

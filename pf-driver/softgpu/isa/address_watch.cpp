@@ -9,7 +9,7 @@ namespace {
 constexpr std::array<std::uint32_t, AddressWatches::kCount> kTrapSts = {1u << 7, 1u << 12, 1u << 13,
                                                                         1u << 14};
 
-/// An address has 48 significant bits; the bits above may be zero or copies of the sign.
+/// An address has 48 significant bits; the bits above may be zero or copies of bit 47.
 constexpr std::uint64_t kAddressMask = (std::uint64_t{1} << 48) - 1;
 
 bool reports(WatchMode mode, WatchedAccess access) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// AddressWatches: the four address watches of a VF (TCP_WATCHn_*). A watch has an address and a
-// VMID. It compares the addresses of vector memory accesses, by the waves of that VMID, with its
-// own address, in units of 64 bytes. A hit sets a bit of the wave's TRAPSTS. The hit is also an
-// exception if MODE.EXCP_EN has the bit for address watches (mode::kAddressWatch).
+// AddressWatches: the four address watches of a VF (TCP_WATCHn_*), which a debugger in the guest
+// uses as watchpoints. A watch has an address and a VMID. It compares its address with those of
+// vector memory accesses by the waves of that VMID, in units of 64 bytes. A hit sets a bit of the
+// wave's TRAPSTS register. If the wave's MODE.EXCP_EN has the bit for address watches
+// (mode::kAddressWatch), the hit also raises an exception.
 //
-// Register writes set the watches with the VF's lock held. Waves read the watches without the lock,
-// so a change takes effect at the latest at a wave's next block of instructions or, in translated
+// Register writes set the watches with the VF's lock held; waves read the watches without the lock.
+// A change takes effect at the latest at a wave's next block of instructions or, in translated
 // code, at the wave's next slice (execute.h). Linux clears VALID before it changes a watch's
-// address. So only an access that is compared during the change can hit a mixture of the old and
-// the new address.
+// address. So only an access whose comparison began before VALID was cleared can be compared with a
+// mixture of the old and the new address.
 #pragma once
 
 #include <array>
@@ -23,7 +24,7 @@ namespace vgpu::softgpu::isa {
 /// The kind of access of a vector memory instruction.
 enum class WatchedAccess : std::uint8_t { Load, Store, Atomic };
 
-/// The accesses that a watch reports. The values are those of TCP_WATCHn_CNTL.MODE (Linux,
+/// The kinds of access that a watch reports. The values are those of TCP_WATCHn_CNTL.MODE (Linux,
 /// kfd_dbg_trap_address_watch_mode).
 enum class WatchMode : std::uint8_t { Loads = 0, NonLoads = 1, Atomics = 2, All = 3 };
 
@@ -49,7 +50,7 @@ public:
     /// Makes all watches invalid. The caller holds the VF's lock.
     void clear();
 
-    /// False if no valid watch compares the VMID; hits() is then always 0.
+    /// False if no valid watch is for the VMID; hits() is then always 0.
     [[nodiscard]] bool is_watched(Vmid vmid) const {
         return ((vmids_.load(std::memory_order_relaxed) >> raw(vmid)) & 1) != 0;
     }
@@ -68,7 +69,7 @@ private:
         [[nodiscard]] bool is_for(Vmid wave_vmid, WatchedAccess access) const;
     };
     std::array<Slot, kCount> slots_;
-    /// Bit n is set if a valid watch compares VMID n.
+    /// Bit n is set if a valid watch is for VMID n.
     std::atomic<std::uint32_t> vmids_{0};
 };
 

@@ -133,7 +133,7 @@ bool Decoder::read_second_word() {
 
 Operand Decoder::vgpr(uint32_t first, uint32_t count) {
     if (first + count > enc::kVgprs) mark_illegal();
-    const uint32_t place = count == 0 ? 0 : first;  // an operand that is not read names v0
+    const uint32_t place = count == 0 ? 0 : first;  // an operand without registers names v0
     return {OperandKind::Vgpr, static_cast<uint8_t>(count), false, false, place};
 }
 
@@ -162,7 +162,7 @@ void Decoder::set_scalar_result(uint32_t first, uint32_t count) {
     out_.dst = static_cast<uint8_t>(first);
 }
 
-/// An instruction has at most one literal: all operands with the number kLiteral share it.
+/// An instruction has at most one literal: all operands with the number kLiteral have its value.
 Operand Decoder::literal(Type type) {
     // only a short encoding has room for a literal
     if (!has_literal_ && (out_.size != 4 || !read_second_word())) {
@@ -213,7 +213,7 @@ template <Encoding E, enc::Field Code> void Decoder::scalar_alu() {
     out_.src[0] = source(field(w0_, enc::kSsrc0), row.src[0]);
     out_.src[1] = source(field(w0_, enc::kSsrc1), row.src[1]);
     if (E != Encoding::Sopc) return set_scalar_result(field(w0_, enc::kSdst), width(row.dst));
-    // for s_set_gpr_idx_on: a bit for each operand that is indexed
+    // only for s_set_gpr_idx_on: a bit for each operand that is indexed
     out_.imm = static_cast<std::int32_t>(field(w0_, enc::kSsrc1));
 }
 
@@ -234,7 +234,7 @@ void Decoder::smem() {
     if (!read_second_word() || !start(Encoding::Smem, field(w0_, enc::kSmemOp))) return;
     const OpInfo& row = info(out_.op);
     const bool is_buffer = row.trait == Trait::BufferBase;
-    const bool has_address = row.trait != Trait::Constant;  // memory rows: Constant = no address
+    const bool has_address = row.trait != Trait::Constant;
     out_.returns = field(w0_, enc::kSmemGlc) != 0;
     const uint32_t data = field(w0_, enc::kSmemData);
     set_scalar_result(data, std::max<uint32_t>(row.result_regs, row.data_regs * row.data_operands));
@@ -356,9 +356,10 @@ void Decoder::vopc() {
     if (out_.sdst + 2u > enc::kScalars) mark_illegal();
 }
 
-/// OP_SEL chooses the register halves that hold 16-bit operands. Stores the choice in the SDWA
-/// fields (select, select2, dst_select), which run_sdwa() (modifiers.cpp) applies. If the result
-/// must keep the other half, dst_unused = Preserve replaces keep_high.
+/// OP_SEL (`selected`) chooses the register halves of 16-bit sources and of a 16-bit result. Stores
+/// the choice in the SDWA members (select, select2, dst_select), which run_sdwa() (modifiers.cpp)
+/// applies. If the other half of the result's register must not change, dst_unused = Preserve
+/// replaces keep_high.
 void Decoder::apply_op_sel(const OpInfo& row, uint32_t selected) {
     if (selected == 0) return;
     out_.modifier = Modifier::Sdwa;
@@ -392,7 +393,7 @@ void Decoder::vop3() {
     out_.src[2] = row.trait == Trait::OldResult ? vgpr(vdst, width(row.dst))
                                                 : source(field(w1_, enc::kVop3Src2), row.src[2]);
     const uint32_t negate = field(w1_, enc::kVop3Neg);
-    // SDST takes the place of ABS and OP_SEL.
+    // SDST has the bits that ABS and OP_SEL have in other operations.
     const bool has_sdst = row.trait == Trait::CarryOut;
     const uint32_t absolute = has_sdst ? 0 : field(w0_, enc::kVop3Abs);
     for (unsigned i = 0; i < 3; ++i) {
@@ -415,7 +416,7 @@ void Decoder::vop3p() {
     out_.op_sel = static_cast<uint8_t>(field(w0_, enc::kVop3pOpSel));
     out_.op_sel_hi = static_cast<uint8_t>(field(w1_, enc::kVop3pOpSelHi) |
                                           (field(w0_, enc::kVop3pOpSelHi2) << 2));
-    // NEG_HI takes the place of ABS.
+    // NEG_HI has the bits that ABS has in VOP3.
     out_.negate_hi = static_cast<uint8_t>(field(w0_, enc::kVop3Abs));
     out_.clamp = field(w0_, enc::kVop3Clamp) != 0;
     const uint32_t negate = field(w1_, enc::kVop3Neg);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // decode() turns gfx900 machine words into an Instruction; it is a pure function. Instruction::op
-// is Op::Illegal if softgpu cannot execute the words. DecodeCache keeps decoded blocks by GPU
-// address. A block is up to 32 consecutive instructions, of which only the last may branch.
-// DecodeCache behaves like an instruction cache: if code changes in memory, the old code may run
-// until the cache is invalidated or the epoch, a counter of the command processor, changes. For
-// example, ACQUIRE_MEM with the instruction-cache bit and a TLB invalidation change the epoch. The
-// cache's size is bounded; a full cache is emptied.
+// is Op::Illegal if softgpu cannot execute the words.
+//
+// A DecodeCache keeps decoded blocks by GPU address. A block is up to 32 consecutive instructions,
+// of which only the last may branch. A DecodeCache behaves like an instruction cache: after code
+// has changed in memory, the old code may run until a wave that uses the cache executes
+// s_icache_inv, or until the epoch changes. The epoch is a counter of the command processor. It
+// changes, for example, at an ACQUIRE_MEM packet with the instruction-cache bit and at a TLB
+// invalidation. The size of a cache is bounded; a full cache is emptied.
 //
 // A DecodeCache belongs to one thread and to one address space: the command processor of a VF owns
 // a DecodeCache for each worker and VMID.
@@ -30,14 +32,14 @@ namespace vgpu::softgpu::isa {
 class CodeShare;
 class Translator;
 
-/// A build of the execute units (unit_*.cpp), which hold most handlers. Most execute units are
-/// compiled once for each variant: Baseline for x86-64-v2, Avx2 for AVX2 with FMA. All variants
-/// share the builds of the other execute units.
+/// A build of the execute units (unit_*.cpp), which hold most of the functions that execute
+/// instructions. Most execute units are compiled twice: as Baseline for x86-64-v2, and as Avx2 for
+/// AVX2 with FMA. The other execute units have one build, which both variants use.
 enum class Variant : std::uint8_t { Baseline, Avx2 };
 
 /// Decodes the instruction at the start of `words`; reads at most two words. If there are too few
-/// words, or if they form no instruction that softgpu executes, `op` is Op::Illegal, and `size` is
-/// the size of the words read in bytes (4 if none was read).
+/// words, or if they form no instruction that softgpu executes, `op` is Op::Illegal. `size` is then
+/// 8 if decode() has read the second word, else 4.
 [[nodiscard]] Instruction decode(std::span<const std::uint32_t> words);
 
 /// Straight-line code: at most kBlockInstructions instructions that follow each other in memory;
@@ -48,7 +50,7 @@ struct Block {
     std::uint16_t vgprs_needed = 0;  ///< one past the highest VGPR that `code` names; 0: none
     std::vector<Instruction> code;
     std::uint32_t runs = 0;      ///< calls of DecodeCache::heat(); 0 after a stopped translation
-    const void* head = nullptr;  ///< translated code; nullptr: none
+    const void* head = nullptr;  ///< start of the translated code; nullptr: not translated
     /// Host addresses to which the translated code jumps at its end: [0] if the wave continues
     /// after the block, [1] if the wave takes the block's branch.
     std::array<const void*, 2> links{};
@@ -57,10 +59,11 @@ struct Block {
 /// The decoded code of one address space, for one thread.
 class DecodeCache {
 public:
-    /// Decoded code is valid while `epoch` keeps its value. If `code` is given, hot blocks are
-    /// translated.
+    /// Decoded code is valid while `epoch` keeps its value; `epoch` must outlive the cache. Hot
+    /// blocks are translated to host code in the memory of `code` (code_memory.h); nullptr: the
+    /// interpreter runs everything.
     explicit DecodeCache(const std::atomic<std::uint64_t>& epoch, CodeShare* code = nullptr);
-    /// For tests and measurements: uses the handlers of the given variant.
+    /// For tests and measurements: uses the execute units of the given variant.
     DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant variant,
                 CodeShare* code = nullptr);
     ~DecodeCache();
@@ -84,36 +87,37 @@ public:
     [[nodiscard]] Translator* translator() { return translator_.get(); }
     /// Counts a run of the block, and translates the block once it is hot, that is after
     /// Translator::hot_runs() runs. The translated code runs only for waves whose MODE equals
-    /// `mode` in the bits of mode::kTranslated. Call heat() before each run of a block that has no
-    /// translated code but may be translated. Requires a translator. If `stop` is set during the
-    /// translation, heat() abandons the translation, and the block must become hot again. If code
-    /// memory is full, the block stays untranslated; a cache that holds translated code then
-    /// forgets all blocks at the next find().
+    /// `mode` in the bits of mode::kTranslated. Requires a translator. Call heat() before each run
+    /// of an untranslated block, if translated code could run the block. If `stop` is set during
+    /// the translation, heat() abandons the translation, and the block must become hot again. If
+    /// code memory is full, the block stays untranslated. If this cache has translated code, the
+    /// next find() then forgets all blocks, which frees the memory of that code.
     void heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop);
-    /// Records that translated code left through `link` and that the wave continues at `pc`. `link`
-    /// is nullptr if the code left at the head of a block or in a handler.
+    /// Records that translated code has returned to the run loop through `link`, an entry of
+    /// Block::links, and that the wave continues at `pc`. `link` is nullptr if the code returned at
+    /// the head of a block or after a handler (Instruction::handler).
     void left_at(const void** link, std::uint64_t pc) {
         link_ = link;
         link_pc_ = pc;
     }
-    /// Makes the recorded link lead to `next`, if the wave continues at `next` and `next` has
-    /// translated code.
+    /// Makes the recorded link jump to `next` directly from now on, if the wave continues at `next`
+    /// and `next` has translated code.
     void link_to(const Block& next) {
         if (link_ != nullptr && next.head != nullptr && next.pc == link_pc_) *link_ = next.head;
     }
-    /// Translated code compares these two before each block, as find() does.
+    /// Translated code compares valid_epoch() and epoch() before each block, as find() does.
     [[nodiscard]] const std::uint64_t& valid_epoch() const { return valid_epoch_; }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
     /// Number of decoded instructions in the cache; at most kMaxInstructions.
     [[nodiscard]] std::size_t instructions() const { return instructions_; }
 
-    /// Largest number of instructions in a block, and so between two checks of the stop flag.
+    /// Largest number of instructions in a block, and so between two checks of RunContext::stop.
     static constexpr std::size_t kBlockInstructions = 32;
-    /// If a new block would exceed this limit, the cache is emptied first.
+    /// Limit of instructions(). If a new block would exceed it, the cache is emptied first.
     static constexpr std::size_t kMaxInstructions = 64 * 1024;
 
 private:
-    /// Entries of the table in front of the map; the table is direct-mapped by pc.
+    /// Entries of `recent_`, a table in front of the map `blocks_` that is direct-mapped by pc.
     static constexpr std::size_t kRecent = 512;
     /// Searches the map `blocks_`; builds the block if the map does not have it.
     Block* find_slow(std::uint64_t pc, mem::Port& port);

@@ -19,9 +19,9 @@ bool fetch(std::uint64_t va, mem::Port& port, std::uint32_t& word) {
     return !port.has_fault() && port.read(GpuVa{va}, bytes_of(word));
 }
 
-/// Fetches two words, the length of the longest encoding. Returns the number of words fetched. A
-/// failed fetch of the second word leaves no fault in the port, because the instruction may need
-/// only one word.
+/// Fetches two words, the length of the longest encoding. Returns the number of words fetched. If
+/// only the fetch of the second word fails, clears the port's fault, because the instruction may
+/// need only one word.
 std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint32_t, 2>& words) {
     if (!fetch(va, port, words[0])) return 0;
     if (fetch(va + 4, port, words[1])) return 2;
@@ -29,8 +29,8 @@ std::size_t fetch_words(std::uint64_t va, mem::Port& port, std::array<std::uint3
     return 1;
 }
 
-/// One past the highest VGPR that the instruction names. needs_no_checks() in execute.cpp checks
-/// once per block that the wave has all these VGPRs.
+/// One past the highest VGPR that the instruction names; 0: none. needs_no_checks() in execute.cpp
+/// compares the maximum over a block with the number of the wave's VGPRs.
 std::uint32_t vgprs_needed(const Instruction& instruction) {
     std::uint32_t needed = instruction.dst_regs == 0 ? 0u : instruction.dst + instruction.dst_regs;
     for (const Operand& source : instruction.src)
@@ -59,7 +59,7 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant varian
 
 DecodeCache::~DecodeCache() = default;
 
-/// Reads the epoch last, so that a block decoded after this call is at least as new as the epoch.
+/// Code that is decoded after this call is at least as new as the epoch that this call reads.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -84,8 +84,8 @@ Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
 }
 
 /// After an abandoned translation, the block must run hot_runs() times again before the next
-/// attempt. So translations cost at most a fixed share of the time that the block runs, even if the
-/// VF's quanta are short.
+/// attempt. So even if quanta are too short for a whole translation, the attempts take at most a
+/// fixed share of the time that the block runs.
 void DecodeCache::heat(Block& block, std::uint32_t mode, const std::atomic<bool>& stop) {
     if (block.runs++ != translator_->hot_runs()) return;
     const auto must_stop = [&stop] { return stop.load(std::memory_order_relaxed); };
@@ -112,7 +112,8 @@ std::unique_ptr<Block> DecodeCache::build(std::uint64_t pc, mem::Port& port) con
         va += instruction.size;
         if (instruction.ends_block) break;
     }
-    // A fault after the first instruction counts only when execution reaches it.
+    // If a later instruction cannot be fetched, the block ends before it. The fault counts only
+    // when execution reaches that instruction.
     if (!block->code.empty()) port.clear_fault();
     return block;
 }

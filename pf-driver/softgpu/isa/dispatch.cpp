@@ -51,7 +51,7 @@ uint32_t waves_for(uint64_t work_items) {
     return static_cast<uint32_t>((work_items + kLanes - 1) / kLanes);
 }
 
-/// Writes consecutive registers of a wave's scalar file.
+/// Writes consecutive registers of a wave's scalar register file.
 class SgprWriter {
 public:
     explicit SgprWriter(WaveState& state) : state_(state) {}
@@ -86,7 +86,7 @@ void write_user_sgprs(SgprWriter& out, const DispatchSpec& spec) {
         out.word(spec.private_bytes);
 }
 
-/// TG_SIZE: bit 31 marks the first wave of the group; the low bits hold the number of waves.
+/// TG_SIZE: bit 31 marks the first wave of the group; the low six bits hold the number of waves.
 uint32_t group_info(uint32_t wave, uint32_t waves) {
     return (wave == 0 ? 1u << 31 : 0) | (waves & 0x3f);
 }
@@ -119,8 +119,8 @@ uint32_t mode_of(uint32_t rsrc1, uint32_t exceptions) {
 }
 
 /// Writes the local ids to v0, v1 and v2; returns EXEC. `first` is the index of the wave's first
-/// work-item in the group. A partial group has consecutive indices, so only its last wave may have
-/// fewer than 64 work-items.
+/// work-item in the group. Work-items have consecutive indices even in a partial group, so only the
+/// last wave of a group may have fewer than 64 work-items.
 uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32_t first) {
     const auto active = static_cast<uint32_t>(std::min<uint64_t>(items(size) - first, kLanes));
     std::array<uint32_t, 3> id{first % size[0], first / size[0] % size[1],
@@ -137,9 +137,9 @@ uint64_t write_local_ids(Wave& wave, const std::array<uint32_t, 3>& size, uint32
 }
 
 /// Writes the values that hardware puts into TTMP6 to TTMP11 for debuggers: the number of the
-/// packet (TTMP6), the position of the group in the grid (TTMP8 to TTMP10), and the number of the
-/// wave in the group (TTMP11, whose bit 6 says that the kernel uses no scratch). Sources: ROCr trap
-/// handler; ROCdbgapi, architecture gfx9.
+/// packet (TTMP6), 0 (TTMP7), the position of the group in the grid (TTMP8 to TTMP10), and the
+/// number of the wave in the group (TTMP11, whose bit 6 says that the kernel uses no scratch).
+/// Sources: ROCr trap handler; ROCdbgapi, architecture gfx9.
 void write_trap_temporaries(SgprWriter& out, const DispatchSpec& spec, const Placement& placement,
                             uint32_t wave) {
     constexpr uint32_t kTtmp6 = static_cast<uint32_t>(ScalarReg::Ttmp0) + 6;
@@ -197,7 +197,7 @@ uint32_t vgprs_per_wave(const DispatchSpec& spec) {
     return std::min(blocks * kVgprGranule, kMaxVgprs);
 }
 
-/// Vectors keep their capacity from group to group; all their contents are rewritten.
+/// The vectors of `group` keep the memory of the earlier group; all their contents are rewritten.
 void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement& placement) {
     const std::array<uint32_t, 3> size = actual_size(spec, placement);
     const uint32_t waves = waves_for(items(size));
@@ -221,7 +221,7 @@ void start_workgroup(Workgroup& group, const DispatchSpec& spec, const Placement
         write_trap_temporaries(sgprs, spec, placement, i);
         wave.state.is_trap_enabled =
             HW_GET(COMPUTE_PGM_RSRC2, TRAP_PRESENT, spec.pgm_rsrc2) != 0 ? 1 : 0;
-        // the field is 2 * n - 2 for n blocks of 16 SGPRs
+        // for n blocks of 16 SGPRs, SGPRS is 2 * n - 2 and sgpr_blocks is n - 1
         wave.state.sgpr_blocks =
             static_cast<std::uint8_t>(HW_GET(COMPUTE_PGM_RSRC1, SGPRS, spec.pgm_rsrc1) / 2);
         wave.state.set_pair(ScalarReg::Exec, write_local_ids(wave, size, i * kLanes));

@@ -2,8 +2,8 @@
 //
 // start_workgroup() turns the description of a dispatch (AQL: kernel descriptor, packet and queue;
 // PM4: registers of the queue) into the initial state of a work-group: user SGPRs, system SGPRs,
-// trap temporaries, M0, local ids, EXEC, MODE, LDS. Sources: LLVM AMDGPUUsage "Initial Kernel
-// Execution State" and the Vega ISA manual.
+// trap temporaries (TTMP), M0, ids of work-items, EXEC, MODE, LDS. Sources: LLVM AMDGPUUsage,
+// "Initial Kernel Execution State", and the Vega ISA manual.
 //
 // This file accesses no guest memory: the command processor reads the description, fills a
 // DispatchSpec, and calls check() for each dispatch and start_workgroup() for each group.
@@ -56,8 +56,8 @@ enum class DispatchError : std::uint8_t {
     Dimensions,    ///< a group or grid size is 0
     GroupTooBig,   ///< more than 1024 work-items
     LdsTooBig,     ///< more than 64 KiB
-    UserSgprs,     ///< more than 16 user SGPRs, or fewer than the properties need
-    EntryAddress,  ///< not 4-byte aligned or not a 48-bit address
+    UserSgprs,     ///< more than 16 user SGPRs, or fewer than code_properties requires
+    EntryAddress,  ///< not a multiple of 4, or more than 48 bits
 };
 
 /// The first error of the spec; None if the dispatch can run. Reads no guest memory.
@@ -84,7 +84,8 @@ struct LaunchExceptions {
 /// The group to start, its scratch and its hardware id.
 struct Placement {
     std::array<std::uint32_t, 3> group_id{};
-    /// Wave i of the group owns scratch bytes [(first_scratch_slot + i) * scratch_wave_bytes, ...).
+    /// Wave i of the group owns slot first_scratch_slot + i of the queue's scratch. Each slot has
+    /// DispatchSpec::scratch_wave_bytes bytes.
     std::uint32_t first_scratch_slot = 0;
     std::uint32_t hw_id = 0;   ///< HW_ID register of wave 0; wave i has hw_id + i
     LaunchExceptions debug{};  ///< for all waves of the group

@@ -11,7 +11,8 @@
 
 namespace vgpu::softgpu::isa::enc {
 
-/// Bits [first, first + count) of a word.
+/// Bits [first, first + count) of a machine word. In an encoding of two words, decode.cpp shows
+/// which word has the field.
 struct Field {
     unsigned first;
     unsigned count;
@@ -47,8 +48,9 @@ inline constexpr Field kVop3Op{16, 10}, kVop3Vdst{0, 8}, kVop3Abs{8, 3}, kVop3Op
     kVop3Omod{27, 2}, kVop3Neg{29, 3};
 inline constexpr Field kVop3pOp{16, 7}, kVop3pOpSel{11, 3}, kVop3pOpSelHi2{14, 1},
     kVop3pOpSelHi{27, 2};
-/// In VOP3, VOP2's opcode n is kVop3OfVop2 + n and VOP1's is kVop3OfVop1 + n; VOPC's is n. Opcodes
-/// from kFirstVop3p on belong to VOP3P.
+/// Most operations of VOP2, VOP1 and VOPC also have a VOP3 form. For their opcode n, this form has
+/// the opcode kVop3OfVop2 + n, kVop3OfVop1 + n or n, respectively. VOP3 opcodes from kFirstVop3p on
+/// belong to VOP3P.
 inline constexpr std::uint32_t kVop3OfVop2 = 0x100, kVop3OfVop1 = 0x140, kFirstVop3p = 0x380;
 inline constexpr Field kSdwaSrc0{0, 8}, kSdwaDstSel{8, 3}, kSdwaDstUnused{11, 2}, kSdwaClamp{13, 1},
     kSdwaOmod{14, 2}, kSdwaSel0{16, 3}, kSdwaMod0{19, 3}, kSdwaScalar0{23, 1}, kSdwaSel1{24, 3},
@@ -61,15 +63,15 @@ inline constexpr Field kDsOp{17, 8}, kDsOffsets{0, 16}, kDsGds{16, 1}, kDsAddres
 inline constexpr Field kFlatOp{18, 7}, kFlatOffset{0, 13}, kFlatLds{13, 1}, kFlatSegment{14, 2},
     kFlatGlc{16, 1}, kFlatSlc{17, 1}, kFlatAddress{0, 8}, kFlatData{8, 8}, kFlatSaddr{16, 7},
     kFlatVdst{24, 8};
-/// FLAT has an unsigned offset, the low 12 bits of kFlatOffset. GLOBAL and SCRATCH have all 13
-/// bits, signed. kNoSaddr in kFlatSaddr means that there is no scalar address.
+/// The offset of FLAT is unsigned and has only the low 12 bits of kFlatOffset; the offset of GLOBAL
+/// and SCRATCH is signed and has all 13. kNoSaddr in kFlatSaddr: there is no scalar address.
 inline constexpr std::uint32_t kFlatUnsignedMask = 0xfff, kNoSaddr = 0x7f;
 inline constexpr Field kMubufOp{18, 7}, kMubufOffset{0, 12}, kMubufOffen{12, 1}, kMubufIdxen{13, 1},
     kMubufGlc{14, 1}, kMubufLds{16, 1}, kMubufSlc{17, 1}, kMubufVaddr{0, 8}, kMubufVdata{8, 8},
     kMubufSrsrc{16, 5}, kMubufTfe{23, 1}, kMubufSoffset{24, 8};
 // MTBUF has its other fields where MUBUF has them.
 inline constexpr Field kMtbufOp{15, 4}, kMtbufFormat{19, 7}, kMtbufSlc{22, 1};
-/// The two parts of a buffer format, at their places in the value of kMtbufFormat.
+/// The data format and the number format: the two parts of the value of the field kMtbufFormat.
 inline constexpr Field kDataFormat{0, 4}, kNumberFormat{4, 3};
 
 // Operand numbers of sources. All numbers without a meaning here are illegal.
@@ -96,14 +98,15 @@ constexpr bool is_special(std::uint32_t code) {
            (code >= kVccZero && code <= kLdsDirect);
 }
 
-/// An inline constant in each float format. `double_high` is the high word of the f64; the low word
-/// is 0, except for 1/(2 pi), where kInverseTwoPiDouble is the f64.
+/// An inline constant in each float format. `double_high` is the high word of the double, whose low
+/// word is 0. Only 1/(2 pi) has another low word; its double is kInverseTwoPiDouble.
 struct FloatConstant {
     std::uint16_t half;
     std::uint32_t single;
     std::uint32_t double_high;
 };
-/// 0.5, -0.5, 1, -1, 2, -2, 4, -4, 1/(2 pi): the operand numbers from kFirstFloat on.
+/// The constants of the operand numbers from kFirstFloat on: 0.5, -0.5, 1, -1, 2, -2, 4, -4,
+/// 1/(2 pi).
 inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
     {0x3800, 0x3f000000, 0x3fe00000},
     {0xb800, 0xbf000000, 0xbfe00000},
@@ -118,8 +121,8 @@ inline constexpr std::array<FloatConstant, 9> kFloatConstants{{
 inline constexpr std::uint64_t kInverseTwoPiDouble = 0x3fc45f306dc9c882;
 
 // Values of DPP_CTRL: each determines from which lane a lane reads. Values up to kDppQuadPermLast
-// permute the lanes of a quad. A distance of 1 to 15 is added to kDppRowShl, kDppRowShr and
-// kDppRowRor.
+// permute the four lanes of each quad. To kDppRowShl, kDppRowShr and kDppRowRor, a distance of 1 to
+// 15 is added.
 inline constexpr std::uint16_t kDppQuadPermLast = 0xff, kDppRowShl = 0x100, kDppRowShr = 0x110,
                                kDppRowRor = 0x120, kDppWaveShl = 0x130, kDppWaveRol = 0x134,
                                kDppWaveShr = 0x138, kDppWaveRor = 0x13c, kDppRowMirror = 0x140,
@@ -142,8 +145,8 @@ constexpr std::int32_t sign_extend(std::uint32_t value, unsigned bits) {
     return static_cast<std::int32_t>(value << shift) >> shift;
 }
 
-/// True if a block must end with the SOPP operation `op`: the operation may jump, end the wave's
-/// slice (Outcome), or change MODE or M0.
+/// True if a block (decode.h) must end with the SOPP operation `op`: the operation may jump, end
+/// the wave's slice (execute.h), or change MODE or M0.
 constexpr bool ends_block_sopp(Op op) {
     return op != Op::s_nop && op != Op::s_waitcnt && op != Op::s_wakeup && op != Op::s_setprio &&
            op != Op::s_sendmsg && op != Op::s_incperflevel && op != Op::s_decperflevel &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The values of special operands (OperandKind::Special). They are rare, so this part of Env is not
-// inlined.
+// The values of special operands (OperandKind::Special). Special operands are rare, so this part of
+// Env is not inlined.
 #include "pf-driver/softgpu/isa/env.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace vgpu::softgpu::isa {
 namespace {
 
 /// LDS_DIRECT: one value of LDS for all lanes. M0[18:16] is the value's type, M0[15:0] its address
-/// in bytes.
+/// in bytes. Bytes outside the group's LDS read as 0.
 u32 lds_direct(const Env& env) {
     constexpr u32 type_shift = 16, type_bits = 7, address_bits = 0xffff;
     enum Kind : u32 { kUnsignedByte, kUnsignedShort, kDword, kUnused, kSignedByte, kSignedShort };

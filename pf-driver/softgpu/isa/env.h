@@ -42,9 +42,9 @@ inline constexpr u32 kRoundSingleShift = 0, kRoundDoubleShift = 2, kDenormSingle
                      kHalfOverflow = 1u << 23, kSkipVector = 1u << 28, kForkShift = 29,
                      kExceptionShift = 12, kException = 0x7fu << kExceptionShift,
                      kAddressWatch = 1u << 19;  // EXCP_EN bit of all four watches
-/// If MODE differs from kFloatDefault in these bits, run_checked() executes the instructions.
+/// If MODE differs from kFloatDefault in any of these bits, run_checked() executes instructions.
 inline constexpr u32 kUnusual = kFloatBits | kException | kGprIndex | kHalfOverflow | kSkipVector;
-/// The bits whose values translated code assumes.
+/// The bits of MODE whose values a translated block assumes.
 inline constexpr u32 kTranslated = kUnusual | kIeee;
 }  // namespace mode
 
@@ -66,7 +66,7 @@ struct Env {
     u32 vgprs;   ///< number of VGPRs of the kernel
     std::byte* lds;
     u32 lds_bytes;
-    /// For the bit of STATUS that is set if the group has several waves.
+    /// The wave's work-group. Handlers only read the number of its waves, for a bit of STATUS.
     Workgroup& group;
     /// The objects outside the group that handlers use: memory, clock, messages, decode cache.
     const RunContext& context;
@@ -127,8 +127,8 @@ struct Env {
 /// Indexed by Op, with Op::Illegal last.
 using HandlerTable = std::array<Handler, kOpCount + 1>;
 
-/// The execute units unit_*.cpp turn each of their rows of ops/*.def into a struct that holds the
-/// row's handler and the types and expressions that the handler uses. VGPU_HANDLER makes a struct
+/// For each row of ops/*.def, an execute unit (unit_*.cpp) defines a struct. It holds the row's
+/// handler and the types and expressions that the handler uses. VGPU_HANDLER makes a struct
 /// that holds only the handler.
 #define VGPU_HANDLER(n, ...)                              \
     struct n {                                            \
@@ -139,7 +139,7 @@ using HandlerTable = std::array<Handler, kOpCount + 1>;
 #define VGPU_SET(kind, n, ...) table[static_cast<std::size_t>(Op::n)] = n::kHandler;
 
 /// Each execute unit has a function that writes the unit's handlers into `table`. The functions in
-/// `baseline` and `avx2` belong to one variant; all variants use the first three functions.
+/// `baseline` and `avx2` belong to one variant each; both variants use the first three functions.
 /// fill_wave_sync() is in global_wave_sync.cpp, the other functions are in unit_*.cpp.
 void fill_scalar(HandlerTable& table);
 void fill_format(HandlerTable& table);

@@ -15,14 +15,14 @@ namespace vgpu::softgpu::isa {
 namespace {
 
 /// A slice ends after the block in which the wave reaches this number of instructions: enough to
-/// hide the cost of changing waves, few enough that a spinning wave costs its group little.
+/// hide the cost of a change of waves, few enough that a spinning wave costs its group little.
 constexpr u64 kSlice = 256;
 /// run() returns when each running wave has ended this number of slices in a row with a sleep
 /// (s_sleep) or a wait (ds_gws_*). Such a group probably waits for another group or for the host,
 /// so the thread can do other work meanwhile.
 constexpr u32 kSleepyRounds = 8;
 
-/// MXCSR after a reset: rounds to nearest, masks all exceptions.
+/// The default of MXCSR: rounds to nearest, masks all exceptions.
 constexpr u32 kHostDefault = 0x1f80;
 /// Each window of flat addresses has 4 GiB (Apertures).
 constexpr u32 kWindowShift = 32;
@@ -93,7 +93,8 @@ private:
     Workgroup& group_;
     const RunContext& context_;
     RunResult result_;
-    /// The instruction with which the last run_block() or run_translated() ended.
+    /// The last instruction of the last run_block(), or the one whose handler ended the last
+    /// run_translated().
     const Instruction* last_ = nullptr;
 };
 
@@ -157,10 +158,10 @@ Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64
 }
 
 /// Makes the wave enter its trap handler. TTMP0 and TTMP1 receive `pc` and the trap id (0: a fault,
-/// an illegal instruction or an exception). PC_REWIND and HT stay 0, because every trap is precise
-/// and no trap comes from the host (Vega ISA manual, "Trap and Exception registers"). False if
-/// there is no handler, if the wave has no STATUS.TRAP_EN, or if the wave is in the handler
-/// already.
+/// an illegal instruction or an exception). The fields PC_REWIND and HT of TTMP1 stay 0, because
+/// every trap is precise and no trap comes from the host (Vega ISA manual, "Trap and Exception
+/// registers"). False if there is no handler, if STATUS.TRAP_EN is clear, or if the wave is in the
+/// handler already.
 bool Runner::enter_trap(WaveState& wave, u64 pc, u32 trap_id) const {
     constexpr unsigned kTrapIdShift = 48;
     const bool may_enter = wave.is_trap_enabled != 0 && wave.is_privileged == 0;
@@ -216,9 +217,9 @@ SliceEnd Runner::end_at_fetch_fault(WaveState& wave) {
 }
 
 /// Runs a block, as translated code if possible. If the translated code returns without having run
-/// an instruction, for example because MODE has changed, the interpreter runs the block. Each call
-/// of run_next() reads the address watches. So a changed watch takes effect at the latest at the
-/// interpreter's next block, or when the translated code that runs now has returned.
+/// an instruction, for example because it was made for another MODE, the interpreter runs the
+/// block. Each call of run_next() reads the address watches. So a changed watch takes effect at the
+/// latest at the interpreter's next block, or when the translated code that runs now has returned.
 Outcome Runner::run_next(Env& env, Block& block, u64 slice_left, u64 limit) {
     DecodeCache& cache = context_.cache;
     env.watches = watches();

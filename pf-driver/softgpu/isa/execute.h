@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// run() executes a work-group until it has executed RunContext::budget instructions, a thread
-// requests a stop, no wave can run, or all running waves wait (StopReason::Budget). A fault, an
-// illegal instruction, or a trap that no trap handler takes also ends the run.
+// run() executes the waves of a work-group. It returns when they have executed RunContext::budget
+// instructions, when a thread requests a stop, when no wave can run, or when all running waves wait
+// (StopReason::Budget). A fault, an illegal instruction, or a trap that no trap handler takes also
+// ends run().
 //
 // Waves run in slices. A slice is a run of one wave, of at most 287 instructions, after which run()
-// picks the next wave. So a wave that spins cannot starve the wave that it waits for. Everything
-// that run() keeps of the waves is in the Workgroup: whatever the reason for the stop, the group
-// may be saved, moved, and run again.
+// picks the next wave. So a wave that spins cannot starve the wave that it waits for. run() keeps
+// the whole state of the waves in the Workgroup. So whatever the reason of a return, the group may
+// then be saved, moved, and run again.
 //
 // The execute units are the files unit_*.cpp, which hold most of the functions that execute
 // instructions. Most execute units are compiled twice, for x86-64-v2 and for AVX2 with FMA. The
@@ -50,11 +51,11 @@ struct Apertures {
 };
 
 /// The code to which waves of a process jump on a trap, an exception, a fault or an illegal
-/// instruction (SQ_SHADER_TBA, TMA). A wave enters the handler if STATUS.TRAP_EN is set and the
+/// instruction (SQ_SHADER_TBA and TMA). A wave enters the handler if STATUS.TRAP_EN is set and the
 /// wave is not in the handler already.
 struct TrapHandler {
     std::uint64_t base = 0;         ///< address of the handler's first instruction; 0: no handler
-    std::uint64_t memory = 0;       ///< address of the handler's memory
+    std::uint64_t memory = 0;       ///< address of the memory that the handler uses
     std::uint32_t doorbell_id = 0;  ///< the answer to s_sendmsg(MSG_GET_DOORBELL)
 };
 
@@ -75,8 +76,8 @@ struct RunContext {
     std::uint64_t core_hz = 1'000'000'000;    ///< ticks of s_memtime per second
     TrapHandler trap{};
     GlobalWaveSync* wave_sync = nullptr;      ///< nullptr: ds_gws_* are illegal
-    const AddressWatches* watches = nullptr;  ///< nullptr: the VF has none
-    Vmid vmid{};                              ///< the VMID that the watches compare
+    const AddressWatches* watches = nullptr;  ///< nullptr: no access is compared
+    Vmid vmid{};                              ///< VMID of the group; `watches` needs it
 };
 
 /// Why run() returned. After Budget or Stopped, the caller runs the group again later.
@@ -92,7 +93,7 @@ enum class StopReason : std::uint8_t {
     Halted,              ///< no wave can run, but not all waves have ended
 };
 
-/// The result of one call of run(). The waves are at an instruction boundary, whatever the reason.
+/// The result of one call of run(). After every call, the waves are at an instruction boundary.
 struct RunResult {
     StopReason reason = StopReason::Budget;
     std::uint64_t retired = 0;  ///< instructions executed by this call
@@ -102,7 +103,7 @@ struct RunResult {
     // about the wave that caused Fault, IllegalInstruction or Trap
     std::uint32_t wave = 0;  ///< index in the group
     std::uint32_t lane = 0;  ///< Fault: the first lane that faulted; 0 for code or scalar memory
-    /// Fault, IllegalInstruction: address of the instruction; Trap: of the instruction after it.
+    /// Fault, IllegalInstruction: address of the instruction. Trap: address after the s_trap.
     std::uint64_t pc = 0;
     mem::Fault fault{};  ///< Fault: why the access failed
     /// Machine words of the instruction; 0 if they could not be read.
@@ -116,8 +117,8 @@ struct RunResult {
 /// without waves, the reason is AllWavesEnded.
 [[nodiscard]] RunResult run(Workgroup& group, const RunContext& context);
 
-/// The build of the execute units that a DecodeCache, and so run(), uses on this machine unless the
-/// caller chooses another.
+/// The variant that a DecodeCache, and so run(), uses on this machine, unless the DecodeCache is
+/// constructed with another.
 [[nodiscard]] Variant variant();
 /// True if this machine can run the variant; for tests that compare the variants.
 [[nodiscard]] bool has_variant(Variant which);

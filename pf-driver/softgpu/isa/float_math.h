@@ -16,7 +16,7 @@ namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 /// The IEEE 754 layout of T (bits of the mantissa, bias, the exponent of infinities and NaNs), and
 /// the limits of the division helpers (Vega ISA manual, V_DIV_SCALE_F32, V_DIV_FIXUP_F32). Below,
 /// a distance is the numerator's exponent minus the denominator's exponent:
-///   kFar        from this distance on, the denominator is scaled up
+///   kFar        smallest distance at which the denominator is scaled up
 ///   kScale      a scaled operand is multiplied by 2^kScale or 2^-kScale
 ///   kTiny       largest biased exponent of a numerator for which both operands are scaled up
 ///   kUnderflow  smallest distance at which the quotient does not underflow
@@ -65,7 +65,7 @@ template <class T> VGPU_INLINE T absolute(T a) {
     return from_bits<T>(bits_of(a) & ~FloatTraits<T>::kSign);
 }
 
-/// Defines the function `name` for singles and for doubles by a builtin of the compiler.
+/// Defines the function `name` for singles and for doubles, as a call of a compiler builtin.
 #define VGPU_HOST_FUNCTION(name, builtin) \
     VGPU_INLINE f32 name(f32 a) {         \
         return builtin##f(a);             \
@@ -77,8 +77,9 @@ VGPU_HOST_FUNCTION(floor_of, __builtin_floor)
 VGPU_HOST_FUNCTION(ceil_of, __builtin_ceil)
 VGPU_HOST_FUNCTION(trunc_of, __builtin_trunc)
 VGPU_HOST_FUNCTION(sqrt_of, __builtin_sqrt)
-/// Rounds to a whole number in the mode of the host's MXCSR. That mode is nearest even, except for
-/// operations that round as MODE says (v_cvt_pk_u8_f32, v_cvt_pkaccum_u8_f32).
+/// Rounds to a whole number in the mode of the host's MXCSR. Of the operations that call rint_of(),
+/// only v_cvt_pk_u8_f32 and v_cvt_pkaccum_u8_f32 round as MODE says; for all others, MXCSR is set
+/// to nearest even.
 VGPU_HOST_FUNCTION(rint_of, __builtin_rint)
 /// Computes in double precision, so that the single result is accurate.
 VGPU_INLINE f32 reciprocal_sqrt(f32 a) {
@@ -310,7 +311,8 @@ template <class T> VGPU_INLINE bool div_scale_flag(T b, T c) {
     return !is_denormal(b) && is_denormal(c / b);
 }
 /// Undoes the scaling of v_div_scale in `sum`, the quotient that v_div_fmas has computed:
-/// v_div_scale made a big quotient smaller and a small quotient bigger.
+/// v_div_scale made a big quotient smaller and a small quotient bigger. `estimate`, the quotient
+/// before this step, shows which of the two happened.
 template <class T> VGPU_INLINE T div_scaled_back(T sum, T estimate) {
     constexpr int scale = FloatTraits<T>::kScale;
     return scale_by(sum, exponent_of(estimate) > FloatTraits<T>::kBias ? scale : -scale);

@@ -15,12 +15,12 @@ namespace vgpu::softgpu::isa {
 /// The ticket of a wave that waits in acquire().
 constexpr GlobalWaveSync::Ticket kQueued = 1;
 
-/// Barrier numbers count from 0 to kBarriers - 1 and start again. Hardware frees waiting waves when
-/// a barrier is complete. In softgpu a wave checks later, when other waves may have completed the
-/// next barrier as well, so each barrier has a number.
+/// Number of barrier numbers: they count from 0 to kBarriers - 1 and start again. Hardware frees
+/// waiting waves when a barrier is complete. In softgpu a waiting wave checks later, when other
+/// waves may even have completed the next barrier. So each barrier has a number, not only a flag.
 constexpr u16 kBarriers = std::numeric_limits<u16>::max();
 
-/// The ticket of a wave that waits at the barrier; never 0.
+/// The ticket of a wave that waits at the barrier with this number; never 0.
 constexpr GlobalWaveSync::Ticket ticket_of(u16 barrier) {
     return static_cast<GlobalWaveSync::Ticket>(barrier % kBarriers + 1);
 }
@@ -87,13 +87,13 @@ bool GlobalWaveSync::acquire(u32 resource, Ticket& ticket) {
 
 namespace {
 
-/// The resource number: M0[21:16] plus the offset (LLVM 14, SITargetLowering: DS_GWS).
+/// The resource number: M0[21:16] plus the offset, modulo 64 (LLVM 14, SITargetLowering: DS_GWS).
 u32 resource_of(const Env& env, const Instruction& i) {
     constexpr unsigned m0_shift = 16;
     return ((env.m0() >> m0_shift) + static_cast<u32>(i.imm)) % GlobalWaveSync::kResources;
 }
 
-/// The value of the first active lane; of lane 0 if no lane is active.
+/// The data operand in the first active lane, or in lane 0 if no lane is active.
 u32 first_value(const Env& env, const Instruction& i) {
     const u64 exec = env.exec();
     return env.v[i.src[0].value].lane[exec == 0 ? 0u : static_cast<u32>(std::countr_zero(exec))];

@@ -27,8 +27,8 @@ class GlobalWaveSync {
 public:
     static constexpr std::uint32_t kResources = 64;
 
-    /// The progress of a wave that executes arrive() or acquire(). 0: the wave has not called the
-    /// function yet, or does not wait any more.
+    /// The progress of a wave that calls arrive() or acquire() until it may continue. 0: the wave
+    /// does not wait: either no call has been made, or the last call returned true.
     using Ticket = std::uint16_t;
 
     /// Resets the resource. As a barrier, the resource then waits for `waves_minus_1` + 1 waves. As

@@ -14,8 +14,8 @@
 
 namespace vgpu::softgpu::isa {
 
-/// All operations. A number may mean another operation in another build, so no saved state may
-/// contain such a number.
+/// All operations. A number may stand for another operation in another version of softgpu, so no
+/// saved state may contain such a number.
 enum class Op : std::uint16_t {
 #define ROW(kind, mnemonic, ...) mnemonic,
 #include "pf-driver/softgpu/isa/ops/all.inc"
@@ -58,7 +58,7 @@ enum class OperandKind : std::uint8_t {
     Special,         ///< a special operand (encoding.h): `value` is the operand number
 };
 
-/// Part of a 32-bit register, numbered as in the SDWA encoding.
+/// Part of a 32-bit register, numbered as in the encoding SDWA (sub-dword addressing).
 enum class Select : std::uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword };
 
 /// What an SDWA instruction does to the other bits of a register if it writes only a part. After
@@ -79,7 +79,7 @@ struct Operand {
 enum class Modifier : std::uint8_t {
     None,
     Sdwa,  ///< reads or writes parts of registers (SDWA, OP_SEL)
-    Dpp,   ///< reads source 0 from other lanes
+    Dpp,   ///< reads source 0 from other lanes (DPP, data-parallel primitives)
 };
 
 /// The fields of MODE that determine the host's rounding mode and its treatment of denormal results
@@ -118,14 +118,14 @@ struct Instruction {
     std::uint8_t dst = 0;
     std::uint8_t dst_regs = 0;  ///< number of VGPRs written
     std::uint8_t sdst = 0;      ///< first register of the scalar pair that receives a mask
-    /// True if float results are clamped to [0, 1], and integer results saturate if the operation
-    /// can.
+    /// CLAMP; true: a float result is clamped to [0, 1]; an integer result saturates, if the
+    /// operation supports that.
     bool clamp = false;
     std::uint8_t omod = 0;   ///< OMOD: 0: none, 1: * 2, 2: * 4, 3: / 2
     bool keep_high = false;  ///< true if a 16-bit result leaves the other half unchanged
     FloatClass float_class = FloatClass::None;
-    /// True if a block must end with this instruction, for example because it is illegal or a
-    /// branch (all cases: finish() in decode.cpp).
+    /// True if a block (decode.h) must end with this instruction, for example because it is illegal
+    /// or a branch (all cases: finish() in decode.cpp).
     bool ends_block = false;
     Modifier modifier = Modifier::None;
     bool returns = false;  ///< GLC; true: an atomic returns the old value
@@ -135,7 +135,7 @@ struct Instruction {
     /// A constant of the instruction, such as an offset or a branch distance in dwords.
     std::int32_t imm = 0;
 
-    // SDWA; OP_SEL of VOP3 uses these members, too
+    // SDWA, and OP_SEL of VOP3
     /// The parts of sources 0 and 1 that are read.
     std::array<Select, 2> select{Select::Dword, Select::Dword};
     std::array<bool, 2> sign_extend{};  ///< true: the part is sign-extended, else zero-extended
@@ -214,8 +214,8 @@ struct OpInfo {
 
 /// The row of an operation; Op::Illegal has a row named "illegal".
 [[nodiscard]] const OpInfo& info(Op op);
-/// The operation of the opcode number `code`, which is below 1024. Op::Illegal if the encoding has
-/// no such opcode.
+/// The operation with the opcode number `code`, which must be below 1024. Op::Illegal if the
+/// encoding has no such opcode.
 [[nodiscard]] Op find_op(Encoding encoding, std::uint32_t code);
 
 }  // namespace vgpu::softgpu::isa

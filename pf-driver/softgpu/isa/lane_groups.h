@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory accesses of eight lanes ("a group") at once. For a page access, the bytes of the group's
-// active lanes must be in one page that has a host address; the access needs at most one TLB
-// lookup. For a DS instruction, the bytes of all lanes, also of inactive ones, must be in LDS. If
-// the lanes' words are adjacent, one move loads or stores all eight (a store only if all lanes are
-// active and each stores one word). If all lanes load the same word, it is loaded once. All other
-// accesses of the group take a gather, or one or more moves for each lane. If the bytes are in
-// several pages, or if the page has no host address, the callers access the lanes one by one.
+// Memory accesses of eight lanes at once; this file calls eight lanes a group. In global memory,
+// the bytes of the group's active lanes must be in one page that has a host address, so the access
+// needs at most one TLB lookup. In LDS, the bytes of all lanes of the wave must be inside the
+// work-group's LDS, even those of inactive lanes. If these conditions do not hold, the callers
+// access the lanes one by one.
+//
+// If the lanes' words are adjacent, one move loads or stores all eight (a store only if all lanes
+// are active and each stores one word). If all lanes load the same word, it is loaded once. All
+// other accesses of the group take a gather, or one or more moves for each lane.
 //
 // unit_memory.cpp and unit_lds.cpp include this file, each into the namespace of its build
 // (lane_math.h).
@@ -55,7 +57,7 @@ VGPU_INLINE void find_pattern(GroupOffsets& offsets) {
 }
 
 /// Offsets, relative to `page`, of the four lanes that start at `first`. A lane whose bit in `on`
-/// is clear gets the offset of `lead`.
+/// is clear gets the offset of the address `lead`.
 VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u32 first) {
     const __m256i bits = _mm256_slli_epi64(_mm256_setr_epi64x(1, 2, 4, 8), static_cast<int>(first));
     const __m256i is_off = _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(i64{on}), bits),
@@ -69,7 +71,7 @@ VGPU_INLINE __m256i offsets_of_four(const u64* at, u64 page, u64 lead, u32 on, u
 /// combines the offsets of all first and last bytes, has a bit of kOutside.
 VGPU_INLINE bool find_offsets(const u64* at, u64 page, u64 lead, u32 on, u32 size,
                               GroupOffsets& offsets) {
-    // The shuffles take the low words of the offsets.
+    // The two shuffles collect the low words of the eight 64-bit offsets.
     constexpr int kEvenWords = 0x88, kLowHalvesFirst = 0xd8;
     const __m256i low = offsets_of_four(at, page, lead, on, 0);
     const __m256i high = offsets_of_four(at, page, lead, on, 4);
@@ -128,7 +130,7 @@ VGPU_INLINE void gather_words(const std::byte* memory, const GroupOffsets& offse
 #endif
 }
 
-/// Like gather_words(), for values of T (bytes or halves), which are extended to words.
+/// Like gather_words(), for values of T (8 or 16 bits), which are extended to words.
 template <class T>
 VGPU_INLINE void gather_parts(const std::byte* memory, const GroupOffsets& offsets, u32* to) {
     for (unsigned l = 0; l < kGroup; ++l) {
@@ -138,16 +140,16 @@ VGPU_INLINE void gather_parts(const std::byte* memory, const GroupOffsets& offse
     }
 }
 
-/// Finds the pages that an instruction accesses. Keeps the last host address, which stays valid
-/// until the instruction ends.
+/// Finds the pages that an instruction accesses. Keeps the host address of the last page; the
+/// address is valid at least until the instruction ends (port.h).
 class PageCursor {
 public:
     PageCursor(Env& env, Access access) : port_(env.context.port), access_(access) {}
 
     /// Host address of the page that holds `size` bytes at the address of each active lane. `at`
-    /// has eight addresses; bit n of `on` is set if lane n is active, and `on` is not 0. nullptr if
-    /// the bytes are not in one page, if the page has no host address, or if the access faults.
-    /// Sets offsets.at.
+    /// has eight addresses; bit n of `on` is set if lane n of the group is active, and `on` is not
+    /// 0. nullptr if the bytes are not in one page, if the page has no host address, or if the
+    /// access faults. Sets offsets.at.
     VGPU_INLINE std::byte* find(const u64* at, u32 on, u32 size, GroupOffsets& offsets) {
         const u64 lead = at[std::countr_zero(on)];
         const u64 page = lead & ~(mem::Port::kPageBytes - 1);

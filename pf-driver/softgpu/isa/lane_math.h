@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The integer functions that the value expressions of ops/*.def call, for scalars or for one lane.
-// Those for lanes are written so that a loop over lanes vectorises. Each execute unit (unit_*.cpp)
-// includes this file into the namespace of its build (VGPU_ISA_VARIANT), so that the linker never
-// merges code for different processors.
+// Functions for one lane are written so that a loop over lanes vectorises. Each execute unit
+// (unit_*.cpp) includes this file into the namespace of its build (VGPU_ISA_VARIANT). So the linker
+// cannot replace a function of one build by that of a build for another processor.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,8 @@
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
 
-/// Types of ops/*.def for which C++ has no name: no operand, one bit per lane, a half.
+/// Types of ops/*.def for which C++ has no name: no operand, one bit per lane, a half (16-bit
+/// float).
 struct none {};
 struct mask {};
 struct f16 {
@@ -29,11 +30,11 @@ inline Outcome do_nothing(Env&, const Instruction&) {
 
 // ---- integers
 
-/// field_*(): the `count` bits of `value` from bit `first` on.
+/// field_*(): the field of `value` that has `count` bits and begins at bit `first`.
 VGPU_INLINE u32 field_u32(u32 value, u32 first, u32 count) {
     return static_cast<u32>((u64{value} >> first) & ((u64{1} << (count > 32 ? 32 : count)) - 1));
 }
-/// Sign-extends the field. A field that ends above bit 31 is filled with copies of bit 31.
+/// Sign-extends the field. The bits of the field above bit 31 are copies of bit 31.
 VGPU_INLINE i32 field_i32(u32 value, u32 first, u32 count) {
     if (count == 0) return 0;
     const u32 shift = count >= 32 ? 0 : 32 - count;
@@ -157,7 +158,7 @@ VGPU_INLINE u32 sad_u8(u32 a, u32 b) {
     return byte_difference(a, b, 0) + byte_difference(a, b, 1) + byte_difference(a, b, 2) +
            byte_difference(a, b, 3);
 }
-/// Like sad_u8, but bytes that are 0 in `b`, the reference, do not count.
+/// Like sad_u8(), but a position where the byte of `b` (the reference) is 0 does not count.
 VGPU_INLINE u32 msad_u8(u32 a, u32 b) {
     u32 sum = 0;
     for (u32 i = 0; i < 4; ++i) sum += byte_of(b, i) == 0 ? 0 : byte_difference(a, b, i);

@@ -3,8 +3,8 @@
 // Handlers of operations on 64 lanes. They fetch the operands as rows of 64 words, compute lane by
 // lane in a loop that the compiler vectorises, and write the result to the active lanes, whose bit
 // in EXEC is set. If all lanes are active and the whole result is written unmodified, the loop
-// writes directly to the destination register. Otherwise the handler blends the result in (a masked
-// store would be several times slower).
+// writes directly to the destination register. Otherwise the handler computes into a separate row,
+// and blends this row into the destination (masked stores would be several times slower).
 //
 // Most execute units (unit_*.cpp) include this file, each into the namespace of its build
 // (lane_math.h).
@@ -119,7 +119,7 @@ VGPU_INLINE void blend_lanes(u32* to, const u32* from, u64 lanes) {
 #endif
 }
 
-/// Applies ABS, then NEG, of a float operand. `sign` is the sign bit of a word.
+/// Applies ABS, then NEG, of a float operand. `sign` is the sign bit in each word of `row`.
 inline void modify(u32* row, const Operand& operand, u32 sign) {
     const u32 keep = operand.absolute ? ~sign : ~0u;
     const u32 flip = operand.negate ? sign : 0;
@@ -194,8 +194,8 @@ template <class T> VGPU_INLINE auto lane_of(const Rows& rows, unsigned l) {
         return static_cast<T>(rows.low[l]);
 }
 
-/// Writes one lane. A 16-bit result is zero-extended; commit() later merges the result of a
-/// KeepsHigh row with the old half.
+/// Writes one lane. A 16-bit result is zero-extended. If the instruction has keep_high, commit()
+/// later adds the old high half.
 template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T value) {
     if constexpr (kIsWide<T>) {
         const u64 bits = std::bit_cast<u64>(value);
@@ -210,7 +210,7 @@ template <class T> VGPU_INLINE void put_lane(u32* low, u32* high, unsigned l, T 
     }
 }
 
-/// Converts the value of an expression to the result type. Integers are truncated.
+/// Converts the value of an expression of ops/*.def to the result type. Integers are truncated.
 template <class T, class V> VGPU_INLINE T result_of(V value) {
     if constexpr (std::is_same_v<T, V>)
         return value;
@@ -282,9 +282,9 @@ template <class D> struct Result {
     }
 };
 
-/// Executes an operation with up to three sources. M is the struct of the operation's row in
-/// ops/*.def: the types and the value of one lane. The loop computes all 64 lanes, so that it
-/// vectorises; commit() writes only the active lanes.
+/// Executes an operation with up to three sources. M, the struct of the operation's row in
+/// ops/*.def, has the types and value(), which computes one lane. The loop computes all 64 lanes,
+/// so that it vectorises; commit() writes only the active lanes.
 template <class M> Outcome vector_op(Env& env, const Instruction& i) {
     using D = typename M::D;
     Row t[6];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Memory accesses of the execute units (unit_*.cpp): bytes of one lane at a global address or in
-// LDS, rows of words to and from registers, atomics on memory that other threads and the guest's
-// CPUs access.
+// LDS, rows of words between memory and registers, atomics on memory that other threads and the
+// guest's CPUs access.
 //
 // A load writes no register until the memory of every active lane has been read, so a load that
 // faults can be inspected and repeated as a whole.
@@ -46,8 +46,8 @@ template <class T> T* typed(std::byte* at) {
 
 // ---- bytes of one lane
 
-/// Reads `size` bytes at a global address: one copy inside a page with a host address. False if the
-/// access fails; the caller then calls fault().
+/// Reads `size` bytes at a global address, with one copy if they are in one page that has a host
+/// address. False if the access fails; the caller then calls fault().
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
     mem::Port& port = env.context.port;
     if (va % mem::Port::kPageBytes + size <= mem::Port::kPageBytes) [[likely]] {
@@ -114,17 +114,17 @@ struct BufferDescriptor {
         format |= ((w[3] >> 12) & 7) << enc::kNumberFormat.first;
         select = w[3] & 0xfff;
         if (!adds_lane) return;
-        constexpr unsigned stride_bits = 14;  // the data format's bits extend the stride
+        constexpr unsigned stride_bits = 14;  // the bits of the data format extend the stride
         stride |= ((w[3] >> 15) & 0xf) << stride_bits;
     }
     /// The mask to apply to an offset. In private memory (`swizzles` and `adds_lane`) the sum of
     /// register and immediate wraps at 32 bits, because compilers use negative values in the
-    /// register. In other buffers the sum does not wrap, so the value ~0 in the register is out of
-    /// range.
+    /// register. In other buffers the sum does not wrap, so an access with ~0 in the register is
+    /// outside the buffer.
     [[nodiscard]] u64 offset_mask() const {
         return swizzles && adds_lane ? u64{0xffffffff} : ~u64{0};
     }
-    /// Distance of byte `offset` of record `index` from the base.
+    /// Distance from the base to byte `offset` of record `index`, in bytes.
     [[nodiscard]] u64 distance(u64 index, u64 offset) const {
         if (!swizzles) return index * stride + offset;
         const u64 element = offset / kScratchCell * kScratchCell;
@@ -141,7 +141,7 @@ struct Addresses {
     u64 dropped = 0;     ///< lanes outside their buffer: loads give 0, stores do nothing
 };
 
-/// Finds the address of dword `part` of each lane's data; `size` bytes are accessed there. Lanes
+/// Finds the address of dword `part` of each lane's data, for an access of `size` bytes. Lanes
 /// outside the buffer are dropped. NUM_RECORDS counts records if the instruction has an index and
 /// the buffer has a stride, else bytes.
 [[maybe_unused]] void buffer_addresses(const Env& env, const Instruction& i, u32 part, u32 size,
@@ -188,7 +188,8 @@ struct Addresses {
            offset % kScratchCell;
 }
 
-/// The GPU address of a lane's data; in scratch, of its first byte. The lane must not be in LDS.
+/// The GPU address of a lane's data (of its first byte, because scratch interleaves dwords). The
+/// lane's data must not be in LDS.
 [[maybe_unused]] u64 address_of(const Env& env, const Addresses& a, u32 lane) {
     const bool is_scratch = ((a.in_scratch >> lane) & 1) != 0;
     return is_scratch ? scratch_address(env, a.at[lane], lane) : a.at[lane];
@@ -252,8 +253,8 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 
 // ---- rows
 
-/// Loads `Count` contiguous words per lane. In memory the words of one lane are adjacent; a row has
-/// one word of each lane.
+/// Loads `Count` words per lane. In memory, all words of a lane are adjacent, and the next lane's
+/// words follow; row k receives word k of each lane.
 template <unsigned Count> void from_memory(const std::byte* host, Row* rows) {
     if constexpr (Count == 1) {
         std::memcpy(rows[0].lane, host, sizeof rows[0].lane);

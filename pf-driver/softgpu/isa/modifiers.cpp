@@ -146,7 +146,7 @@ bool is_float(Type type) {
     return type == Type::f16 || type == Type::f32 || type == Type::f64;
 }
 
-/// In: operands; Out: results. MODE has a denormal bit for each.
+/// In: operands; Out: results. MODE has a denormal bit for each direction.
 enum class Direction : u8 { In, Out };
 
 /// True if MODE flushes denormals of the type to zero.
@@ -210,7 +210,7 @@ bool is_mixed(const OpInfo& row) {
 
 void flush_sources(Env& env, Instruction& i) {
     const OpInfo& row = info(i.op);
-    if (is_mixed(row)) return;  // mad_flushed() flushes them
+    if (is_mixed(row)) return;  // mad_flushed() flushes denormal singles
     for (u32 k = 0; k < row.src.size(); ++k) {
         if (!flushes(env.wave.mode, row.src[k], Direction::In)) continue;
         copy_to_scratch(env, i.src[k], row.src[k], 2 * k);
@@ -327,8 +327,8 @@ bool is_integer(Type type) {
     }
 }
 
-/// Word `word` (0 is the low word) of a number on which operations raise no exception: 1.0, or the
-/// integer 0, which is also the exponent of ldexp.
+/// Word `word` (0 is the low word) of a number on which operations raise no exception: 1.0 or the
+/// integer 0. (The second source of v_ldexp is an integer: 1.0 * 2^0 raises no exception.)
 u32 harmless_word(Type type, u32 word) {
     constexpr u32 one = 0x3f800000, one_high = 0x3ff00000, two_halves = 0x3c003c00;
     if (is_integer(type)) return 0;
@@ -337,8 +337,8 @@ u32 harmless_word(Type type, u32 word) {
 }
 
 /// While an object of this class exists, the inactive lanes of all source VGPRs hold harmless
-/// numbers. An operation computes all lanes, and the host's exception flags do not show which lane
-/// raised them.
+/// numbers. The reason: an operation computes all lanes, and the host's exception flags do not show
+/// which lane raised an exception.
 class QuietLanes {
 public:
     QuietLanes(Env& env, const Instruction& i) : env_(env), off_(~env.exec()) {

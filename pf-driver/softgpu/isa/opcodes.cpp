@@ -11,7 +11,7 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-constexpr std::size_t kCodes = 1024;  // VOP3's field, the widest, has 10 bits
+constexpr std::size_t kCodes = 1024;  // the widest opcode field, that of VOP3, has 10 bits
 constexpr std::size_t kEncodings = static_cast<std::size_t>(Encoding::Mtbuf) + 1;
 
 constexpr std::uint8_t registers_of(unsigned element_bytes, unsigned count) {
@@ -149,8 +149,8 @@ constexpr bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// Number of an atomic's data operands. A compare-and-swap has two: its comparand is in the
-/// registers after the data.
+/// Number of an atomic's data operands. A compare-and-swap has two: the data and, in the registers
+/// after the data, the comparand.
 constexpr std::uint8_t atomic_operands(const char* name) {
     return contains(name, "cmpswap") ? 2 : 1;
 }

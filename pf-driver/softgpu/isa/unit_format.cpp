@@ -67,7 +67,7 @@ private:
     }
 };
 
-/// The words of one element, as in memory.
+/// The words of one element as they are in memory.
 using Element = std::array<u32, kComponents>;
 /// The components of an element, each in 32 bits.
 using Values = std::array<u32, kComponents>;
@@ -165,7 +165,8 @@ u32 encode_component(u32 value, u32 width, u32 number) {
     }
 }
 
-/// The value of a component that the format does not have: 1 for the fourth component, else 0.
+/// The value of a component that the format does not have: for the fourth component 1 or 1.0, for
+/// the others 0.
 u32 missing_component(u32 which, u32 number) {
     if (which != kComponents - 1) return 0;
     const bool is_integer = number == kUint || number == kSint;
@@ -200,10 +201,10 @@ Element pack_element(const Format& format, const Values& values) {
 
 // ---- order of components (DST_SEL)
 
-/// Selectors of DST_SEL: 0 selects 0, kSelectOne selects 1, and kSelectFirst + n selects component
-/// n.
+/// Selectors of DST_SEL: 0 selects the value 0, kSelectOne the value 1, and kSelectFirst + n
+/// component n.
 constexpr u32 kSelectBits = 3, kSelectOne = 1, kSelectFirst = 4;
-constexpr u32 kIdentity = 0xfac;  ///< selectors 4, 5, 6, 7
+constexpr u32 kIdentity = 0xfac;  ///< selectors 4, 5, 6, 7: keeps the order
 
 u32 selector(u32 select, u32 which) {
     return (select >> (kSelectBits * which)) & 7;
@@ -219,8 +220,8 @@ Values swizzled(const Values& values, u32 select, u32 number) {
     return out;
 }
 
-/// The inverse of swizzled(): each component of the element comes from the first register component
-/// whose selector names that component.
+/// The inverse of swizzled(): each component of the element comes from the first component in
+/// registers whose selector names it; 0 if no selector does.
 Values unswizzled(const Values& values, u32 select) {
     Values out{};
     for (u32 c = kComponents; c-- > 0;) {
@@ -313,7 +314,7 @@ void find_word_addresses(const Env& env, const Instruction& i, const Format& for
     for (u32 k = 0; k < out.words; ++k) buffer_addresses(env, i, k, out.word_bytes, out.of_word[k]);
 }
 
-/// True if a word of the lane's element is outside the buffer, or if the data format is invalid.
+/// True if any word of the lane's element is outside the buffer, or if the data format is invalid.
 bool is_dropped(const WordAddresses& addresses, u32 lane) {
     u64 dropped = 0;
     for (u32 k = 0; k < addresses.words; ++k) dropped |= addresses.of_word[k].dropped;

@@ -15,8 +15,8 @@ VGPU_INLINE u64 lds_offset(u32 address, u32 offset) {
     return address + offset;
 }
 
-/// True if all lanes are active, and each lane's address is that of the previous lane plus `step`
-/// bytes, all inside the group's LDS.
+/// True if all lanes are active, each lane's address is `step` bytes after that of the previous
+/// lane, and the data of all lanes is inside the group's LDS.
 bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     if (env.exec() != ~u64{0}) return false;
     const u32 first = address[0];
@@ -26,7 +26,7 @@ bool is_lds_row(const Env& env, const u32* address, u32 offset, u32 step) {
     return wrong == 0;
 }
 
-/// True if `size` bytes at every lane's address are in LDS. Inactive lanes count, too, so that
+/// True if `size` bytes at the address of every lane are in LDS, even for inactive lanes, so that
 /// loops over all lanes need no check.
 bool all_inside(const Env& env, const u32* address, u32 offset, u32 size) {
     if (size > env.lds_bytes) return false;
@@ -71,8 +71,8 @@ void scatter_lds(const Env& env, const u32* address, u32 offset, const VgprRow* 
     }
 }
 
-/// Has three paths, the fastest first: consecutive words; any words inside LDS; lane by lane with
-/// checks.
+/// Has three paths, the fastest first: consecutive words; words anywhere inside LDS; lane by lane
+/// with checks of the range.
 template <class T, unsigned Count, Part P> Outcome lds_read(Env& env, const Instruction& i) {
     const u32* address = env.v[i.src[0].value].lane.data();
     const u32 offset = static_cast<u32>(i.imm);
@@ -124,8 +124,8 @@ u32 second_offset(const Instruction& i) {
     return (static_cast<u32>(i.imm) >> 8) & 0xff;
 }
 
-/// Reads two values per lane. Their offsets have 8 bits each, in units of Stride bytes (DS_READ2,
-/// DS_READ2ST64).
+/// Reads two values per lane. The instruction has an offset of 8 bits for each, in units of Stride
+/// bytes (DS_READ2, DS_READ2ST64).
 template <class T, u32 Stride> Outcome lds_read2(Env& env, const Instruction& i) {
     constexpr u32 words = sizeof(T) / 4;
     const u32* address = env.v[i.src[0].value].lane.data();
@@ -161,8 +161,9 @@ template <class T, u32 Stride> Outcome lds_write2(Env& env, const Instruction& i
     return Outcome::Next;
 }
 
-/// The value that an atomic writes to LDS. Floats follow MODE's denormal bits, but round to nearest
-/// (Mesa, aco_insert_fp_mode.cpp). Compare-and-store stores its operand unchanged.
+/// The value that an atomic writes to LDS. Float atomics follow MODE's denormal bits, but always
+/// round to nearest (Mesa, aco_insert_fp_mode.cpp). DS_CMPST compares by these rules, but stores
+/// its operand unchanged.
 template <class M, class T = typename M::T>
 T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
     if constexpr (!std::is_floating_point_v<T>) {
@@ -181,8 +182,8 @@ T lds_value(const Env& env, T d, T a, [[maybe_unused]] T b) {
 
 enum class Returns { Nothing, Old };
 
-/// Waves of a group take turns in one thread, so a read and a write need no host atomic. Lanes are
-/// processed in order: each lane reads the results of the lanes before it.
+/// Waves of a group take turns in one thread, so a read and then a write need no host atomic. Lanes
+/// are processed in order: each lane reads the results of the lanes before it.
 template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     constexpr u32 words = sizeof(T) / 4;
@@ -203,9 +204,10 @@ template <class M, Returns R> Outcome lds_atomic(Env& env, const Instruction& i)
 }
 
 /// The two addresses of a DS_*_SRC2 operation. If bit 15 of the instruction's offset is clear, the
-/// other bits of the offset hold the distance from first to second, in dwords. If bit 15 is set,
-/// the upper 15 bits of the lane's address hold the distance in dwords, and the other bits the
-/// first address (Vega ISA manual, DS_ADD_SRC2_U32). Distances are signed.
+/// lane's address is the first address, and the other bits of the offset hold the distance from
+/// first to second. If bit 15 is set, the upper 15 bits of the lane's address hold the distance,
+/// and the other bits the first address. Distances are signed, in dwords (Vega ISA manual,
+/// DS_ADD_SRC2_U32).
 struct TwoAddresses {
     u64 first;
     u64 second;
@@ -264,7 +266,7 @@ template <class T, u32 Stride> Outcome lds_exchange2(Env& env, const Instruction
 }
 
 /// Each active lane sends its value to the lane that its address selects. If several lanes send to
-/// one lane, the value of the highest sender stays. A lane to which no lane sends gets 0.
+/// the same lane, the value of the highest sender stays. A lane to which no lane sends gets 0.
 Outcome do_ds_permute(Env& env, const Instruction& i) {
     Row out;
     fill(out, 0);
@@ -277,7 +279,7 @@ Outcome do_ds_permute(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Each active lane gets the value of the lane source(lane), or 0 if that lane is inactive.
+/// Each active lane gets the value of lane source(lane), or 0 if the source lane is inactive.
 template <class Source>
 Outcome fetch_from_lanes(const Env& env, const Instruction& i, const Operand& data, Source source) {
     Row out;
@@ -300,20 +302,21 @@ Outcome do_ds_bpermute(Env& env, const Instruction& i) {
 /// The upper bits of a DS_SWIZZLE pattern, which choose its mode.
 constexpr u32 kSwizzleQuad = 0x8000, kSwizzleRotate = 0xc000, kSwizzleFourier = 0xe000;
 
-/// The lane from which `lane` reads in the mode for FFTs, within 32 lanes. For a `mask` of the
-/// highest bits of a lane number, these bits stay, and the order of the other bits is reversed.
+/// The lane from which `lane` reads in the mode for FFTs, within 32 lanes. If `mask` covers the
+/// highest bits of the five-bit lane number, these bits stay, and the order of the other bits is
+/// reversed.
 u32 reversed_outside(u32 mask, u32 lane) {
     u32 reversed = 0;
     for (u32 bit = 0; bit < 5; ++bit) reversed |= ((lane >> bit) & 1) << (4 - bit);
     return (reversed >> std::popcount(mask)) | (lane & 31 & mask);
 }
 
-/// The lane whose value `lane` gets. `pattern` has four modes: reverse bits or rotate within 32
-/// lanes, permute within quads, and/or/xor masks of the lane number (Vega ISA manual,
-/// DS_SWIZZLE_B32).
+/// The lane whose value `lane` gets. `pattern` has four modes: reverse the bits of the lane number,
+/// rotate within 32 lanes, permute within quads, or apply masks (and, or, xor) to the lane number
+/// (Vega ISA manual, DS_SWIZZLE_B32).
 u32 swizzle_source(u32 pattern, u32 lane) {
     if (pattern >= kSwizzleFourier) return (lane & 32) | reversed_outside(pattern & 0x1f, lane);
-    if ((pattern & 0xe000) == kSwizzleRotate) {  // rotate within 32 lanes
+    if ((pattern & 0xe000) == kSwizzleRotate) {
         const u32 keep = pattern & 0x1f;
         const u32 by = (pattern >> 5) & 0x1f;
         const u32 step = (pattern & 0x400) != 0 ? 32 - by : by;

@@ -3,10 +3,10 @@
 // Execute unit: vector memory (flat, global, scratch, buffers). Each variant (decode.h) has its own
 // build of this file.
 //
-// Flat, global, scratch and buffer instructions compute addresses differently. If the words of all
-// 64 lanes follow each other in one page, a load or store moves them at once. Otherwise a load or
-// store tries to move the data of eight lanes at once (lane_groups.h). If that fails, too, the load
-// or store moves the data lane by lane. Atomics access the lanes one by one.
+// Flat, global, scratch and buffer instructions compute addresses differently, and then share the
+// code that moves data. If the words of all 64 lanes follow each other in one page, a load or store
+// moves them at once. Otherwise it tries to move the data of eight lanes at once (lane_groups.h).
+// If that fails, too, it moves the data lane by lane. Atomics access the lanes one by one.
 #include "pf-driver/softgpu/isa/lane_groups.h"
 
 namespace vgpu::softgpu::isa::VGPU_ISA_VARIANT {
@@ -96,8 +96,8 @@ bool is_contiguous(const Addresses& a, u64 lanes, u64 step) {
     return wrong == 0;
 }
 
-/// Host address of a range inside one page. nullptr if the range crosses a page border or has no
-/// host address; the lane-by-lane path then finds the fault, if there is one.
+/// Host address of a range inside one page. nullptr if the range crosses a page border, faults, or
+/// has no host address; the lane-by-lane path then reports the fault, if there is one.
 std::byte* host_range(Env& env, u64 va, u64 size, Access access) {
     if (va % mem::Port::kPageBytes + size > mem::Port::kPageBytes) return nullptr;
     std::byte* host = env.context.port.at(GpuVa{va}, access);
@@ -115,8 +115,8 @@ bool is_in_scratch_words(const Env& env, const Addresses& a) {
     return low_bits % kScratchCell == 0;
 }
 
-/// Global addresses of dword `k` of each lane's data in scratch. Lanes with equal scratch offsets
-/// have adjacent addresses.
+/// Global addresses of dword `k` of each lane's data in scratch. If all lanes have the same offset
+/// into scratch, these addresses are consecutive.
 Addresses scratch_words(const Env& env, const Addresses& a, u32 k) {
     Addresses out;
     for (unsigned l = 0; l < kLanes; ++l)
@@ -143,8 +143,8 @@ bool load_lane(Env& env, const Addresses& a, u32 lane, Row* rows) {
     return true;
 }
 
-/// Loads into `rows` from the addresses of `lanes`; other lanes of `rows` may lose their contents.
-/// Returns the first lane that faults, or kNoLane.
+/// Loads the lanes whose bit in `lanes` is set into `rows`; other lanes of `rows` may lose their
+/// contents. Returns the first lane that faults, or kNoLane.
 template <class T, unsigned Count>
 u32 load_rows(Env& env, const Addresses& a, u64 lanes, Row* rows) {
     constexpr u64 step = Count * 4;
@@ -295,8 +295,8 @@ Outcome do_store_lds(Env& env, const Instruction& i) {
 
 // ---- atomics
 
-/// LDS and scratch belong to the group. The group's waves run in one thread, so no host atomic is
-/// needed there.
+/// LDS and scratch belong to the group, whose waves run in one thread. So an atomic on LDS or
+/// scratch needs no host atomic.
 template <class M, class T>
 bool atomic_lane(Env& env, const Addresses& at, u32 lane, T a, T b, T& old) {
     const bool in_window = (((at.in_lds | at.in_scratch) >> lane) & 1) != 0;
@@ -313,7 +313,7 @@ template <Encoding E, class M> Outcome atomic_op(Env& env, const Instruction& i)
     constexpr u32 words = sizeof(T) / 4;
     Addresses at;
     addresses<E>(env, i, at);
-    // addresses() checks the range of a buffer for four bytes only.
+    // addresses() checks only that four bytes are inside a buffer, so check again for sizeof(T).
     if constexpr (E == Encoding::Mubuf) buffer_addresses(env, i, 0, sizeof(T), at);
     const bool has_comparand = i.src[1].regs > words;
     Row rows[words];

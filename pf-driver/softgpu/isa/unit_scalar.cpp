@@ -105,10 +105,10 @@ template <class M> Outcome branch(Env& env, const Instruction& i) {
     return jump(env, taken ? next_pc(i) + static_cast<u64>(i64{i.imm} * 4) : next_pc(i));
 }
 
-// A fork splits the active lanes into two paths; the path with fewer lanes runs first (of two equal
-// paths, the one at the fork's target). The fork saves the lanes and the address of the second path
-// in four scalar registers, which are an entry of the fork stack. MODE.CSP is the number of
-// entries.
+// A fork (s_cbranch_g_fork, s_cbranch_i_fork) splits the active lanes into two paths. The path with
+// fewer lanes runs first; if both have the same number, the path at the fork's target does. The
+// fork saves the lanes and the address of the second path in four scalar registers, which are an
+// entry of the fork stack. MODE.CSP is the number of entries.
 
 constexpr u32 kForkRegisters = 4, kForkBits = 7;
 
@@ -146,7 +146,8 @@ Outcome do_i_fork(Env& env, const Instruction& i) {
 }
 
 /// When the first path arrives at the join, continues with the saved path. When the saved path
-/// arrives, continues after the join. Source 0 holds the number of entries before the fork.
+/// arrives, continues after the join. Source 0 holds the number of entries before the fork; if
+/// fork_depth() differs, the saved path must still run.
 Outcome do_join(Env& env, const Instruction& i) {
     if (fork_depth(env) == (env.scalar32(i.src[0]) & kForkBits)) return jump(env, next_pc(i));
     set_fork_depth(env, fork_depth(env) - 1);
@@ -230,8 +231,8 @@ constexpr u32 kDoorbellMask = 0x3ff;
 Outcome do_sendmsg(Env& env, const Instruction& i) {
     const i32 message = i.imm & kMessageMask;
     if (message == kMessageInterrupt) env.context.messages.interrupt_from(env.wave, env.m0());
-    // The doorbell id goes to EXEC_LO. The wave has set bit 31 of EXEC_LO and polls until that bit
-    // is clear.
+    // The doorbell id goes to EXEC_LO. Before the message, the trap handler sets bit 31 of EXEC_LO;
+    // after the message, it polls until that bit is clear.
     if (message == kMessageGetDoorbell)
         env.s[static_cast<u32>(ScalarReg::Exec)] = env.context.trap.doorbell_id & kDoorbellMask;
     return i.op == Op::s_sendmsghalt ? change_phase(env, WavePhase::Halted) : Outcome::Next;
@@ -363,7 +364,8 @@ void set_status(WaveState& wave, u32 value) {
     wave.is_halting = (value & status::kHalt) != 0 ? 1 : 0;
 }
 
-/// A word of TBA or TMA, which hold addresses in units of 256 bytes. 0 outside a trap handler.
+/// A word of TBA (address of the trap handler) or TMA (address of its memory), in units of 256
+/// bytes. 0 outside a trap handler.
 u32 trap_register(const Env& env, HwReg which) {
     if (env.wave.is_privileged == 0) return 0;
     const TrapHandler& trap = env.context.trap;

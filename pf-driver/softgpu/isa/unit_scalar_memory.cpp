@@ -11,7 +11,7 @@ namespace {
 
 // ---- scalar memory
 
-/// The constant offset plus the offset in a register, which is in units of `unit` bytes.
+/// The constant offset, in bytes, plus the offset in a register, in units of `unit` bytes.
 u64 scalar_offset(const Env& env, const Instruction& i, u64 unit = 1) {
     const u64 extra = i.src[1].kind == OperandKind::None ? 0 : env.scalar32(i.src[1]);
     return static_cast<u64>(i64{i.imm}) + extra * unit;
@@ -85,8 +85,8 @@ template <class M> Outcome scalar_atomic(Env& env, const Instruction& i) {
     return scalar_atomic_at<M>(env, i, scalar_address<>(env, i));
 }
 
-/// If the operand is not completely inside the buffer, memory does not change and the old value
-/// is 0.
+/// If the memory operand is not completely inside the buffer, memory does not change, and the
+/// atomic returns 0.
 template <class M> Outcome scalar_buffer_atomic(Env& env, const Instruction& i) {
     using T = typename M::T;
     const BufferDescriptor buffer(env, i.src[0].value);

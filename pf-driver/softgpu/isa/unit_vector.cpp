@@ -47,8 +47,8 @@ Outcome do_readfirstlane(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// The hardware requires a scalar as lane index. If the operand is a vector register, the function
-/// returns the value of its first active lane.
+/// The hardware requires a scalar as lane index. If the operand is a vector register, this function
+/// uses the value in its first active lane.
 u32 lane_index_of(const Env& env, const Operand& operand) {
     return env.lane32(operand, first_lane(env.exec())) % kLanes;
 }
@@ -74,8 +74,8 @@ Outcome do_swap(Env& env, const Instruction& i) {
     return Outcome::Next;
 }
 
-/// Fused multiply-add. Undoes the scaling of v_div_scale in the lanes that v_div_scale has marked
-/// in VCC.
+/// Fused multiply-add. In the lanes that v_div_scale has marked in VCC, undoes the scaling of
+/// v_div_scale.
 template <class T> Outcome do_div_fmas(Env& env, const Instruction& i) {
     Row t[6];
     Row marked;

@@ -7,8 +7,8 @@ namespace vgpu::softgpu::isa {
 
 namespace {
 
-/// True if all members that handlers use without a check are valid. The other members may have any
-/// value.
+/// True if all members that handlers and the run loop use without a check are valid. The other
+/// members may have any value.
 bool is_sane(const WaveState& state) {
     const bool has_registers = state.vgpr_count != 0 && state.vgpr_count <= kMaxVgprs;
     const bool has_flags = state.scc <= 1 && state.is_privileged <= 1 && state.is_halting <= 1 &&

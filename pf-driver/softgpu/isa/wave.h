@@ -7,7 +7,8 @@
 // The scalar register file (WaveState::scalar) is indexed by operand number, as instructions encode
 // it. It holds SGPRs, FLAT_SCRATCH, XNACK_MASK, VCC, trap temporaries, M0 and EXEC, so all of these
 // are read and written alike. A row of the vector register file (Wave::vgprs) is one VGPR of all 64
-// lanes. This register file has a row for each VGPR that the kernel declares, then scratch rows.
+// lanes. This register file has a row for each VGPR that the kernel declares, then scratch rows,
+// which hold temporary values of an instruction.
 //
 // start_workgroup() (dispatch.h) fills a Workgroup, run() (execute.h) executes it, and the command
 // processor keeps, saves and loads it. One thread at a time uses a Workgroup.
@@ -68,7 +69,7 @@ struct WaveState {
     std::uint32_t mode = 0;     ///< MODE register (fields: namespace mode in env.h)
     /// TRAPSTS register, whose bits stay set until the program clears them (env.h).
     std::uint32_t trapsts = 0;
-    /// HW_ID register: where the wave runs. No code in isa/ depends on it.
+    /// HW_ID register: where the wave runs. In isa/, only s_getreg reads it.
     std::uint32_t hw_id = 0;
     std::uint16_t vgpr_count = 0;  ///< VGPRs that the kernel declares, 1 to kMaxVgprs
     /// GlobalWaveSync::Ticket while the wave waits in a ds_gws_* instruction, else 0.
@@ -117,8 +118,8 @@ struct Wave {
     void resize_vgprs(unsigned count);
 };
 
-/// A work-group: its waves, its local data share, its position in the grid. Moving this struct
-/// moves the running work-group.
+/// A work-group: its waves, its local data share, its position in the grid. The struct holds the
+/// whole state, so run() can continue with a moved (std::move) Workgroup.
 struct Workgroup {
     std::vector<Wave> waves;
     /// At most kMaxLds. start_workgroup() rounds the size up to a multiple of 512 bytes.
@@ -131,7 +132,7 @@ struct Workgroup {
     [[nodiscard]] bool ended() const;
     /// Appends the whole state to the stream.
     void save(Writer& writer) const;
-    /// Replaces the group by the one that save() wrote. EPROTO if the stream is truncated or
+    /// Replaces the group by the group that save() wrote. EPROTO if the stream is truncated or
     /// invalid; the group is then empty.
     [[nodiscard]] Result<> load(Reader& reader);
 };

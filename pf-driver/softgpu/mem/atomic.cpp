@@ -72,7 +72,7 @@ const Operation<T>* find(const std::array<Operation<T>, 13>& rows, std::uint32_t
 
 /// Executes every operation as a compare-and-swap loop, so that one implementation serves all
 /// operations; contention is rare. False on a fault, or if the operand has no host address. Checks
-/// the read permission first, so that a page without R faults as a read.
+/// the read permission first, so that a page without this permission faults as a read.
 template <typename T, typename Next>
 bool exchange_direct(Port& port, GpuVa address, T& before, Next next) {
     const Port::Hold hold(port);

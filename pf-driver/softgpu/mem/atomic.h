@@ -28,7 +28,7 @@ struct AtomicRequest {
 enum class AtomicStatus : std::uint8_t {
     Done,
     Fault,  ///< see port.fault(); has_fault() is false if only an indirect access failed (port.h)
-    Bad,    ///< unknown operation, or address not aligned to the operand
+    Bad,    ///< unknown operation, or address not a multiple of the operand's size
 };
 
 struct AtomicResult {

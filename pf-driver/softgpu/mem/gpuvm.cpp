@@ -44,7 +44,7 @@ struct HubRegisters {
     std::uint8_t vmid_type;
 };
 
-/// Bit in the VMID byte of an IH entry: the MM hub reports the fault.
+/// Bit in the VMID byte of an IH entry; set if the MM hub reports the fault.
 constexpr std::uint8_t kMmhubVmid = 0x80;
 
 constexpr std::array<HubRegisters, GPUVM_HUBS> kHubs = {{
@@ -103,9 +103,10 @@ public:
     }
 
 private:
-    /// Caches the range that one page table entry maps, such as 2 MiB. A sequential access then
-    /// walks the page tables once for a range of 2 MiB and at most kRanges times for a larger
-    /// range, not once per 4 KiB page. Valid while the VMID's epoch equals `epoch`.
+    /// The cached translation of a range of more than 4 KiB that one page table entry maps.
+    /// Sequential accesses then walk the page tables once for a range of 2 MiB and at most kRanges
+    /// times for a larger range, not once per 4 KiB page. Valid while the VMID's epoch equals
+    /// `epoch`.
     struct Range {
         std::uint64_t start = 0;
         std::uint64_t epoch = 0;  ///< 0: empty; epochs start at 1
@@ -143,8 +144,7 @@ private:
 
     bool may_reach(const std::byte* host) const override { return gpuvm_.vram_.may_reach(host); }
 
-    /// An access needs two permissions: of the page table entry, and of the client for the DMA
-    /// range.
+    /// Both the page table entry and the client's DMA mapping must permit the access.
     Translation system_page(const Location& at, GpuVa va, Access access) const {
         const SystemMemory::Page page = gpuvm_.system_.find(Iova{at.address});
         if (!page.is_mapped) return {nullptr, 0, {FaultKind::OutOfRange, access, va}};
@@ -160,8 +160,8 @@ private:
         return is_readable ? granted | static_cast<std::uint8_t>(Access::Execute) : granted;
     }
 
-    /// Makes a Hold, because the walk reads page tables in VRAM, which another thread may release
-    /// meanwhile.
+    /// Makes a Hold, because the walk reads page tables in VRAM, and another thread may release the
+    /// VRAM meanwhile.
     Location locate(GpuVa va, Access access) {
         const Hold hold(*this);
         return gpuvm_.locate(hub_, vmid_, va, access);
@@ -382,8 +382,8 @@ GpuVm::Location GpuVm::leaf(std::uint64_t entry, std::uint64_t va, std::uint64_t
             mask};
 }
 
-/// Reads an entry in VRAM by one atomic load, because the guest's CPUs or SDMA may write it at the
-/// same time.
+/// Reads an entry in VRAM by one atomic load, because the guest's CPUs or SDMA may write the entry
+/// at the same time.
 std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_t index) const {
     const std::uint64_t address = (table & GPUVM_PDE_ADDR_MASK) + index * kEntryBytes;
     if ((table & GPUVM_PTE_SYSTEM) != 0) {
@@ -396,7 +396,7 @@ std::optional<std::uint64_t> GpuVm::read_entry(std::uint64_t table, std::uint64_
     return shared_at<std::uint64_t>(host).load(std::memory_order_relaxed);
 }
 
-/// The registers keep the first fault until the guest clears it, but every fault gets an IH entry.
+/// The registers keep the first fault until the guest clears it. Every fault gets an IH entry.
 ih_iv_entry GpuVm::record_fault(const VmFault& fault) {
     const HubRegisters& at = registers_of(fault.hub);
     const std::uint64_t page = (raw(fault.fault.va) & kVaMask) >> GPUVM_PAGE_SHIFT;

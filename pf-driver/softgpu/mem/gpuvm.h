@@ -3,23 +3,23 @@
 // GpuVm: the 16 address spaces (VMIDs) of one VF. Two hubs translate addresses: the GFX hub serves
 // CP, waves and IH; the MM hub serves SDMA, video and PSP. In each hub, a VMID has a context: the
 // registers VM_CONTEXTn_*, which describe the VMID's page tables. The packet MAP_PROCESS overrides
-// the root in both contexts of a VMID. Blocks access memory through Ports; each Port serves one
-// VMID through one hub. Each VMID has an epoch, a counter. A Port does not use a cached translation
-// after the VMID's epoch has changed. These events change the epoch: a write of
+// the root of the page tables in both contexts of a VMID. Blocks access memory through Ports; each
+// Port serves one VMID through one hub. Each VMID has an epoch, a counter. A Port does not use a
+// cached translation after the VMID's epoch has changed. These events change the epoch: a write of
 // VM_INVALIDATE_ENGn_REQ, an invalidation by PASID, a MAP_PROCESS, a DMA unmap, a change of BARs or
-// of bus mastering, a commit or release of VRAM, a reset, and load(). Until then, a changed page
-// table entry may have no effect, as on hardware.
+// of bus mastering, a commit or release of VRAM, a reset, and load(). Until the epoch changes, a
+// changed page table entry may have no effect, as on hardware.
 //
 // An address in a guest's page table is either a VF VRAM offset, which the VF page table translates
-// (VfVram), or a bus address (SystemMemory): in the DMA map of the client or in the VF's own
-// doorbell BAR. So a guest cannot reach other memory. Walks read the page tables themselves in the
-// same two ways. A walk reads at most one entry per level. Virtual addresses have 48 bits,
-// sign-extended or not. The caller of a Port has already resolved the flat addresses of LDS and
-// scratch.
+// (VfVram), or a bus address (SystemMemory). A bus address reaches only memory that the client,
+// such as QEMU, has mapped for DMA, or the VF's own doorbell BAR. So a guest cannot reach other
+// memory. The page tables themselves are also at VF VRAM offsets or bus addresses. A walk reads at
+// most one entry per level. Virtual addresses have 48 bits, sign-extended or not. The caller of a
+// Port has already resolved the flat addresses of LDS and scratch.
 //
 // Any thread may call invalidate(), invalidate_all(), epoch() and await_holds(). Any thread may use
-// a Port, but only one thread at a time. The caller of any other function holds the VF's lock or
-// builds the VF. GpuVf and the CP, SDMA, IH, PSP and video blocks use this file.
+// a Port, but only one thread at a time. The caller of any other function holds the VF's lock, or
+// is constructing the VF. GpuVf and the CP, SDMA, IH, PSP and video blocks use this file.
 #pragma once
 
 #include <array>
@@ -74,7 +74,7 @@ public:
         std::uint64_t invalidations = 0;  ///< VM_INVALIDATE_ENGn_REQ writes since the last reset
     };
 
-    /// Gives the context and invalidation request registers of both hubs their behaviour
+    /// Claims the context registers and the VM_INVALIDATE_ENGn_REQ registers of both hubs
     /// (RegisterFile::claim()). All three objects must outlive the GpuVm.
     GpuVm(regs::RegisterFile& regs, VfVram& vram, SystemMemory& system);
     ~GpuVm();
@@ -89,8 +89,8 @@ public:
     [[nodiscard]] std::uint16_t pasid_of(Vmid vmid) const;  ///< 0 if none
 
     /// Ends all translations of the VMIDs whose bit is set. Returns at once. A walk in progress may
-    /// still store its translation, but a Port does not use it. For pointers from Port::at(), see
-    /// port.h.
+    /// still cache its translation, but the Port never uses this translation. Pointers that
+    /// Port::at() has returned stay in use; see port.h and await_holds().
     void invalidate(std::uint16_t vmid_mask);
     /// Ends all translations of the VMIDs that have this PASID; does nothing for 0.
     void invalidate_pasid(std::uint16_t pasid);
@@ -163,15 +163,16 @@ private:
     };
 
     void claim_hub(Hub hub);
-    /// Copies the context registers of the hub to contexts_. Walks on other threads read only the
-    /// copy.
+    /// Copies the context registers of the hub to contexts_. Walks read only the copy, because they
+    /// may run on other threads.
     void refresh_contexts(Hub hub);
     void on_invalidate_request(Hub hub, std::uint32_t engine, std::uint32_t request);
     void clear_fault(Hub hub);
 
     /// Ends translations at the guest's request, and calls the invalidation hook.
     void flush(std::uint16_t vmid_mask);
-    /// Copies the roots of state_ to process_roots_. Walks on other threads read only the copy.
+    /// Copies the roots of state_ to process_roots_. Walks read only the copy, because they may run
+    /// on other threads.
     void publish_roots();
 
     /// Starts every walk. Any thread may call it.

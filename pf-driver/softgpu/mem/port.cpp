@@ -10,7 +10,7 @@ namespace vgpu::softgpu::mem {
 
 namespace {
 
-/// Bytes of a transfer at `va` that stay inside its page.
+/// Number of bytes of a transfer at `va` that lie in the page of `va`.
 std::size_t bytes_in_page(std::uint64_t va, std::size_t bytes) {
     return std::min<std::size_t>(bytes, Port::kPageBytes - va % Port::kPageBytes);
 }

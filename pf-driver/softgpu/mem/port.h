@@ -3,17 +3,18 @@
 // Port: access to the memory of one VMID of one VF, for the blocks CP, SDMA, video, IH and PSP, and
 // for workers that execute waves. A Port has a small TLB. On a miss, the Port calls walk(), which
 // translates the address by the page tables (gpuvm.h). The epoch of the VMID is a counter; each
-// change of the counter ends all translations in the TLB (gpuvm.h lists the causes). So a changed
-// PTE may have no effect before a TLB invalidation, as on hardware.
+// change of the counter ends all translations in the TLB (gpuvm.h lists the causes). Until then, a
+// changed PTE may have no effect, as on hardware.
 //
-// Some memory has no host address, for example system memory whose file the client may shrink
-// (system_memory.h). If the access to such memory is permitted, at() returns nullptr without a
-// fault. read() and write() still work: they reach the memory indirectly, for example by messages
-// to the client (Peer).
+// Some memory has no host address, for example system memory whose file the client (such as QEMU)
+// may shrink (system_memory.h). If an access to such memory is permitted, at() returns nullptr
+// without a fault. read() and write() still work: they reach the memory indirectly, for example by
+// messages to the client (Peer).
 //
-// One thread at a time uses a Port. While a worker executes waves, a pointer from at() is valid
-// until isa::run() returns. All other code must have a Port::Hold, and a pointer is valid as long
-// as the Hold exists. Unmapping waits for the return of isa::run() and for the end of the Hold.
+// One thread at a time uses a Port. While a worker executes waves in isa::run(), a pointer from
+// at() is valid until isa::run() returns. All other code must have a Port::Hold, and a pointer is
+// valid as long as the Hold exists. Before a page is unmapped, the unmapping thread ends all
+// translations, then waits for isa::run() to return and for the Hold to end.
 #pragma once
 
 #include <array>
@@ -102,8 +103,8 @@ public:
     };
     /// The TLB covers 1024 pages of 4 KiB: 4 MiB.
     static constexpr std::size_t kEntries = 1024;
-    /// For the host code that the translator (ISA tier) makes. The code looks pages up like at()
-    /// and never changes an entry.
+    /// For translated code (isa/translate), which looks pages up like at() and never changes an
+    /// entry.
     [[nodiscard]] const Entry* entries() const { return entries_.data(); }
     [[nodiscard]] const std::atomic<std::uint64_t>& epoch() const { return epoch_; }
 

@@ -36,12 +36,12 @@ Result<> check_range(Iova address, Bytes size) {
 }
 
 /// False if an access to the mapped file could kill this process (SIGBUS). An access beyond the end
-/// of the file would kill it, so the file must be sealed against shrinking. An access to a hole
-/// would kill it if the file system had no page left. A host has few huge pages or none, so files
-/// of hugetlbfs are refused. Files of a tmpfs with a size limit are refused, too, because only
-/// memfds can have the seal; memfds are in the kernel's own mount, which has no limit. One risk
-/// remains even if the result is true: with vm.overcommit_memory=2, the kernel may refuse any page.
-/// VRAM has the same risk.
+/// of the file would kill the process, so the file must be sealed against shrinking. An access to a
+/// hole would kill the process if the file system had no page left. A host has few huge pages or
+/// none, so files of hugetlbfs are refused. A tmpfs with a size limit may also have no page left.
+/// The check of the seal refuses its files, because only memfds can have the seal, and memfds are
+/// in the kernel's own mount, which has no limit. One risk remains even if the result is true: with
+/// vm.overcommit_memory=2, the kernel may refuse any page. VRAM has the same risk.
 bool is_safe_to_map(int fd, std::uint64_t offset, std::uint64_t size) {
     const int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return false;
@@ -234,7 +234,7 @@ SystemMemory::Page SystemMemory::find(Iova address) const {
     return {true, region->access, host};
 }
 
-/// Stays within one region, because adjacent regions may have other files.
+/// Stays within one region, because adjacent regions may map different files.
 SystemMemory::Piece SystemMemory::piece_at(std::uint64_t address, std::size_t max_bytes,
                                            Access access) const {
     std::uint64_t start = 0;

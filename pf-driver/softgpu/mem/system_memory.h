@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// SystemMemory: the bus memory that one function may access. The function's client maps ranges of
-// bus addresses (DMA_MAP). map() maps such a range into this process, too, if all of these hold:
+// SystemMemory: the bus memory that one function may access. The function's client, the program
+// that has attached to the function (such as QEMU), maps ranges of bus addresses (DMA_MAP). map()
+// maps such a range into this process, too, if all of these hold:
 //   - the range has a memfd that is sealed against shrinking: by shrinking the file, the client
-//     could otherwise kill this process;
+//     could otherwise kill this process (SIGBUS);
 //   - the memfd has no huge pages of hugetlbfs: an access would kill this process if the host had
 //     no huge page left;
 //   - the range lies wholly inside the file, at a multiple of 4 KiB;
@@ -11,13 +12,13 @@
 //   - mmap() succeeds.
 // Otherwise read() and write() access the range by messages to the client (set_peer()).
 //
-// A VF's own doorbell BAR is part of its bus memory (set_own_bar()), because KFD passes the bus
-// address of a process's doorbells to CP and SDMA. Writes to the BAR ring doorbells without a
-// message to the client; reads return 0.
+// A VF's own doorbell BAR is part of its bus memory (set_own_bar()), because KFD maps the doorbells
+// of a process for the GPU at their bus address. Writes to the BAR ring doorbells without a message
+// to the client; reads return 0.
 //
 // Any thread may call find(), read() and write(). unmap() and unmap_all() return when no engine has
-// a pointer into the removed memory any more. Only the io thread calls them, without a lock for
-// which an engine could wait.
+// a pointer into the removed memory any more. Only the io thread (gpu.h) calls unmap() and
+// unmap_all(), without a lock for which an engine could wait.
 #pragma once
 
 #include <atomic>
@@ -84,9 +85,9 @@ public:
     /// returned earlier. Without `revoke`, there must be no such pointers.
     void set_revocation(std::function<void()> revoke) { revoke_ = std::move(revoke); }
     using WriteBar = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
-    /// Call this while the GPU is being built. The BAR cannot be accessed until place_own_bar().
-    /// SystemMemory::write() calls `write` for bytes in the BAR, on any thread and with any lock
-    /// held; offset + data.size() is at most `size`.
+    /// Adds the function's doorbell BAR. Call this while the GPU is being built. The BAR cannot be
+    /// accessed until place_own_bar(). SystemMemory::write() calls `write` for bytes in the BAR, on
+    /// any thread and with any lock held; offset + data.size() is at most `size`.
     void set_own_bar(WriteBar write, Bytes size);
     /// Moves the BAR to a bus address. The BAR takes precedence over the client's mappings. With
     /// nullopt or address 0 (an unprogrammed BAR), the BAR cannot be accessed.
@@ -104,9 +105,9 @@ public:
     /// ranges fail.
     void set_peer(std::shared_ptr<Peer> peer);
 
-    /// EINVAL: the range is not aligned to 4 KiB, is empty, wraps or permits no access. EEXIST: the
-    /// range overlaps another mapping. ENOSPC: there are kMaxMappings mappings. A repeated map() of
-    /// the same range, file, offset and access succeeds and changes nothing.
+    /// Adds a mapping. EINVAL: the range is not aligned to 4 KiB, is empty, wraps or permits no
+    /// access. EEXIST: the range overlaps another mapping. ENOSPC: there are kMaxMappings mappings.
+    /// A repeated map() of the same range, file, offset and access succeeds and changes nothing.
     [[nodiscard]] Result<> map(const Mapping& mapping);
     /// Removes every mapping inside the range. EINVAL if the range is malformed (as for map()) or
     /// cuts a mapping in two; ENOENT if the range contains no mapping. After an error, nothing was
@@ -137,15 +138,15 @@ private:
     };
     struct Region {
         std::uint64_t size = 0;     // bytes
-        std::byte* host = nullptr;  // nullptr: by message
-        std::uint8_t access = 0;
+        std::byte* host = nullptr;  // nullptr: accessed by messages
+        std::uint8_t access = 0;    // as Mapping::access
         File file;
     };
     using Regions = std::map<std::uint64_t, Region>;  // by bus address; never overlapping
     /// The first part of a transfer, within one region; 0 bytes: not mapped for this access.
     struct Piece {
         std::size_t bytes = 0;
-        std::byte* host = nullptr;  // nullptr: by message
+        std::byte* host = nullptr;  // nullptr: accessed by messages
     };
 
     [[nodiscard]] std::optional<std::uint64_t> own_bar_offset(Iova address) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Loads and stores of single values in guest memory, for CP, SDMA and video. An access is atomic if
-// the memory has a host address (Port::at()) and the value is aligned, because guests and waves
-// poll such values. Otherwise the access is a copy (Port::read(), Port::write()).
+// Loads and stores of single values in guest memory, for CP, SDMA and video. Guests and waves poll
+// such values. So an access is atomic if the memory has a host address (Port::at()) and the value
+// is aligned. Otherwise the access is a copy (Port::read(), Port::write()).
 #pragma once
 
 #include "pf-driver/softgpu/base/bits.h"

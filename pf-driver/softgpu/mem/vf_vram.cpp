@@ -97,8 +97,8 @@ Result<> VfVram::back_with_memfd(const std::vector<std::uint64_t>& leaves, Bytes
 }
 
 /// Releases the old VRAM even if the commit then fails, because the PF core has already ended the
-/// use of the old VRAM. Stores the leaves (2 MiB pages) first and the size last: host() reads a
-/// leaf only below the size, so it never uses a leaf that is not stored yet.
+/// use of the old VRAM. Stores the leaves (2 MiB pages) first and the size last: host() reads only
+/// leaves below the size, so host() never reads a leaf that is not stored yet.
 Result<> VfVram::commit(DeviceOffset root, Bytes size) {
     release();
     TRY(const std::vector<std::uint64_t> leaves, walk_table(root, size));

@@ -75,8 +75,8 @@ public:
         return device_.may_reach(vf_, host);
     }
 
-    /// For trapped accesses to BAR0 and for the PF's bulk operations. Bytes beyond the VRAM read
-    /// all ones, and writes to them are dropped. False if the range has such bytes.
+    /// For trapped accesses to BAR0 and for the PF's bulk operations. Bytes beyond the VRAM read as
+    /// all ones, and writes to these bytes are dropped. False if the range has such bytes.
     bool read(VfOffset offset, std::span<std::byte> out) const;
     bool write(VfOffset offset, std::span<const std::byte> data);
 

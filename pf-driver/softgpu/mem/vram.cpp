@@ -25,7 +25,7 @@ void* map_anonymous(void* at, std::uint64_t bytes, int extra_flags) {
 
 }  // namespace
 
-/// Only reserves addresses (MAP_NORESERVE): a page uses host memory only after it was written.
+/// Allocates only addresses (MAP_NORESERVE): a page uses host memory only after it was written.
 Result<std::unique_ptr<DeviceVram>> DeviceVram::create(Bytes size) {
     if (size < kPfBytes || size.count % VGPU_VRAM_UNIT_BYTES != 0)
         return fail(EINVAL,
@@ -125,9 +125,9 @@ void DeviceVram::release_pages(VfId owner) {
     }
     for (const std::uint64_t page : pages) {
         const DeviceOffset offset{page * kLeafBytes};
-        // The replacement fails only if the kernel has no memory or no mapping left. It is then
-        // enough to zero the old memory, because VfVram::commit() maps a new memfd before a VF uses
-        // the page.
+        // The replacement fails only if the kernel has no memory left, or if this process has too
+        // many mappings. Then zeroing the old memory is enough, because VfVram::commit() maps a new
+        // memfd before a VF uses the page.
         if (!map_fresh(offset, {kLeafBytes})) zero_non_temporal({host(offset), kLeafBytes});
     }
     const std::lock_guard lock(owners_mutex_);

@@ -25,7 +25,7 @@
 
 namespace vgpu::softgpu::mem {
 
-/// Gpu makes the only object; the PF, its bulk operations and every VfVram share it.
+/// Gpu (gpu.h) makes the only DeviceVram. The PF, its bulk operations and every VfVram use it.
 class DeviceVram {
 public:
     /// Unit of ownership and of the VF page table: 2 MiB.

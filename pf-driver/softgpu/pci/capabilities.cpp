@@ -10,7 +10,8 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// PCIe capability registers of a Vega10 VF with FLR: 256-byte payloads, extended tags, 8 GT/s x16.
+// Registers of the PCIe capability: the values of a Vega10 VF, with the FLR bit set. 256-byte
+// payloads, extended tags, 8 GT/s x16.
 constexpr std::uint32_t kDeviceCapabilities = 0x00008fa1u | PCI_EXP_DEVCAP_FLR;
 constexpr std::uint32_t kLinkCapabilities = 0x00000d03;
 constexpr std::uint32_t kLinkStatus = 0x1103;
@@ -58,8 +59,8 @@ void add_header(ConfigSpace& config, const FunctionSpec& spec) {
 }
 
 /// The capability is the same for the PF and for VFs, also when a VM sees a VF through the host
-/// view (host_view/bus_vf.h). The bit BCR_FLR always reads 0: a write of 1 starts a reset, which
-/// clears the bit before the write returns.
+/// view (host_view/bus_vf.h). The bit BCR_FLR of Device Control always reads 0: a write of 1 resets
+/// the function, and the reset clears the bit before the write returns.
 void add_pcie(ConfigSpace& config, std::uint32_t next) {
     constexpr std::uint32_t kLinkControl =
         PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_RCB | PCI_EXP_LNKCTL_CCC | PCI_EXP_LNKCTL_ES;
@@ -133,8 +134,8 @@ void add_extended(ConfigSpace& config, const FunctionSpec& spec) {
 
 }  // namespace
 
-/// A driver writes all ones to find the size of a BAR: address bits below the size read 0 (PCIe
-/// 6.0, 7.5.1.2.1).
+/// The address bits below the size of a BAR always read 0. A driver writes all ones and finds the
+/// size from the bits that stay 0 (PCIe 6.0, 7.5.1.2.1).
 void add_bars(ConfigSpace& config, std::uint32_t first_register, std::span<const BarSpec> bars) {
     for (const BarSpec& bar : bars) {
         assert(std::has_single_bit(bar.size.count) && bar.size.count >= VGPU_PCI_CONFIG_BYTES);

@@ -96,7 +96,7 @@ private:
     std::array<bool, kBytes> is_claimed_{};
     std::vector<Claim> claims_;
     std::vector<Observer> observers_;
-    /// Returns true while the planned fault "device" keeps the link down.
+    /// Returns true while an injected fault (iov::FaultPoint::Device) keeps the PF's link down.
     std::function<bool()> is_absent_;
 };
 

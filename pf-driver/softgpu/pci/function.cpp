@@ -45,8 +45,8 @@ void Function::set_bar(std::uint32_t index, BarHandler handler) {
 
 // ---- configuration space
 
-/// Watches the registers whose writes change the function itself. All other registers are storage,
-/// or the owner has claimed them.
+/// Watches the registers whose writes change the function itself. All other registers only store
+/// values, or the owner serves them (ConfigSpace::claim()).
 void Function::watch_config() {
     config_.on_write(PCI_COMMAND, sizeof(std::uint16_t), [this] { command_changed(); });
     config_.on_write(PCI_BASE_ADDRESS_0, PCI_CARDBUS_CIS - PCI_BASE_ADDRESS_0,
@@ -81,8 +81,8 @@ std::optional<Iova> Function::bar_address(std::uint32_t index) const {
     return Iova{pci::bar_address(config_, PCI_BASE_ADDRESS_0, *bar)};
 }
 
-/// Does a function-level reset (PCIe 6.0, 6.6.2) if the driver has set the FLR bit. Resets the
-/// configuration, which clears the bit, and then the owner, before the driver's write returns.
+/// Does a function-level reset (PCIe 6.0, 6.6.2) if the driver has set the FLR bit. The reset is
+/// complete before the driver's write returns; reset_config() clears the bit.
 void Function::device_control_changed() {
     constexpr std::uint32_t kRegister = VGPU_CAP_PCIE + PCI_EXP_DEVCTL;
     if ((config_.get<std::uint16_t>(kRegister) & PCI_EXP_DEVCTL_BCR_FLR) == 0) return;
@@ -137,7 +137,7 @@ void Function::sriov_control_changed() {
     owner_.sriov_changed(sriov_);
 }
 
-/// Calls the observers itself, because ConfigSpace::reset() does not run them.
+/// Updates what depends on registers, because ConfigSpace::reset() calls no on_write() callbacks.
 void Function::reset_config() {
     config_.reset();
     interrupts_.reset();
@@ -167,7 +167,7 @@ Result<> Function::attach(std::shared_ptr<Peer> peer, Reach reach) {
         return fail(EBUSY, *reach_ == Reach::Bus
                                ? "the function is attached to the host view"
                                : "the function is attached to a client of its own socket");
-    // Without an attachment, a driver on the bus may have written to the configuration.
+    // While nothing was attached, a VM may have written to the configuration through the host view.
     if (reach == Reach::Socket && spec_.detach_policy == DetachPolicy::ResetConfig) reset_config();
     interrupts_.connect(sink_for(reach, peer));
     auto attached = owner_.attached(std::move(peer));
@@ -206,7 +206,7 @@ vfio_user::IrqDescription Function::irq(Irq index) {
 }
 
 /// Sets the capability's enable bit when a request assigns eventfds, and clears the bit when a
-/// request disables the index, as vfio-pci does (interrupts.h).
+/// request disables the interrupt type, as vfio-pci does (interrupts.h).
 Result<> Function::set_irqs(const vfio_user::IrqRequest& request) {
     const bool assigns = std::any_of(request.fds.begin(), request.fds.end(),
                                      [](const OwnedFd& fd) { return static_cast<bool>(fd); });

@@ -10,10 +10,10 @@
 // except those that a client triggers for a test. A reset clears the command register, so a client
 // must set both bits again after a reset, as every driver does.
 //
-// A function has one attachment at a time: a vfio-user client, or the bus of the host view
-// (host_view/), which calls config() and bar_read()/bar_write() for accesses through ECAM and
-// memory windows. DMA and interrupts go to the attached side; attach() by the other side fails with
-// EBUSY.
+// A function has one attachment at a time: a vfio-user client, or the host view (host_view/), in
+// which a VM sees PF and VFs on a PCI bus. The host view calls config(), bar_read() and bar_write()
+// for the VM's accesses through ECAM and memory windows. DMA and interrupts go to the attached
+// side; attach() by the other side fails with EBUSY.
 //
 // Everything is called on the io thread (gpu.h), except raise() and is_bus_master().
 #pragma once
@@ -40,15 +40,15 @@ struct MappableMemory {
     std::vector<vfio_user::MmapArea> areas;
 };
 
-/// The bytes behind one BAR. Called on the io thread; offset + size is inside the BAR. There is no
-/// error, as on a bus: a handler answers an invalid read with some value and drops an invalid
+/// Serves the accesses to one BAR. Called on the io thread; offset + size is inside the BAR. There
+/// is no error, as on a bus: a handler answers an invalid read with some value and drops an invalid
 /// write.
 struct BarHandler {
     /// Fills all of `out`.
     std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
     std::function<void(std::uint64_t offset, std::span<const std::byte> data)> write;
-    /// Called whenever the client asks about the region. Every access is trapped if `memory` is
-    /// null or returns nullopt.
+    /// Called for every DEVICE_GET_REGION_INFO of the BAR. If `memory` is null or returns nullopt,
+    /// the client cannot map the BAR: all its accesses reach `read` and `write`.
     std::function<std::optional<MappableMemory>()> memory = nullptr;
 };
 
@@ -58,7 +58,7 @@ public:
     virtual ~DmaSink() = default;
     /// `fd` is borrowed; -1: the memory is reachable only by messages (Peer).
     [[nodiscard]] virtual Result<> map(const vfio_user::DmaRange& range, int fd) = 0;
-    /// When unmap() returns, no engine reaches the range.
+    /// After the return, no part of the device accesses the range.
     virtual void unmap(const vfio_user::DmaRange& range) = 0;
     virtual void unmap_all() = 0;
 };
@@ -72,7 +72,7 @@ enum class Reach : std::uint8_t {
 /// How the function was reset.
 enum class ResetKind : std::uint8_t {
     FunctionLevel,  ///< by the FLR bit in configuration space
-    Message,        ///< by the message DEVICE_RESET, a bus reset, or the planned fault Device
+    Message,        ///< by the message DEVICE_RESET, a bus reset, or iov::FaultPoint::Device
 };
 
 /// The present values of the SR-IOV capability (PCIe 6.0, 9.3.3.3): NumVFs, VF Enable, VF MSE.
@@ -120,13 +120,13 @@ public:
     [[nodiscard]] const SriovState& sriov() const { return sriov_; }
     [[nodiscard]] std::optional<Reach> reach() const { return reach_; }
     /// Bus address of a BAR of the spec; nullopt while the memory bit is off, or if the spec has no
-    /// such BAR. Do not use for a VF on the PF's bus: the PF's SR-IOV capability has its BARs.
+    /// such BAR. Do not use for a VF on the PF's bus: the PF's SR-IOV capability has its addresses.
     [[nodiscard]] std::optional<Iova> bar_address(std::uint32_t index) const;
     /// EBUSY if already attached; errors of FunctionOwner::attached(). Reach::Socket resets the
     /// configuration, unless DetachPolicy is KeepConfig; Reach::Bus leaves the configuration
     /// unchanged.
     [[nodiscard]] Result<> attach(std::shared_ptr<Peer> peer, Reach reach);
-    /// Accesses to a BAR; do not check the memory bit. offset + size is inside the BAR.
+    /// Accesses to a BAR. The caller checks the memory bit; offset + size is inside the BAR.
     void bar_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
     void bar_write(std::uint32_t bar, std::uint64_t offset, std::span<const std::byte> data);
 
@@ -158,7 +158,7 @@ private:
     /// one page, because a handler may hold a lock during the whole part.
     struct Piece {
         Area area = Area::Handler;
-        std::uint64_t offset = 0;  ///< from the start of the area
+        std::uint64_t offset = 0;  ///< from the start of the area; for Handler, of the BAR
         std::size_t size = 0;
     };
     static constexpr std::uint32_t kBars = 6;
@@ -174,7 +174,7 @@ private:
                                                           const std::shared_ptr<Peer>& peer) const;
     void reset_config();
     [[nodiscard]] Piece piece_at(std::uint32_t bar, std::uint64_t offset, std::size_t size) const;
-    /// True if the memory bit is on. Otherwise logs the first such access after a reset.
+    /// True if the memory bit is on. Otherwise logs the access, if it is the first since a reset.
     [[nodiscard]] bool decodes(std::uint32_t region);
     void handler_read(std::uint32_t bar, std::uint64_t offset, std::span<std::byte> out);
 

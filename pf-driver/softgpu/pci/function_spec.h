@@ -52,8 +52,8 @@ struct SriovSpec {
     std::vector<BarSpec> vf_bars;
 };
 
-/// Vendor-specific extended capability. The owner of the function claims the bytes after the
-/// header.
+/// Vendor-specific extended capability. The owner of the function serves the bytes after the header
+/// (ConfigSpace::claim()).
 struct VsecSpec {
     std::uint16_t id = 0;
     std::uint8_t revision = 0;
@@ -62,8 +62,8 @@ struct VsecSpec {
 
 /// What happens to the configuration when the client leaves. Interrupts are disabled in both cases.
 enum class DetachPolicy : std::uint8_t {
-    ResetConfig,  ///< a VF: the next client finds a fresh function
-    KeepConfig,   ///< the PF: VFs stay enabled while the PF's driver is restarted
+    ResetConfig,  ///< for VFs: the next client finds a fresh function
+    KeepConfig,   ///< for the PF: VFs stay enabled while the PF's driver is restarted
 };
 
 struct FunctionSpec {

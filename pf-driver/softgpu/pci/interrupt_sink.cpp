@@ -11,9 +11,9 @@
 namespace vgpu::softgpu::pci {
 namespace {
 
-// True if the file has no type in st_mode, like every eventfd. Some other files have none either;
-// they are harmless, because signalling them only fails. A file with a type is a mistake of the
-// client, so assign() can report the mistake at once.
+// True if st_mode has no file type, as for every eventfd. So false means that the client made a
+// mistake, which assign() can report at once. Some other files have no type either. They do no
+// harm, because signalling them only fails.
 bool is_eventfd_like(int fd) {
     struct stat status {};
     return file_status(fd, status) && (status.st_mode & S_IFMT) == 0;
@@ -22,7 +22,7 @@ bool is_eventfd_like(int fd) {
 }  // namespace
 
 /// Starts the signaller when the device is built: later, other processes may have used up the
-/// host's limit (fs.aio-max-nr).
+/// host's limit (fs.aio-max-nr), or softgpu may be confined (EventfdSignaller::start()).
 EventfdSink::EventfdSink(std::string name, std::uint32_t vectors)
     : name_(std::move(name)), eventfds_(vectors) {
     (void)EventfdSignaller::shared().start();  // assign() tries again and reports an error

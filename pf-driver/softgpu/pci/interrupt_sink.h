@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// InterruptSink: the destination of a function's interrupts. An EventfdSink signals eventfds of a
-// vfio-user client. A MessageSink sends the messages that the driver programmed to the bus of the
-// host view. Class Interrupts owns the sink and decides whether a vector may be delivered. It calls
-// the sink on any thread, with the lock of Interrupts held.
+// InterruptSink: the destination of a function's interrupts. An EventfdSink signals eventfds of the
+// function's vfio-user client. A MessageSink is for a function that a VM uses through the host
+// view: it sends the VM the MSI or MSI-X message that the driver programmed. Class Interrupts owns
+// the sink and decides whether a vector may be delivered. Interrupts calls the sink on any thread,
+// with the lock of Interrupts held.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ public:
     [[nodiscard]] virtual bool sees_table() const = 0;
 };
 
-/// Signals eventfds of the client; a client cannot make it block (EventfdSignaller).
+/// Signals eventfds of the client. A client cannot make deliver() block (EventfdSignaller).
 class EventfdSink final : public InterruptSink {
 public:
     EventfdSink(std::string name, std::uint32_t vectors);
@@ -53,7 +54,8 @@ private:
     std::vector<OwnedFd> eventfds_;
 };
 
-/// Sends the message that the driver programmed, as a posted write to the VM; never blocks.
+/// Sends the message that the driver programmed, as a posted write to the VM (Peer::dma_post()).
+/// deliver() does not wait for the VM.
 class MessageSink final : public InterruptSink {
 public:
     explicit MessageSink(std::shared_ptr<Peer> peer) : peer_(std::move(peer)) {}

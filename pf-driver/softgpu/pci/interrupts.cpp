@@ -34,8 +34,8 @@ void Interrupts::drop(const char* why) {
     log::warn("{}: an interrupt is lost: {}", name_, why);
 }
 
-/// Holds the lock during the delivery, so that no masked vector is delivered after set_*() or
-/// apply() has returned.
+/// Holds the lock during the delivery. So after set_*() or apply() has masked a vector and
+/// returned, no thread delivers that vector.
 void Interrupts::raise(std::uint32_t vector) {
     const std::lock_guard lock(mutex_);
     if (vector >= vectors_.size()) return drop("no such vector");
@@ -61,8 +61,8 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
             load<std::uint32_t>(table_, entry + PCI_MSIX_ENTRY_DATA)};
 }
 
-/// After a reset every table entry is masked (PCIe 6.0, 7.7.2). If the sink does not see the
-/// driver's writes to the table, an unwritten entry counts as unmasked (InterruptSink).
+/// After a reset every table entry is masked (PCIe 6.0, 7.7.2). But if sees_table() is false, an
+/// entry that was not written since the reset counts as unmasked.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
     if (state.is_client_masked || function_mask_ == Delivery::Off) return true;
@@ -87,8 +87,8 @@ void Interrupts::apply(std::uint32_t vector, vfio_user::IrqAction action) {
         vectors_[vector].is_client_masked = action == vfio_user::IrqAction::Mask;
 }
 
-/// A count of 0 disables the index: eventfds, pending vectors and SET_IRQS masks are dropped. The
-/// MSI-X table stays, as on hardware.
+/// A count of 0 disables the interrupt type: eventfds, pending vectors and SET_IRQS masks are
+/// dropped. The MSI-X table stays, as on hardware.
 Result<> Interrupts::apply(const vfio_user::IrqRequest& request) {
     const std::lock_guard lock(mutex_);
     if (request.index != index_) return {};

@@ -7,8 +7,8 @@
 //
 // Some vfio-user clients never write the MSI-X table (QEMU does not forward table writes). For them
 // an unwritten entry counts as unmasked. As the kernel's vfio-pci does, Function enables the
-// capability when a client assigns eventfds, and disables it when the client disables the index. So
-// a user-space driver need not write the capability.
+// capability when a client assigns eventfds, and disables it when the client disables the interrupt
+// type (SET_IRQS with a count of 0). So a user-space driver need not write the capability.
 //
 // raise() may be called from any thread; all else is called on the io thread (gpu.h).
 #pragma once
@@ -40,7 +40,7 @@ public:
     /// `index` is Msi or Msix: the interrupt type of the function.
     Interrupts(std::string name, vfio_user::Irq index, std::uint32_t vectors);
 
-    /// Sets the sink of the function's attachment. The first sink is an EventfdSink.
+    /// Replaces the sink; called at each attachment. The first sink is an EventfdSink.
     void connect(std::unique_ptr<InterruptSink> sink);
 
     void raise(std::uint32_t vector);  ///< a vector out of range is lost
@@ -54,8 +54,8 @@ public:
     /// succeeds. Returns the errors of InterruptSink::assign().
     [[nodiscard]] Result<> apply(const vfio_user::IrqRequest& request);
 
-    // Values from configuration space. Enabling the capability, or removing the function mask,
-    // delivers pending vectors.
+    // Called when registers in configuration space change. Enabling the capability, or removing the
+    // function mask, delivers pending vectors.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
     void set_function_mask(Delivery delivery);          ///< Off: all vectors are masked
@@ -69,7 +69,7 @@ public:
     void reset();        ///< resets SET_IRQS masks, table and pending bits; the sink is unchanged
     void drop_client();  ///< does reset(), and calls InterruptSink::withdraw()
 
-    /// Numbers of interrupts since the device started.
+    /// Numbers of interrupts since the device started; both exclude those that a client triggers.
     [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 

@@ -139,7 +139,8 @@ std::uint32_t Psp::accept(const psp_command&) {
     return PSP_STATUS_OK;
 }
 
-/// The id of a register in PROG_REG is the number of an IH ring, whose IH_RB_CNTL is written.
+/// In PROG_REG, the id of the register is the number of an IH ring. The command writes IH_RB_CNTL
+/// of this ring.
 std::uint32_t Psp::program_register(const psp_command& command) {
     const std::uint32_t id = command.words[PSP_PROG_REGISTER];
     if (id >= PSP_PROG_IH_RINGS) return PSP_STATUS_BAD_PARAMETERS;

@@ -4,8 +4,8 @@
 // registers (ring create, destroy, consume; GBR_IH_SET) and puts frames into a ring of 1024 dwords.
 // Each frame holds the addresses of a fence and of a command buffer; the command buffer also
 // receives the response (hw/psp.h). The PSP accepts firmware of a known type and of at most
-// PSP_TMR_BYTES, and never reads it. The command PROG_REG reaches only the control registers of the
-// three IH (interrupt handler) rings.
+// PSP_TMR_BYTES, and never reads the firmware. The command PROG_REG reaches only the control
+// registers of the three IH (interrupt handler) rings.
 //
 // While the VF's register write gate is shut, the PSP refuses every command in a register
 // (PSP_REPLY_REFUSED), so frames do not run either. All addresses are MC (memory controller)

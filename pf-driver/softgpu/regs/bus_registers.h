@@ -6,9 +6,9 @@
 //                           State::kWords words
 //   GPU_HDP_FLUSH_REQ/DONE  a flush is complete at once
 //   RLC_SAFE_MODE           CMD is cleared after a write
-// Host writes are coherent, so the other registers that flush or invalidate the HDP (host data
-// path) are plain storage. Registers of GPUVM, e.g. VM_INVALIDATE_ENGn_REQ, belong to mem. All
-// calls are made with the VF's lock held.
+// The device sees host writes at once, so the other registers that flush or invalidate the HDP
+// (host data path) are plain storage. Registers of GPUVM, e.g. VM_INVALIDATE_ENGn_REQ, belong to
+// mem. All calls are made with the VF's lock held.
 #pragma once
 
 #include <array>

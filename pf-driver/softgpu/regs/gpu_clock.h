@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The GPU's free-running 27 MHz counter, which registers and packets show. A write of
-// RLC_CAPTURE_GPU_CLOCK_COUNT copies the counter into RLC_GPU_CLOCK_COUNT_LSB and _MSB, so that a
-// driver reads both halves of one instant. All register accesses are made with the VF's lock held.
+// The GPU's free-running 27 MHz counter, which drivers read through registers and packets. A write
+// of RLC_CAPTURE_GPU_CLOCK_COUNT copies the counter into RLC_GPU_CLOCK_COUNT_LSB and _MSB, so that
+// a driver reads both halves of one instant. All register accesses are made with the VF's lock
+// held.
 #pragma once
 
 #include <cstdint>

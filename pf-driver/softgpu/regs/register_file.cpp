@@ -45,8 +45,8 @@ template <typename Fn> void for_each_of(const Row& row, Fn fn) {
     for (std::uint32_t i = 0; i < row.count; ++i) fn(row.first + i * row.stride);
 }
 
-/// The access of a register that has no row in regs.def. For a VF, no register of the PF-only range
-/// (from REG_VGPU_ID on) exists.
+/// The access of a register that has no row in regs.def. For a VF, the registers of the PF-only
+/// range (from REG_VGPU_ID on) do not exist.
 std::uint8_t access_of_unlisted(Role role, std::uint32_t index) {
     const bool is_pf_only = role == Role::Vf && index >= REG_VGPU_ID;
     return is_pf_only ? HW_REG_ACCESS_NA : HW_REG_ACCESS_RW;

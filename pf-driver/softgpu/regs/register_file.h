@@ -25,7 +25,8 @@ namespace vgpu::softgpu::regs {
 /// The state of a gate of a VF. For example, the register write gate (VGPU_GATES.REGWR_EN) is open
 /// while the VF has full access.
 enum class Gate : std::uint8_t { Shut, Open };
-/// Selects the access column of hw/regs.def. For a VF, no register of the PF-only range exists.
+/// Selects the access column of hw/regs.def. For a VF, the registers of the PF-only range do not
+/// exist.
 enum class Role : std::uint8_t { Pf, Vf };
 
 class RegisterFile {
@@ -45,8 +46,8 @@ public:
     /// of any register.
     void claim(RegisterIndex first, std::uint32_t count, Read read, Write write);
 
-    /// read() and write() run the behaviour and ignore access rights. A number beyond the bank
-    /// reads all ones and ignores writes.
+    /// read() and write() run the behaviour and ignore access rights. A register number beyond the
+    /// bank reads all ones and ignores writes.
     [[nodiscard]] std::uint32_t read(RegisterIndex index);
     void write(RegisterIndex index, std::uint32_t value);
 
@@ -74,7 +75,7 @@ public:
     /// From now on, read() and write() assert that the calling thread holds `lock`, the lock of the
     /// VF that owns the bank. So a thread that serves one VF cannot use the bank of another VF.
     void set_lock(const PiMutex& lock) { lock_ = &lock; }
-    /// The assertion of set_lock(), for blocks that are reached without read() or write().
+    /// The assertion of set_lock(), for blocks that a caller reaches without read() or write().
     void check_lock() const {
         assert((lock_ == nullptr || lock_->is_held()) && "this thread serves another VF");
     }

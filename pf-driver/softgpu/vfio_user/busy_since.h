@@ -2,9 +2,9 @@
 //
 // BusySince: the time at which the io thread began its present piece of work (for example a message
 // or a posted function). If the time is long ago, the io thread probably waits for a client's
-// reply, or for a lock whose holder waits for a client's reply. Meanwhile, all other
-// clients wait, too. The io thread writes the time; threads that wait for a client's reply read it
-// (client_memory.h).
+// reply, or for a lock whose holder waits for a client's reply. Meanwhile, all other clients wait,
+// too. The io thread writes the time. Threads that are about to wait for a client's reply read it,
+// to find out whether their wait may delay other clients (client_memory.h).
 #pragma once
 
 #include <atomic>

@@ -47,9 +47,9 @@ public:
         std::function<void()> serve;          ///< makes the io thread serve this client
     };
     /// Receives the replies. The thread that reads the socket calls handle_reply() before it
-    /// releases the input lock. So when Reader::read() returns, the sink has every reply that a
-    /// thread has read before, unless read() returned Full: the replies behind a full queue stay in
-    /// the buffer.
+    /// releases the input lock. So when Reader::read() returns, handle_reply() has been called for
+    /// every reply that any thread has received. Exception: if read() returns Full, received
+    /// messages may be left in the buffer.
     class ReplySink {
     public:
         virtual ~ReplySink() = default;
@@ -72,10 +72,10 @@ public:
 
     /// Reads the socket with at most one recvmsg(). Returns Nothing while a Reader exists.
     [[nodiscard]] Input fill();
-    /// The next message that is not a reply; valid until the next call. Passes replies to
+    /// The next message that is not a reply; valid until the next call of next(). Passes replies to
     /// `replies`. nullopt: no whole message is left, or the stream is broken.
     [[nodiscard]] std::optional<Message> next(ReplySink& replies);
-    /// True if next() has returned all good messages, and the next header has an impossible size.
+    /// True if the header after all messages that next() has returned has an impossible size.
     [[nodiscard]] bool is_broken() const;
     /// The header with the impossible size. Call only if is_broken().
     [[nodiscard]] Header broken_header() const;

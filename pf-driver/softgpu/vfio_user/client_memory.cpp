@@ -159,7 +159,7 @@ void ClientMemory::wait_until(Time deadline, Call& call, Lock& lock) {
     changed_.notify_all();  // another waiting thread may now read the channel
 }
 
-/// Does not hold mutex_ while it reads the channel, because handle_reply() takes it.
+/// Does not hold mutex_ while it reads the channel, because handle_reply() takes mutex_.
 Channel::Reader::Outcome ClientMemory::read_until(Time deadline, const Call& call) {
     using Outcome = Channel::Reader::Outcome;
     Channel::Reader reader(*channel_);

@@ -34,8 +34,8 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// The session and the device share it; to the device it is a Peer. After close(), all calls fail
-/// at once.
+/// The session and the device share a ClientMemory; the device uses it as a Peer. After close(),
+/// all calls fail at once.
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
@@ -93,7 +93,7 @@ private:
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
-    std::mutex mutex_;  // guards the members below; never held while the channel is read
+    std::mutex mutex_;  // guards the members below; taken after the channel's input lock
     std::condition_variable changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;

@@ -11,14 +11,15 @@ namespace vgpu::softgpu::vfio_user {
 
 /// The counters of one server, for all its clients together. A counter never decreases.
 struct Counters {
-    std::atomic<std::uint64_t> messages{0};  ///< messages of clients handled, replies included
+    std::atomic<std::uint64_t> messages{0};  ///< messages from clients, replies included
     /// Failed requests, with or without kNoReply, and message headers with an impossible size.
     std::atomic<std::uint64_t> error_replies{0};
-    std::atomic<std::uint64_t> dropped_posted{0};  ///< the part of error_replies with kNoReply
-    std::atomic<std::uint64_t> malformed{0};       ///< clients closed because of a broken stream
-    /// Clients disconnected because the function had an attachment, the device refused them, no
-    /// descriptor was left, or too many clients were negotiating. Excludes clients whose first
-    /// message softgpu does not accept: such a message counts in error_replies only.
+    std::atomic<std::uint64_t> dropped_posted{0};  ///< the error_replies not sent due to kNoReply
+    /// Clients disconnected because a message had an impossible size or type.
+    std::atomic<std::uint64_t> malformed{0};
+    /// Clients disconnected because the function had an attachment, the device refused them,
+    /// softgpu had no descriptor left, or too many clients were negotiating. Excludes clients whose
+    /// first message softgpu does not accept: such a message counts in error_replies only.
     std::atomic<std::uint64_t> refused_clients{0};
     std::atomic<std::uint64_t> unexpected_replies{0};  ///< replies for which no call waited
     /// softgpu's DMA_READ and DMA_WRITE requests, including posted writes and requests that could

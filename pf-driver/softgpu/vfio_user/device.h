@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Device: the interface between the Server and a PCI function that it serves. The Server calls
-// Device methods only on its io thread. It calls methods other than attach(), name() and resets()
-// only while a client is attached. The Server has already checked requests against the protocol:
-// indices are in range, counts fit, ranges do not wrap or overlap. If a method returns an error,
-// the client gets an error reply, unless its request has kNoReply. No request of a client may end
-// the process.
+// Device methods only on its io thread. Before a client is attached, it calls only attach(), name()
+// and resets(). The Server has already checked requests against the protocol: indices are in range,
+// counts fit, ranges do not wrap or overlap. If a method returns an error, the client gets an error
+// reply, unless its request has kNoReply. No request of a client may end the process.
 #pragma once
 
 #include <chrono>
@@ -26,13 +25,14 @@
 
 namespace vgpu::softgpu::vfio_user {
 
-/// Time limits for DMA by messages (Peer). `stalls` is charged for each wait, except for the first
-/// `stalls.grace` of the wait.
+/// Time limits for DMA by messages (Peer). Each wait for a reply is charged to `stalls`, except for
+/// the first `stalls.grace` of the wait.
 struct DmaLimits {
     std::chrono::milliseconds answer{1000};  ///< maximum wait for the reply to one message
-    StallBudget::Spec stalls{};              ///< budget for the waits of one client
-    /// A second budget, for waits that delay other clients. A wait is charged in full if the io
-    /// thread has already spent `blocking.grace` on its present piece of work when the wait begins.
+    StallBudget::Spec stalls{};              ///< budget for all waits for one client
+    /// A second budget, for waits that delay other clients. A wait is charged to it in full if the
+    /// io thread has already spent `blocking.grace` on its present piece of work when the wait
+    /// begins (BusySince).
     StallBudget::Spec blocking{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 

@@ -39,7 +39,7 @@ public:
     MessageBuffer() : storage_(kReadBytes) {}
 
     /// Calls recvmsg() once. If a whole message waits for next() or the stream is broken, returns
-    /// Data without a call.
+    /// Data without calling recvmsg().
     [[nodiscard]] Input fill(int socket);
     /// The next whole message. Moves its descriptors to `fds`, which must be empty. The body is
     /// valid until the next fill(). nullopt: call fill() again, or the stream is broken.
@@ -49,8 +49,8 @@ public:
     /// The next header, which has the impossible size if is_broken(); all 0 if it is incomplete.
     [[nodiscard]] Header broken_header() const;
 
-    /// Keeps the body of the last message valid until unpin(). Only one message may be pinned at a
-    /// time.
+    /// Until unpin(), the body of the message that next() returned last stays valid. Only one
+    /// message may be pinned at a time.
     void pin() { is_pinned_ = true; }
     void unpin() { is_pinned_ = false; }
 

@@ -68,7 +68,7 @@ inline constexpr std::uint32_t kDmaMapWrite = 1u << 1;
 struct DmaMap {
     std::uint32_t argsz = sizeof(DmaMap);
     std::uint32_t flags = 0;
-    std::uint64_t offset = 0;  ///< of the range in the file of the descriptor
+    std::uint64_t offset = 0;  ///< of the range in the client's file
     std::uint64_t address = 0;
     std::uint64_t size = 0;
 };

@@ -20,7 +20,7 @@ public:
     using Time = std::chrono::steady_clock::time_point;
 
     struct Spec {
-        unsigned burst = 16;                 ///< capacity of the bucket in resets
+        unsigned burst = 16;                 ///< level above which clients are not served
         std::chrono::milliseconds gap{100};  ///< time until one reset leaks out; zero: no limit
     };
 

@@ -99,7 +99,7 @@ private:
         OwnedFd socket;
         SocketName name;
         Port port;
-        bool is_moved = false;  // true: the last event of the file is that it was moved away
+        bool is_moved = false;  // true: the last inotify event says that the file was moved away
     };
     struct Client {
         Listener* listener = nullptr;
@@ -136,7 +136,7 @@ private:
     std::unordered_map<SourceId, Watch> watches_;
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unordered_map<SourceId, Client> clients_;
-    // time until which each blocked client is not served; nearly always empty
+    // Session::blocked_until() of each blocked client; nearly always empty
     std::map<SourceId, Session::Time> blocked_clients_;
     std::atomic<bool> is_stopping_{false};
     PiMutex posted_mutex_;
@@ -328,7 +328,7 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     Client& client = found->second;
     Session& session = *client.session;
     // epoll reports EPOLLHUP and EPOLLERR again and again, even if the socket is not watched for
-    // input. So a blocked session must be closed now.
+    // input. So a blocked session must be closed now, or the io thread would spin.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
     if (has_hung_up && session.blocked_until()) session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();

@@ -2,11 +2,11 @@
 //
 // Server: one io thread that serves many vfio-user sockets. listen() makes a socket (mode 0600; a
 // stale socket is replaced) for a Device. The first client that agrees on a version is attached,
-// unless the device refuses. While a client is attached, other clients of that socket get
-// EBUSY and are disconnected. A client that does not read its replies delays no other client:
-// sockets are non-blocking, and the server reads no more requests of that client. A client that
-// sends much is served in slices of the io thread's time (session.h), between which the server
-// serves other clients and runs posted work.
+// unless the device refuses. While a client is attached, other clients of that socket get EBUSY and
+// are disconnected. A client that does not read its replies delays no other client: sockets are
+// non-blocking, and the server reads no more requests of that client. A client that sends much is
+// served in slices of the io thread's time (session.h), between which the server serves other
+// clients and runs posted work.
 //
 // If a socket's file is removed (not moved), the server makes a new socket with the same path,
 // because no client could connect to the old one.
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] virtual Result<> listen(const std::string& path, Device& device) = 0;
 
     /// Makes the io thread disconnect every client of `device`, including clients that do not read
-    /// and clients that are not accepted yet. Returns at once. Clients that connect later are
-    /// served.
+    /// their replies and clients that are not accepted yet. Returns at once. Clients that connect
+    /// later are served.
     virtual void hang_up(const Device& device) = 0;
 
     /// Calls `readable` on the io thread whenever `fd` (borrowed) has data to read or has hung up.

@@ -56,8 +56,9 @@ Session::~Session() {
     close();
 }
 
-/// Detaches the channel from the server's loop first. Removes the DMA maps before Device::detach(),
-/// so that the device does not access the client's memory any more when detach() is called.
+/// Detaches the channel from the server's loop first, because threads of the device may use the
+/// channel for longer than the server exists. Removes the DMA maps before Device::detach(), so that
+/// the device does not access the client's memory any more when detach() is called.
 void Session::close() {
     if (state_ == State::Closed) return;
     state_ = State::Closed;
@@ -149,7 +150,7 @@ void Session::serve(const Message& message) {
 Session::Reply Session::handle(const Message& request) {
     const std::uint16_t command = request.header.command;
     if (state_ == State::Negotiating) {
-        closes_after_reply_ = true;  // attach_device() clears it if VERSION is agreed
+        closes_after_reply_ = true;  // attach_device() clears it if it attaches the client
         if (command != static_cast<std::uint16_t>(Command::Version))
             return {.error = std::errc::protocol_error};
     }
@@ -223,7 +224,7 @@ std::errc Session::attach_device() {
     return {};
 }
 
-/// Sets the limit before the device is attached, because the device may start DMA at once.
+/// Sets the transfer limit before it attaches the client, because the device may start DMA at once.
 Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);

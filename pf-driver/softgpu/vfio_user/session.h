@@ -153,7 +153,7 @@ private:
     Reply device_reset(const Message& request);
 
     [[nodiscard]] std::errc attach_device();
-    /// True if the region exists and holds the access, which has 1 to kMaxTransfer bytes.
+    /// True if the access has 1 to kMaxTransfer bytes, and all of them are in an existing region.
     [[nodiscard]] bool is_inside(const RegionAccess& access) const;
     [[nodiscard]] std::errc write_one(const RegionAccess& access, std::span<const std::byte> data);
     [[nodiscard]] std::errc check_map(const DmaMap& map) const;

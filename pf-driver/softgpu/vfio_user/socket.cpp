@@ -29,8 +29,8 @@ OwnedFd new_socket() {
 }
 
 // False if the socket at the address counts as stale. A full backlog (EAGAIN) does not mean that it
-// is stale. EACCES does: vgpud gives softgpu's sockets to QEMU's user, so an old socket refuses
-// softgpu, which is root without capabilities.
+// is stale. EACCES does: vgpud gives softgpu's sockets to QEMU's user, so the new softgpu, which is
+// another user without capabilities, may not connect to a socket that an earlier softgpu left.
 bool is_answered(const sockaddr_un& address) {
     const OwnedFd probe = new_socket();
     if (!probe) return true;

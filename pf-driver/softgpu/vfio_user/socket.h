@@ -39,8 +39,8 @@ public:
     [[nodiscard]] std::span<OwnedFd> all() { return {fds_.data(), count_}; }
     [[nodiscard]] std::size_t count() const { return count_; }
     [[nodiscard]] bool is_empty() const { return count_ == 0 && !is_truncated_; }
-    /// True if softgpu lost descriptors, because more than kMaxFds arrived or softgpu had no
-    /// descriptor left. Lost descriptors are closed.
+    /// True if descriptors were lost, because more than kMaxFds arrived or softgpu had reached its
+    /// limit of descriptors. Lost descriptors are closed.
     [[nodiscard]] bool is_truncated() const { return is_truncated_; }
     void add(OwnedFd fd);
     void mark_truncated() { is_truncated_ = true; }

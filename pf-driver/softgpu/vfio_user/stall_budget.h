@@ -28,7 +28,7 @@ public:
         std::chrono::milliseconds grace{1};       ///< see DmaLimits; the caller applies it
         std::chrono::milliseconds capacity{300};  ///< time in a full bucket
         std::chrono::milliseconds reserve{20};    ///< level at which a spent bucket is usable again
-        unsigned refill_percent = 5;              ///< percent of time without a charged wait
+        unsigned refill_percent = 5;              ///< percent of the time without a charged wait
     };
 
     /// The bucket is full at the start.

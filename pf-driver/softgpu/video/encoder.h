@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The two encoders of a VF: UVD 7.0's encoder and VCE 4.0, each with one ring. Only their
-// registers, doorbells and interrupts differ. So one table holds these numbers (row_of()), and the
-// rest of this folder treats both encoders alike. An encoder's processor (VCPU) "runs its firmware"
-// as soon as it has a clock and is out of reset.
+// The two video encoders of a VF: UVD 7.0's encoder and VCE 4.0, each with one ring. Only the
+// numbers of their registers, doorbells and interrupts differ. So one table holds these numbers
+// (row_of()), and the rest of this folder treats both encoders alike. In softgpu, an encoder's
+// processor (VCPU) "runs its firmware" as soon as the processor has a clock and is out of reset.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ struct Bits {
     std::uint32_t mask;
 };
 
-/// Numbers of one encoder (Linux 6.12, amdgpu/uvd_v7_0.c, vce_v4_0.c). Registers are dword offsets
-/// in BAR5 (REG_* of hw/regs.h).
+/// The numbers of one encoder's registers, doorbell and interrupt (Linux 6.12, amdgpu/uvd_v7_0.c,
+/// vce_v4_0.c). Registers are dword offsets in BAR5 (REG_* of hw/regs.h).
 struct EncoderRow {
     doorbell_index doorbell;
     ih_client client;
@@ -53,7 +53,8 @@ struct EncoderRow {
 /// True if the driver has enabled the encoder's interrupts.
 [[nodiscard]] bool has_interrupts(const EncoderRow& row, const regs::RegisterFile& regs);
 
-/// Claims the status registers, so that they show whether the firmware runs.
+/// Claims the encoders' status registers (RegisterFile::claim()), so that these registers show
+/// whether the firmware runs.
 void claim_status(regs::RegisterFile& regs);
 
 }  // namespace vgpu::softgpu::video

@@ -278,7 +278,7 @@ Engine::Outcome Engine::pass(Encoder, const Packet&) {
     return Outcome::Done;
 }
 
-/// Writes the value in one access, after all earlier writes, because a guest CPU polls it.
+/// Writes the value in one access, after all earlier writes, because a guest CPU polls the value.
 Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     const GpuVa address{join(packet[1], packet[2]) & ~kDwordMask};
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -286,7 +286,7 @@ Engine::Outcome Engine::fence(Encoder, const Packet& packet) {
     return is_written ? Outcome::Done : Outcome::Fault;
 }
 
-/// Source data 0 of the entry is 0, the number of the encoder's only ring.
+/// Leaves source data 0 of the entry at 0, the number of the encoder's only ring.
 Engine::Outcome Engine::trap(Encoder encoder, const Packet&) {
     const EncoderRow& row = row_of(encoder);
     if (!has_interrupts(row, regs_)) return Outcome::Done;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// Engine: the video blocks of one VF: the MMSCH (the blocks' scheduler), which takes an init table
-// from memory (init_table.h), and the ring of each encoder. A driver can start the blocks and
-// submit jobs, but no video is encoded. A job is the list of commands in one IB; the Engine checks
-// the lengths of the commands and drops the commands. So a job has no output, but the packets for
-// fence and interrupt after the job have their usual effect. step() does bounded work. State holds
-// position and waits, so that a ring can be parked, saved and continued at the same point.
+// Engine: the video blocks of one VF. They are the MMSCH, a scheduler that takes an init table from
+// memory (init_table.h), and the ring of each encoder. A driver can start the blocks and submit
+// jobs, but no video is encoded. A job is the list of commands in one IB; the Engine checks the
+// lengths of the commands and drops the commands. So a job has no output, but the fence and
+// interrupt packets after the job have their usual effect. step() does bounded work. State holds
+// the position and the wait of each ring, so that a ring can be parked, saved and continued at the
+// same point.
 //
 //   off ---- init table ran to its END ----> on, pointers 0 ---- bad packet, fault ----> halted
 //    ^            (while the VCPU is stopped: on, but no packet is fetched)                 |
 //    +------------------------ next init table that names the encoder ----------------------+
 //
 // A bad table gets an error response. If the table cannot be read or its header is bad, the rings
-// stay as they are. Each list of a table first turns its encoder off; only a good list turns the
-// encoder on again. A bad packet halts its ring. The Engine drops a bad IB and the ring continues,
-// because processes write IBs, whereas only the kernel writes the ring. The Engine counts all these
-// errors. Rings and fences are in VMID 0. Packets may access every register of the VF, because only
-// the kernel writes rings.
+// stay as they are. Each list of a table first turns its encoder's ring off; only a good list turns
+// the ring on again. A bad packet halts its ring. After a bad IB the ring continues: processes
+// write IBs, but only the kernel writes rings. The Engine counts all these errors. Rings and fences
+// are in VMID 0. Packets may access every register of the VF, because only the kernel writes rings.
 //
 // Called with the VF's lock held: by the workers of cp::Engine, by the poller (gpu.h), and by
 // register or doorbell writes.
@@ -44,12 +44,13 @@ namespace vgpu::softgpu::video {
 class Engine final : public PacketSource {
 public:
     struct Hooks {
+        /// Raises an interrupt.
         std::function<void(const ih_iv_entry&)> raise;
-        /// A fault in the MM hub (mem/gpuvm.h); `pasid` is not filled in.
+        /// Reports a fault in the MM hub (mem/gpuvm.h); VmFault::pasid is 0, and the hook sets it.
         std::function<void(const mem::VmFault&)> fault;
         /// The port of a VMID on the MM hub.
         std::function<mem::Port&(Vmid)> port;
-        /// True while the register write gate is open.
+        /// True while the VF's register write gate is open (full access).
         std::function<bool()> is_gate_open;
     };
 
@@ -92,7 +93,7 @@ public:
     Engine(regs::RegisterFile& regs, Hooks hooks);
 
     /// Handles a doorbell write; `value` is the write pointer in dwords, modulo the size of the
-    /// ring. False and without effect unless the doorbell belongs to a ring that is on.
+    /// ring. Has no effect and returns false unless the doorbell belongs to a ring that is on.
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// Tries the rings in turn until one makes progress; the next call starts after that ring.
@@ -108,8 +109,8 @@ public:
     void reset() { state_ = {}; }
     void drain() {}  ///< nothing is in flight between two calls of step()
     void save(Writer& out) const { out.value(state_); }
-    /// EPROTO if the stream is truncated, or an index or size in it is out of range; the engine is
-    /// then reset.
+    /// EPROTO if the stream is truncated, or if an index, a size or a wait in it is invalid; the
+    /// engine is then reset.
     [[nodiscard]] Result<> load(Reader& in);
 
 private:
@@ -118,8 +119,8 @@ private:
     using Handler = Outcome (Engine::*)(Encoder encoder, const Packet& packet);
     struct PacketRow;
 
-    /// Executes the init table for the value written to MAILBOX_HOST: calls boot() for all encoders
-    /// for which the table has a list. Returns DONE or the first failure.
+    /// Executes the init table: calls boot() for all encoders for which the table has a list.
+    /// `request` is the value written to MAILBOX_HOST. Returns DONE or the first failure.
     [[nodiscard]] mmsch_response initialise(std::uint32_t request);
     /// Turns the ring of one encoder off, runs the encoder's list and, if the list is good, starts
     /// the ring.
@@ -137,6 +138,7 @@ private:
     /// Reads from the read pointer on; false on a fault.
     [[nodiscard]] bool fetch(const Ring& ring, std::span<std::uint32_t> out);
     void advance(Encoder encoder, std::uint32_t dwords);
+    /// Reports the fault of the VMID's port; OutOfRange if only an indirect access failed (port.h).
     void report_fault(Vmid vmid);
 
     [[nodiscard]] static const PacketRow* find_row(std::uint32_t op);

@@ -10,8 +10,8 @@ namespace vgpu::softgpu::video {
 
 namespace {
 
-/// A complete command, as its handler sees it. run_list() has checked `reg` if the command's row
-/// has names_register.
+/// A complete command, as its handler sees it. `first` and `second` are dwords 1 and 2; 0 if there
+/// is no dword 2. run_list() has checked `reg` if the command's row has names_register.
 struct Command {
     RegisterIndex reg;
     std::uint32_t first;
@@ -28,7 +28,8 @@ mmsch_response poll(const Command& command, regs::RegisterFile& regs) {
     return holds ? MMSCH_RESPONSE_DONE : MMSCH_RESPONSE_NOT_READY;
 }
 
-/// `second` keeps bits, `first` sets them (DIRECT_READ_MODIFY_WRITE in hw/mmsch.def).
+/// Keeps only the bits in `second`, then sets the bits in `first` (DIRECT_READ_MODIFY_WRITE in
+/// hw/mmsch.def).
 mmsch_response modify(const Command& command, regs::RegisterFile& regs) {
     regs.write(command.reg, (regs.read(command.reg) & command.second) | command.first);
     return MMSCH_RESPONSE_DONE;
@@ -70,9 +71,9 @@ const CommandRow* find_command(std::uint32_t code) {
     return row == kCommands.end() ? nullptr : &*row;
 }
 
-/// The list at `offset` of `table`, empty if offset and size are both 0; nullopt if the list leaves
-/// the table or overlaps the header. A guest chose both numbers, so the checks avoid an addition
-/// that could wrap.
+/// The list of `dwords` dwords at `offset` of `table`; empty if both numbers are 0. nullopt if only
+/// the length is 0, or if the list leaves the table or overlaps the header. A guest chose both
+/// numbers, so the checks avoid an addition that could wrap.
 std::optional<CommandList> list_at(std::span<const std::uint32_t> table, std::uint32_t header,
                                    std::uint32_t offset, std::uint32_t dwords) {
     if (offset == 0 && dwords == 0) return CommandList{};

@@ -2,10 +2,10 @@
 //
 // The init table of the MMSCH, the scheduler of the video blocks: a header and at most one list of
 // register commands per encoder (hw/mmsch.h). A guest writes the whole table, so these functions
-// work on a copy and check every size and offset against the copy. A command that is unknown or too
-// long ends its list with an error. A list can access only the registers of its encoder, so it
-// cannot start another table: that would need the registers of the MMSCH. A polled condition must
-// be true at once, because the modelled firmware needs no time to boot.
+// work on a copy and check that every size and offset lies in the copy. A command that is unknown
+// or too long ends its list with an error. A list can access only the registers of its encoder, not
+// those of the MMSCH, so a list cannot start another table. A polled condition must be true at
+// once, because the modelled firmware needs no time to boot.
 #pragma once
 
 #include <array>

@@ -5,12 +5,12 @@
 // old value in memory, a the data operand, b the comparand.
 #pragma once
 
-/// Two rows: the operation on 32 bits, and on 64 bits. The opcode for 64 bits is greater by 32.
+/// Two rows: the atomic on 32 bits, and on 64 bits with an opcode that is greater by 32.
 #define VGPU_ATOMIC_ROWS(kind, encoding, mnemonic, opcode, t, value) \
     ROW(kind, mnemonic, opcode, encoding, t##32, value)              \
     ROW(kind, mnemonic##_x2, (opcode) + 32, encoding, t##64, value)
 
-/// The rows of all operations. The opcode of the first operation is `first`.
+/// The rows of all atomics of one encoding. The opcode of the first atomic, swap, is `first`.
 #define VGPU_ALL_ATOMICS(kind, encoding, prefix, first)                                    \
     VGPU_ATOMIC_ROWS(kind, encoding, prefix##_swap, first, u, a)                           \
     VGPU_ATOMIC_ROWS(kind, encoding, prefix##_cmpswap, (first) + 1, u, d == b ? a : d)     \

@@ -18,8 +18,8 @@ constexpr u32 kEntryShift = std::countr_zero(sizeof(Port::Entry));
 
 /// Predicates of VPCMPUD, which compares unsigned integers (Intel SDM).
 constexpr std::uint8_t kDifferent = 4, kGreater = 6;
-/// Distances of variables below the stack pointer, in bytes: one word, and the bases of the four
-/// quarters.
+/// Variables below the stack pointer, as distances from it in bytes: one word, and the bases of the
+/// four quarters.
 constexpr std::size_t kSpillWord = 8, kSpillBases = 48;
 /// Truth table of VPTERNLOG: a | (b ^ c).
 constexpr std::uint8_t kOrDifference = 0xf6;
@@ -43,13 +43,13 @@ constexpr StepTable kSteps = [] {
     return out;
 }();
 
-/// Writes code that computes which low words keep an access in the page that one given lane
-/// accesses. A low word is the low half of a lane's 64-bit address register, or the lane's 32-bit
-/// offset from a scalar base. In: rax is the full address of the given lane, rsi that lane's low
-/// word, `last` the largest offset in a page at which the access fits. Out: these low words are the
-/// range from r10d to r10d + r8d; rdx is the low word of the start of the page, which may be
-/// negative. Jumps to `none` if the given lane's access crosses the end of the page, or if low
-/// words wrap around inside the page.
+/// Writes code that computes the range of low words for which a lane's access lies wholly in the
+/// page that one given lane accesses. A low word is the low half of a lane's 64-bit address
+/// register, or the lane's 32-bit offset from a scalar base. In: rax is the full address of the
+/// given lane, rsi that lane's low word, `last` the largest offset in a page at which the access
+/// fits. Out: the range is r10d to r10d + r8d; rdx is the low word of the start of the page, and
+/// may be negative. Jumps to `none` if the given lane's access crosses the end of the page, or if
+/// low words wrap around inside the page.
 void write_find_low_words(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Label& none) {
     constexpr u8 word_bits = 32;
     c.mov(c.edx, c.eax);
@@ -58,9 +58,9 @@ void write_find_low_words(Xbyak::CodeGenerator& c, const Reg32& last, Xbyak::Lab
     c.ja(none, kNear);
     c.neg(c.rdx);
     c.add(c.rdx, c.rsi);
-    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // not negative, because it is at least rsi
+    c.lea(c.r8, c.ptr[c.rdx + last.cvt64()]);  // r8 >= rsi, so r8 is not negative
     c.mov(c.r9, c.r8);
-    c.shr(c.r9, word_bits);  // low words would wrap inside the page
+    c.shr(c.r9, word_bits);  // not 0: low words wrap inside the page
     c.jnz(none, kNear);
     c.xor_(c.r10d, c.r10d);
     c.test(c.rdx, c.rdx);
@@ -127,9 +127,9 @@ void AddressChecks::in_one_page(const Instruction& i, u32 bytes, mem::Access acc
     check_indices(has_high, low + 1);
 }
 
-/// Out: rax is the address of the first lane that is on, and esi the low word of that lane's
-/// address register. If the instruction has 64-bit vector addresses, zmm30 is the high word that
-/// all lanes must have: lanes in one page differ only in their low words.
+/// Out: rax is the address of the first lane that is on, and esi that lane's low word
+/// (write_find_low_words()). If the instruction has 64-bit vector addresses, zmm30 is the high word
+/// that all lanes must have: lanes in one page differ only in their low words.
 void AddressChecks::load_address(const Instruction& i) {
     constexpr u8 word_bits = 32;
     e_.load_found_lane(c.esi, i.src[0].value);
@@ -198,9 +198,9 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
 }  // namespace
 
 /// In: see find_page_of_quarter() and in_pages(). Out: rcx, rdi, rbp and r11 are the bases of the
-/// quarters, zmm24 to zmm27 their distances. Sets the carry flag if the lanes of a quarter are not
-/// in one page, or if the port has no valid cached translation of a page that permits the access.
-/// The routine makes no calls, so it may use the red zone of the stack.
+/// quarters, zmm24 to zmm27 the distances of their lanes. Sets the carry flag if the lanes of a
+/// quarter are not in one page, or if the port has no valid cached translation of a page that
+/// permits the access. The routine makes no calls, so it may use the red zone of the stack.
 void write_find_pages(Xbyak::CodeGenerator& c) {
     Xbyak::Label none;
     for (unsigned q = 0; q < kQuarters; ++q) find_page_of_quarter(c, q, none);
@@ -215,9 +215,9 @@ void write_find_pages(Xbyak::CodeGenerator& c) {
 }
 
 /// Calls the routine of write_find_pages(), which adds rdi to all addresses. ebp is the largest
-/// offset in a page at which the access fits, cl the required permission. This check requires whole
-/// words in the page even for bytes and halves, so a later check_more() has nothing to check: r8d
-/// is set so large that check_more() always succeeds.
+/// offset in a page at which the access fits, cl the required permission. Even for bytes and
+/// halves, in_pages() requires that a whole word fits. So a later check_more() has nothing to
+/// check: r8d is set so large that check_more() always succeeds.
 void AddressChecks::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
     const bool has_base = i.src[2].kind == OperandKind::Scalar;
     constexpr int first_high = 28;
@@ -273,7 +273,7 @@ void AddressChecks::in_lds(u32 row, u32 reach) {
 // ---- checks
 
 /// Checks that the distances of all active lanes are at most r8d and, if `has_high`, that the high
-/// words of their addresses are those in zmm30.
+/// words of their addresses equal those in zmm30.
 void AddressChecks::check_indices(bool has_high, u32 high_row) {
     const Zmm limit(28), temporary(29), high(30), all(31);
     c.vpbroadcastd(limit, c.r8d);
@@ -323,9 +323,9 @@ void AddressChecks::jump_if_different(Xbyak::Label& other) {
     load_firsts();
 }
 
-/// Without masks, loads the host address of the first lane of each quarter into rdx, rsi, r9 and
-/// r10. With masks, loads the host address that lane 0 has in the pattern into rsi; lane 0 may be
-/// off.
+/// If no lane can be off, loads the host address of the first lane of each quarter into rdx, rsi,
+/// r9 and r10. Otherwise loads into rsi the host address that lane 0 has in the pattern, even if
+/// lane 0 is off.
 void AddressChecks::load_firsts() {
     if (e_.is_masked()) {
         c.movsxd(c.rsi, c.esi);
@@ -354,7 +354,7 @@ void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
     const Zmm first(28), wanted(29);
     step_ = step;
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(&kSteps.by_step[step]));
-    if (e_.is_masked()) {  // esi: distance that lane 0 has in the pattern, may be negative
+    if (e_.is_masked()) {  // esi: the distance that lane 0 has in the pattern; may be negative
         c.imul(c.edx, c.ecx, static_cast<int>(step));
         c.mov(c.esi, c.edi);
         c.sub(c.esi, c.edx);

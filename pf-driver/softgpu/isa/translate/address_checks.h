@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// AddressChecks: writes host code that checks which memory the active lanes of an instruction
-// access. The checks accept three cases: all lanes in one page, the lanes of each quarter (16
-// lanes) in one page, or all lanes in LDS. The mem::Port must have a cached translation of each
-// page. Code after in_page() or in_lds() may access the bytes of active lanes and no others. If a
-// check fails, the code jumps to the slow path (Emitter::Paths), which calls the handler. So a
-// guest reaches no byte that the handler would not reach, and only the handler finds faults.
+// AddressChecks: writes host code that checks which memory the active lanes (those that are on) of
+// an instruction access, so that a guest reaches no byte that the handler would not reach. The
+// checks accept three cases: all active lanes in one page, the lanes of each quarter (16 lanes) in
+// one page, or all active lanes in LDS. The mem::Port must have a cached translation of each page.
+// Code after in_page() or in_lds() may access the bytes of active lanes and no others. If a check
+// fails, the code jumps to the slow path (Emitter::Paths), which calls the handler; only the
+// handler finds faults.
 //
 // After the checks, the register base(q) holds a host address, and zmm(24 + q) holds the distance
 // of each lane of quarter q from this base. A distance counts bytes in 32 bits; it is below 2^31
@@ -28,9 +29,9 @@ public:
     AddressChecks(Emitter& e, Emitter::Paths& paths)
         : e_(e), c(e.c), paths_(paths), other_(&paths.slow) {}
 
-    /// Checks flat and global addresses: the first `bytes` bytes at the address of each active lane
-    /// are in one page that permits the access. If all lanes are on, each quarter of a global
-    /// access may have its own page.
+    /// Checks, for flat and global addresses, that the first `bytes` bytes of all active lanes are
+    /// in one page that permits the access. If all lanes are on, each quarter of a global access
+    /// may have its own page.
     void in_page(const Instruction& i, u32 bytes, mem::Access access);
     /// Checks that the first `bytes` bytes at the scalar address in rax are in one readable page;
     /// ignores the lower two bits of the address. Afterwards r11 + rdx is the host address.
@@ -50,7 +51,7 @@ public:
     /// may be off, all lanes that are on must have the same address.
     void expect_one(Xbyak::Label& other);
     /// Memory operand: `offset` bytes after the address of a quarter's first lane. Uses the pattern
-    /// of the last expect_run() or expect_one().
+    /// of the last expect_run() or expect_one(), one of which must precede.
     [[nodiscard]] Xbyak::RegExp first_of(unsigned quarter, u32 offset) const;
     /// Vector memory operand (VSIB): `offset` bytes after the address of each lane of a quarter.
     [[nodiscard]] Xbyak::RegExp each_of(unsigned quarter, u32 offset) const {

@@ -6,9 +6,9 @@
 // installs before it serves clients refuses executable mappings. So softgpu maps all of CodeMemory
 // when it starts; the host provides a page when the page is first written.
 //
-// A CodeShare is one VF's part of CodeMemory. The decode caches of that VF allocate whole chunks
-// from the CodeShare up to a limit, so a guest with many kernels cannot use up the code memory of
-// another VF. CodeMemory has room for the shares of all VFs.
+// A CodeShare is one VF's part of CodeMemory. The translators of that VF's decode caches allocate
+// whole chunks from the CodeShare up to a limit, so a guest with many kernels cannot use up the
+// code memory of another VF. CodeMemory has room for the shares of all VFs.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@ struct CodeChunk {
     const std::byte* run = nullptr;
 };
 
-/// All chunks. Any thread may use a CodeMemory, which must outlive its shares.
+/// The chunks of all VFs. Any thread may use a CodeMemory, which must outlive its shares.
 class CodeMemory {
 public:
     /// Size of a chunk: room for about 20 blocks of 32 arithmetic instructions, or for fewer blocks
-    /// with loads. Most decode caches need one chunk.
+    /// with loads. Most decode caches need only one chunk.
     static constexpr Bytes kChunk = 256_KiB;
 
     /// Maps room for `chunks` chunks. Fails with ENOSYS if this processor lacks an extension that
@@ -59,13 +59,14 @@ private:
     std::vector<std::size_t> free_;  ///< indices of free chunks
 };
 
-/// One VF's part of CodeMemory. Any thread may use a CodeShare, which must outlive the caches that
-/// allocate chunks from it.
+/// One VF's part of CodeMemory. Any thread may use a CodeShare, which must outlive the translators
+/// that allocate chunks from it.
 class CodeShare {
 public:
     /// Default of hot_runs(). A translation costs as much as 100 to 180 runs of the block by the
-    /// interpreter (isa_bench, translate_block). So a kernel that ends just after its translation,
-    /// and a guest that changes its code all the time, lose at most a tenth of their speed.
+    /// interpreter (translate_block in isa_bench). So a kernel that ends just after its
+    /// translation, and a guest that changes its code all the time, lose at most a tenth of their
+    /// speed.
     static constexpr std::uint32_t kHotRuns = 1800;
     /// Limit of one VF: 64 chunks (16 MiB), for example one chunk for each of 16 VMIDs on four
     /// workers. With more workers (up to 64), some decode caches may get no chunk.

@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::uint32_t kExec = static_cast<std::uint32_t>(ScalarReg::Exec);
 constexpr std::uint32_t kSign = 0x80000000, kMagnitude = 0x7fffffff;
-/// Temporary of wide_source() and wide_result().
+/// The zmm register that wide_source() and wide_result() use as a temporary.
 constexpr int kWideTemporary = 31;
-/// Selectors of vshufps: the low words, and the high words, of unpacked 64-bit values.
+/// Operands of VSHUFPS that select the low words or the high words of unpacked 64-bit values.
 constexpr std::uint8_t kLowWords = 0x88, kHighWords = 0xdd;
 
 bool names_row(const Instruction& i, std::uint32_t row) {
@@ -83,8 +83,8 @@ void Emitter::flush() {
     for (int g = 0; g < kGroups; ++g) write_back(groups_[static_cast<std::size_t>(g)], g);
 }
 
-/// Empties the register cache. Call this after writing code that may change any vector register of
-/// the guest.
+/// Marks all groups as empty and the masks as not loaded. Call this after writing code that may
+/// change any vector register of the guest.
 void Emitter::forget() {
     groups_.fill({});
     has_masks_ = false;
@@ -364,8 +364,8 @@ void Emitter::find_first_lane(Xbyak::Label& none) {
     c.jc(none, Xbyak::CodeGenerator::T_NEAR);
 }
 
-/// Without masks the first lane is lane 0. Does not write a cached register back: the jump in
-/// find_first_lane() may skip this code, and the Emitter would then take the register for clean.
+/// If no lane can be off, the first lane is lane 0. Does not write a cached register back: the jump
+/// in find_first_lane() may skip this code, but the Emitter would take the register for clean.
 void Emitter::load_found_lane(const Reg32& to, std::uint32_t row) {
     const int group = find_group(row);
     if (!is_masked_ && group >= 0) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Emitter: writes the host code of one block's instructions, one after the other. The code keeps
-// vector registers of the guest in host registers across instructions, writes results only to the
-// lanes that EXEC enables, and reloads everything that a handler may have changed. For an
+// Emitter: writes the host code of one block's instructions, one after the other. The host code
+// keeps vector registers of the guest in host registers across instructions, writes results only to
+// the lanes that EXEC enables, and reloads everything that a handler may have changed. For an
 // operation with host code, a function in rows_*.cpp, called a row (EmitRow), chooses the host
 // instructions; the Emitter gives the row host registers as operands.
 //
-// A parameter `row` is something else: the number of a vector register of the guest. Such a
-// register occupies four zmm registers ("quarters" of 16 lanes). zmm0 to zmm23 are six groups of
-// four, which cache six guest registers; the other eight hold sources and temporaries of rows.
-// Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, the general registers that a call may
-// change (rax, rcx, rdx, rsi, rdi, r8 to r11), and rbp. k0 and k7 collect a mask (collect_mask()).
+// A parameter `row` is something else: the number of a vector register of the guest. A cached
+// vector register occupies a group of four zmm registers, one for each quarter of the wave (16
+// lanes). zmm0 to zmm23 are six groups, which cache six guest registers; zmm24 to zmm31 hold
+// sources and temporaries. Quarter q of EXEC is in k(q+1). Rows may use k5 and k6, the general
+// registers that a call may change (rax, rcx, rdx, rsi, rdi, r8 to r11), and rbp. k0 and k7 collect
+// a mask (collect_mask()).
 //
 // Internal to isa/translate.
 #pragma once
@@ -70,7 +71,7 @@ public:
     /// Writes a call of the instruction's handler. If the outcome is not Next, the code jumps to
     /// the instruction's exit.
     void call_handler(const Instruction& i);
-    /// Writes changed vector registers back to the wave's memory; all registers stay cached.
+    /// Writes changed vector registers back to Wave::vgprs; all registers stay cached.
     void flush();
     /// Writes the slow paths, which call handlers, and the constants. Call this after the last
     /// instruction. Calls `must_stop` before each slow path; false if `must_stop` returned true.
@@ -92,14 +93,16 @@ public:
     /// The host register that holds source k of the quarter. The caller must not change the
     /// register.
     Zmm source(unsigned k, unsigned quarter);
-    /// Loads source k as 64-bit values, eight into each register, in the order of the host's unpack
-    /// instructions. A source of 32 bits is zero-extended. May change rax and temp(4).
+    /// Loads source k as 64-bit values, eight into each of the two registers, in the order of the
+    /// host's unpack instructions (VPUNPCKLDQ and VPUNPCKHDQ). A source of 32 bits is
+    /// zero-extended. May change rax and temp(4).
     void wide_source(unsigned k, unsigned quarter, const Zmm& first, const Zmm& second);
     /// The host register of the quarter's result, with EXEC as its mask: lanes that are off keep
     /// their values.
     Zmm result(unsigned quarter);
-    /// Stores 64-bit values in the order of wide_source() as the result; for a 32-bit result, only
-    /// their low words. Changes temp(4), and may change `first`.
+    /// Stores the 64-bit values in `first` and `second`, which have the order of wide_source(), to
+    /// the result register; for a 32-bit result, stores only their low words. Changes temp(4), and
+    /// may change `first`.
     void wide_result(unsigned quarter, const Zmm& first, const Zmm& second);
     /// `k` with EXEC as its mask, so that a comparison gives 0 for lanes that are off.
     [[nodiscard]] Opmask under_exec(const Opmask& k, unsigned quarter) const {
@@ -108,17 +111,18 @@ public:
     /// Loads into `k` one quarter of the 64-bit mask in the guest's scalar registers `reg` and
     /// `reg` + 1.
     void load_mask(const Opmask& k, std::uint32_t reg, unsigned quarter);
-    /// Adds the mask of a quarter to the mask in k0 and k7. Call this for each quarter in ascending
-    /// order.
+    /// Adds the mask of a quarter, in `k`, to the mask in k0 and k7. Call this for each quarter in
+    /// ascending order.
     void collect_mask(const Opmask& k, unsigned quarter);
     /// Writes the collected mask to scalar registers `reg` and `reg` + 1.
     void write_mask(std::uint32_t reg);
-    /// Writes the mask of write_mask() to another pair, too. Call this directly after write_mask().
+    /// Writes the mask of write_mask() to a second pair, too. Call this directly after
+    /// write_mask().
     void write_mask_again(std::uint32_t reg);
     /// k5 |= k6 & (EXEC of the quarter).
     void or_masks(unsigned quarter);
-    /// k5 and k6 are the masks of the two registers of wide_source(), eight lanes each. Sets k5 to
-    /// the mask of the quarter's 16 lanes & EXEC. Uses `first` and `second` as temporaries.
+    /// k5 and k6 are masks of the eight values in each register of wide_source(). Sets k5 to the
+    /// mask of the quarter's 16 lanes, ANDed with EXEC. Uses `first` and `second` as temporaries.
     void join_masks(unsigned quarter, const Zmm& first, const Zmm& second);
 
     /// Sets all lanes of `to` to the value.
@@ -159,7 +163,7 @@ public:
     /// Loads the operand's value in the first lane that is on, or in lane 0 if all lanes are off.
     /// May change rcx.
     void load_first_lane(const Reg32& to, const Operand& operand);
-    /// Loads the value of register `row` in the given lane, also if the lane is off.
+    /// Loads the value of register `row` in the given lane, even if the lane is off.
     void load_lane(const Reg32& to, std::uint32_t row, std::uint32_t lane);
     /// Call this after code that may have changed EXEC.
     void exec_changed();
@@ -173,12 +177,13 @@ public:
     struct Paths {
         Xbyak::Label slow, done;
     };
-    /// Caches each vector register that the instruction and a later instruction name. The
-    /// instruction must name at most six vector registers; `results` of them receive the result. If
-    /// is_masked(), also writes the registers of source 0 back to the wave's memory.
+    /// Caches each vector register that both the instruction and a later instruction name. The
+    /// instruction must name at most six vector registers; the result has `results` registers. If
+    /// is_masked(), also writes the registers of source 0 back to Wave::vgprs, from which
+    /// load_found_lane() reads them.
     void prepare_registers(const Instruction& i, unsigned results);
-    /// Begins the fast path. The fast path may jump to the slow path only as long as it has changed
-    /// no guest register.
+    /// Begins the fast path. The fast path must not jump to the slow path after it has changed a
+    /// guest register or memory.
     [[nodiscard]] Paths& begin_fast(const Instruction& i);
     /// Ends the fast path. The slow path is written after the block's code.
     void end_fast(Paths& paths) { c.L(paths.done); }
@@ -219,8 +224,8 @@ private:
         bool is_dirty = false;
         bool is_pinned = false;
     };
-    /// Where source() finds a source. Memory: vector register in the wave's memory. Uniform: all
-    /// lanes have the same value.
+    /// Where source() finds a source. Nothing: the operation has no such source. Cache: in a group.
+    /// Memory: in Wave::vgprs. Uniform: all lanes have the same value.
     enum class From : std::uint8_t { Nothing, Cache, Memory, Uniform };
     struct Source {
         From from = From::Nothing;
@@ -256,8 +261,9 @@ private:
     void pin_row(std::uint32_t row, bool is_loaded);
     Xbyak::Label& label_of(std::uint32_t value);
 
-    /// A slow path, with the state of the register cache at the beginning of the fast path. The
-    /// slow path begins and ends with the cache in this state.
+    /// A slow path that write_slow_paths() still has to write. `groups` and `has_masks` are the
+    /// state of the register cache at the beginning of the fast path; the slow path begins and ends
+    /// with the cache in this state.
     struct SlowPath {
         Paths paths;
         const Instruction* instruction = nullptr;
@@ -289,6 +295,7 @@ using EmitRow = bool (*)(Emitter&, const Instruction&);
 /// Indexed by Op; nullptr: the operation has no row.
 using EmitTable = std::array<EmitRow, kOpCount + 1>;
 
+/// Each function enters the rows of one rows_*.cpp file.
 void fill_vector_rows(EmitTable& table);
 void fill_wide_rows(EmitTable& table);
 void fill_compare_rows(EmitTable& table);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Frame: the variables that the run loop and translated code share. Translated code addresses the
-// members by offset, so Frame has standard layout. The run loop makes a Frame each time it enters
-// translated code. A slice in this file is a run of one wave, after which the run loop picks the
-// next wave (execute.h).
+// members by offset, so Frame has standard layout. The run loop (run() in execute.cpp) makes a
+// Frame each time it enters translated code. A slice in this file is a run of one wave, after which
+// the run loop picks the next wave.
 //
 // Internal to isa/.
 #pragma once
@@ -29,8 +29,8 @@ struct Frame {
     /// the block early, `first` and `last` show how many of its instructions have run.
     std::int64_t instructions_left = 0;
     const std::atomic<bool>* stop = nullptr;  ///< if true, the code leaves before the next block
-    /// The epoch of the decode cache. If it differs from `valid_epoch`, the code is outdated and
-    /// leaves before the next block.
+    /// The epoch of the decode cache (decode.h). If it differs from `*valid_epoch`, the code is
+    /// outdated and leaves before the next block.
     const std::atomic<std::uint64_t>* epoch = nullptr;
     const std::uint64_t* valid_epoch = nullptr;
     std::uint64_t vgpr_count = 0;             ///< VGPRs that the wave has
@@ -43,7 +43,7 @@ struct Frame {
     std::uint64_t private_window = 0;
     std::byte* lds = nullptr;  ///< LDS of the wave's work-group
     std::uint64_t lds_bytes = 0;
-    // Translated code may set the members below when it leaves.
+    // Translated code may set the members below when it leaves, that is, returns to the run loop.
     /// The instruction whose handler ended the block; nullptr: the code left between two blocks.
     const Instruction* last = nullptr;
     /// The first instruction of the block that holds `last`.

@@ -10,8 +10,8 @@ namespace {
 using Xbyak::Opmask;
 
 /// Predicates of the host's comparisons of integers and of floats (Intel SDM, VPCMPD, VCMPPS). The
-/// predicates of floats are the quiet ones; kFloatNe, kFloatNot* and kFloat*Unordered are true if
-/// an operand is a NaN.
+/// predicates of floats are the quiet ones, which do not signal for a quiet NaN. If an operand is a
+/// NaN, kFloatNe, kFloatNot*, kFloat*Unordered and kFloatTrue give true, the others false.
 enum Integer : std::uint8_t { kEq, kLt, kLe, kFalse, kNe, kGe, kGt, kTrue };
 enum Float : std::uint8_t {
     kFloatEq = 0,

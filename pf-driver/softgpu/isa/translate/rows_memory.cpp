@@ -29,7 +29,7 @@ constexpr auto kNear = Xbyak::CodeGenerator::T_NEAR;
 /// A part of a register. The rows of *.def use these names.
 enum class Part : std::uint8_t { Whole, Low, High };
 
-/// Data that each lane moves between memory and registers; consecutive in both.
+/// Data that each lane moves. It is consecutive in memory and in the lane's registers.
 struct Piece {
     u32 offset;  ///< bytes after the lane's address
     u32 row;     ///< the first register
@@ -52,7 +52,8 @@ constexpr PairTables kPairs = [] {
     return out;
 }();
 
-/// VPERMI2D with one of the tables; `to` must not be a source. Changes rax.
+/// Executes VPERMI2D with one of the tables. `to` must be neither `first` nor `second`. Changes
+/// rax.
 void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const Zmm& first,
              const Zmm& second) {
     e.c.mov(e.c.rax, std::bit_cast<std::uintptr_t>(table.data()));
@@ -60,8 +61,8 @@ void permute(Emitter& e, const Zmm& to, const std::array<u32, 16>& table, const 
     e.c.vpermi2d(to, first, second);
 }
 
-/// Sets k5 to the mask of a quarter's lanes that are on. For gathers and scatters, which clear
-/// their mask.
+/// Sets k5 to the mask of a quarter's lanes that are on. Gathers and scatters use this copy,
+/// because they clear their mask register.
 const Opmask& copy_lanes_to_k5(Emitter& e, unsigned quarter) {
     if (e.is_masked())
         e.c.kmovw(e.c.k5, Emitter::lanes_on(quarter));
@@ -124,7 +125,7 @@ void load_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
 }
 
 /// Writes three paths: for lanes at consecutive addresses (one or two words only), for lanes at one
-/// address, and for all other lanes.
+/// address, and for any other addresses.
 void load_words(Emitter& e, AddressChecks& at, std::span<const Piece> pieces, u32 words) {
     Label no_run, no_one, done;
     if (words <= 2) {
@@ -309,8 +310,8 @@ template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
     return nullptr;
 }
 
-/// Stores of three and four words have no row: they call the handler, which stores overlapping
-/// lanes in lane order.
+/// Stores of three and four words have no row. They call the handler, because the data of lanes may
+/// overlap and the handler stores in the order of lanes.
 template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() {
     constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
     if constexpr (is_covered && Count <= 2) return &global_store<T, Count, P>;

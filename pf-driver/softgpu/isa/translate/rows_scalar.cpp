@@ -23,7 +23,8 @@ template <> struct Registers<Reg64> {
 };
 
 /// Writes code that loads both sources, computes the result in the first register and stores the
-/// result. `write` writes the computation, and sets SCC if the operation sets SCC.
+/// result. `write` writes the code that computes the result and, if the operation sets SCC, sets
+/// SCC.
 template <class Reg, class Write> bool emit_binary(Emitter& e, const Instruction& i, Write write) {
     if (!Emitter::is_scalar_readable(i.src[0]) || !Emitter::is_scalar_readable(i.src[1]))
         return false;

@@ -15,9 +15,10 @@ namespace {
 
 using Code = Xbyak::CodeGenerator;
 
-/// Calls `write` for every quarter, with the code generator, the result and the sources; for a
-/// source that the operation lacks, with zmm0, which `write` ignores. The result may be the
-/// register of a source, so only the last instruction of `write` may change the result.
+/// Calls `write` for every quarter, with the code generator and the host registers of the result
+/// and of the three sources. For a source that the operation lacks, passes zmm0, which `write`
+/// ignores. The result may be the register of a source, so only the last instruction of `write` may
+/// change the result.
 template <class Write> bool each_quarter(Emitter& e, const Instruction& i, Write write) {
     if (!e.start(i)) return false;
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -74,7 +75,8 @@ void multiply_24(Emitter& e, const Zmm& to, const Zmm& a, const Zmm& b, bool is_
     e.c.vpmulld(to, Emitter::temp(0), Emitter::temp(1));
 }
 
-/// Applies a truth table to three sources: each bit of the result is bit 4x + 2y + z of the table.
+/// Applies a truth table to three sources: a bit of the result is bit 4x + 2y + z of the table,
+/// where x, y and z are the bits of the sources.
 template <std::uint8_t Truth>
 void ternary(Code& c, const Zmm& to, const Zmm& x, const Zmm& y, const Zmm& z) {
     c.vmovdqa32(Emitter::temp(0), x);
@@ -234,9 +236,10 @@ bool conditional_move(Emitter& e, const Instruction& i) {
 enum class Carry { Add, Subtract, SubtractReversed };
 constexpr std::uint8_t kBelow = 1, kEqual = 0;
 
-/// Computes a sum or difference and its carry, with a carry in if `HasCarryIn`. A carry in changes
-/// the carry out of a + b only where the sum equals a, and the carry out of a - b only where a
-/// equals b (ops/vop2.def). `ones` is -1 in lanes with a carry in, else 0.
+/// Computes a sum or difference and its carry out (a borrow if a difference), with a carry in if
+/// `HasCarryIn`. A carry in changes the carry out of a + b only in lanes where the sum equals a,
+/// and the carry out of a - b only in lanes where a equals b (ops/vop2.def). `ones` is -1 in lanes
+/// with a carry in, else 0.
 template <Carry How, bool HasCarryIn> bool with_carry(Emitter& e, const Instruction& i) {
     if (HasCarryIn && i.src[2].kind != OperandKind::Scalar) return false;
     if (!e.start(i)) return false;

@@ -18,8 +18,8 @@ Zmm part(unsigned source, unsigned half) {
     return Zmm(first + static_cast<int>(source * 2 + half));
 }
 
-/// Calls `write` for each half of every quarter, with the code generator, the result and the
-/// sources. The result overwrites the register of source 0.
+/// Calls `write` for each half of every quarter, with the code generator and the host registers of
+/// the result and of the three sources. The result overwrites source 0.
 template <class Write> bool each_half(Emitter& e, const Instruction& i, Write write) {
     if (!e.start_wide(i)) return false;
     const OpInfo& row = info(i.op);
@@ -49,7 +49,8 @@ void limit_shift(Code& h, const Zmm& count) {
     h.vpsrlq(count, count, kUnusedBits);
 }
 
-/// Writes v_mad_u64_u32: the product of two 32-bit numbers plus a 64-bit number, with carry out.
+/// Writes the code of v_mad_u64_u32: the product of two 32-bit numbers plus a 64-bit number, with
+/// carry out.
 bool multiply_add(Emitter& e, const Instruction& i) {
     constexpr std::uint8_t below = 1;
     if (!e.start_wide(i)) return false;

@@ -69,16 +69,16 @@ bool BlockWriter::write() {
     return true;
 }
 
-/// True if the translation must stop or the code does not fit into the chunk. A translation takes
-/// longer than a stop may take, so write_body() calls is_over() before each instruction, and
-/// write_slow_paths() calls is_over() before each slow path.
+/// True if the translation must stop or the code does not fit into the chunk. A whole translation
+/// takes longer than a VF may take to stop. So write_body() calls is_over() before each
+/// instruction, and write_slow_paths() calls is_over() before each slow path.
 bool BlockWriter::is_over() {
     is_stopped_ = must_stop_();
     return is_stopped_ || Xbyak::GetError() != Xbyak::ERR_NONE;
 }
 
 /// Writes the checks that the run loop makes before a block, except the check for address watches:
-/// the run loop makes that check when it enters translated code.
+/// the run loop makes that check before it enters translated code.
 void BlockWriter::write_head() {
     c.cmp(VGPU_FRAME(c, instructions_left), 0);
     c.jle(leave_at_head_, kNear);
@@ -122,8 +122,8 @@ bool BlockWriter::write_body(bool is_masked) {
     return emitter.write_slow_paths([this] { return is_over(); });
 }
 
-/// Writes s_branch or a conditional branch on SCC, VCC or EXEC: link 0 leads to the instruction
-/// after the branch, link 1 to the target. False for any other instruction.
+/// Writes the code of s_branch or of a conditional branch on SCC, VCC or EXEC: link 0 leads to the
+/// instruction after the branch, link 1 to the target. False for any other instruction.
 bool BlockWriter::write_branch(Emitter& emitter, const Instruction& i) {
     constexpr std::size_t scc = static_cast<std::size_t>(offsetof(WaveState, scc));
     constexpr std::size_t vcc = static_cast<std::size_t>(ScalarReg::Vcc) * 4;
@@ -152,8 +152,8 @@ bool BlockWriter::write_branch(Emitter& emitter, const Instruction& i) {
     return true;
 }
 
-/// Writes the end of the block: counts the block's instructions and jumps to where link `which`
-/// points.
+/// Writes code for the end of the block, which counts the block's instructions and jumps to where
+/// link `which` points.
 void BlockWriter::write_link(std::size_t which) {
     c.sub(VGPU_FRAME(c, instructions_left), static_cast<std::uint32_t>(block_.code.size()));
     c.mov(c.rax, address(&block_.links[which]));
@@ -175,8 +175,8 @@ void BlockWriter::write_link_exit(std::size_t which, std::uint64_t pc) {
     write_jump_to_leave();
 }
 
-/// A branch limits the address of the next instruction to 48 bits and to a multiple of 4, as jump()
-/// does in unit_scalar.cpp. A handler's exit gets the outcome in al.
+/// After a branch, taken or not, the pc is limited to 48 bits and to a multiple of 4, as jump() in
+/// unit_scalar.cpp does. The exit of a handler expects the handler's Outcome in al.
 void BlockWriter::write_exits() {
     const Instruction& last = block_.code.back();
     constexpr std::uint64_t address_bits = 0xfffffffffffc;
@@ -204,8 +204,8 @@ void BlockWriter::write_exits() {
     write_jump_to_leave();
 }
 
-/// Executes a serializing instruction. Without one, a processor may execute old code after code was
-/// written through another mapping (Intel SDM, "Handling Self- and Cross-Modifying Code").
+/// Executes a serializing instruction. Otherwise the processor might execute old code after new
+/// code was written through another mapping (Intel SDM, "Handling Self- and Cross-Modifying Code").
 void serialize() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     __cpuid(0, a, b, c, d);
@@ -230,8 +230,8 @@ Translator::~Translator() {
 }
 
 /// Lets `write` emit code into the last chunk, through the writable mapping. The code must not
-/// depend on its address, because it runs at another address. Returns the address of the code in
-/// the executable mapping; nullptr if the chunk has no room, or if `write` returns false.
+/// depend on its address, because it runs in the executable mapping. Returns the address of the
+/// code in the executable mapping; nullptr if the chunk has no room, or if `write` returns false.
 template <class Write> const std::byte* Translator::append_code(Write write) {
     constexpr std::size_t line = 64;
     const CodeChunk& chunk = chunks_.back();
@@ -246,8 +246,8 @@ template <class Write> const std::byte* Translator::append_code(Write write) {
     return run;
 }
 
-/// Allocates a chunk. The first chunk also receives the code that enters translated code, and the
-/// Routines. False if the VF's share has no chunk left.
+/// Allocates a chunk. In the first chunk, also writes the code that enters translated code, and the
+/// two Routines. False if the VF's share has no chunk left.
 bool Translator::add_chunk() {
     const CodeChunk chunk = share_.take();
     if (chunk.write == nullptr) return false;
@@ -257,8 +257,8 @@ bool Translator::add_chunk() {
     return true;
 }
 
-/// Writes the code that enters translated code, then the Routines. The five saved registers also
-/// align the stack for calls.
+/// Writes the code that enters translated code, then the two Routines. The five pushes also align
+/// the stack to 16 bytes for calls.
 void Translator::write_entry() {
     std::size_t leave = 0, find_pages = 0;
     const std::byte* const run = append_code([&](Xbyak::CodeGenerator& c) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Translator: compiles decoded blocks to host code. The interpreter remains the reference: if an
-// operation has no host code, or an operand or modifier of the instruction is not supported,
+// Translator: compiles decoded blocks to host code, which runs faster than the interpreter. If an
+// operation has no host code, or if its host code does not support an operand or modifier,
 // translated code calls the interpreter's handler. The run loop leaves waves with an unusual MODE
 // to the interpreter (needs_no_checks() in execute.cpp). README.md describes how translated code
 // works.
@@ -32,7 +32,7 @@ struct Block;
 /// translates.
 [[nodiscard]] bool has_host_code(Op op);
 
-/// Addresses of the code that all blocks of a Translator use.
+/// Addresses of the two routines that all blocks of a Translator use.
 struct Routines {
     const std::byte* leave = nullptr;       ///< returns to Translator::run()
     const std::byte* find_pages = nullptr;  ///< written by write_find_pages()
@@ -44,7 +44,7 @@ using StopCheck = std::function<bool()>;
 enum class Translation : std::uint8_t {
     Done,
     Stopped,  ///< StopCheck returned true; the block has not changed
-    Full,     ///< code memory has no room; the block has not changed
+    Full,     ///< the CodeShare has no room; the block has not changed
 };
 
 class Translator {
