@@ -166,6 +166,7 @@ void ModelGpu::end_idle() {
 void ModelGpu::park(vgpu_hw_run_end reason, std::uint64_t time) {
     is_running_ = false;
     ++run_id_;
+    intr_status_ &= ~std::uint32_t{GPUIOV_INTR_GFX_VM_IDLE};
     Vf& vf = vfs_[loaded_];
     const std::uint64_t ran = time - run_start_;
     if (vf.work_ns != kEndless) vf.work_ns -= std::min(vf.work_ns, time - work_from_);
@@ -185,6 +186,11 @@ void ModelGpu::append_log(const vgpu_hw_run_log_entry& entry) {
     const std::uint64_t entries = regs_[REG_VGPU_LOG_SIZE];
     const auto block = dma_.find(pair(REG_VGPU_LOG_BASE_LO));
     if (entries == 0 || block == dma_.end()) return;
+    if (lose_log_entries != 0) {
+        --lose_log_entries;
+        ++log_written_;
+        return;
+    }
     auto* ring = static_cast<vgpu_hw_run_log_entry*>(static_cast<void*>(block->second->data()));
     ring[log_written_ % entries] = entry;
     ring[log_written_ % entries].seq = log_written_ + 1;
@@ -282,11 +288,16 @@ void ModelGpu::guest_sends(std::uint32_t number, std::uint32_t event, std::uint3
 }
 
 void ModelGpu::guest_acknowledges(std::uint32_t number) {
+    acknowledge(number);
+    deliver();
+}
+
+/// Acknowledges the PF's message, without a call of the core.
+void ModelGpu::acknowledge(std::uint32_t number) {
     vfs_[number].to_vf_valid = false;
     vfs_[number].to_vf[0] = 0;
     mbox1_ |= 2u << (2 * (number - 1));  // bit ACK of the VF
     interrupt(GPUIOV_INTR_HVVM_MBOX_ACK);
-    deliver();
 }
 
 void ModelGpu::guest_resets_function(std::uint32_t number) {

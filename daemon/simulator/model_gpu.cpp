@@ -421,6 +421,7 @@ void ModelGpu::write_register(std::uint32_t reg, std::uint32_t value) {
             vf.to_vf_valid = true;
             const bool is_notice = vf.to_vf[0] == MAILBOX_VF_FLR_NOTIFICATION;
             (is_notice && !vf.has_interrupts ? vf.undelivered : vf.received).push_back(vf.to_vf[0]);
+            if (do_guests_acknowledge_at_once) acknowledge(selected);
         }
         return;
     }

@@ -145,6 +145,7 @@ private:
     [[nodiscard]] std::uint32_t mailbox_control(std::uint32_t vf) const;
     void write_register(std::uint32_t reg, std::uint32_t value);
     void write_bank(std::uint32_t vf, std::uint32_t reg, std::uint32_t value);
+    void acknowledge(std::uint32_t number);
     void commit_table(std::uint32_t vf);
     void start_bulk(std::uint32_t command);
     bool do_bulk(std::uint32_t opcode, std::uint32_t vf);

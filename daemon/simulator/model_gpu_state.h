@@ -114,8 +114,11 @@ public:
     std::uint32_t state_bytes = 4096;  ///< size of a VF's SAVE_STATE
     bool refuse_tables = false;        ///< true if the device refuses every VF page table
     bool lose_interrupts = false;      ///< true: ModelGpu::interrupt() only sets status bits
-    bool verify_fails = false;         ///< true if every VERIFY_ZERO fails
-    bool is_gone = false;              ///< true if every access fails with -ENODEV
+    std::uint32_t lose_log_entries = 0;  ///< number of next entries of the run log that are lost
+    bool do_guests_acknowledge_at_once =
+        false;                                ///< true: guests take each message of the PF at once
+    bool verify_fails = false;                ///< true if every VERIFY_ZERO fails
+    bool is_gone = false;                     ///< true if every access fails with -ENODEV
     std::optional<std::uint64_t> fail_after;  ///< number of accesses before one fails with -EIO;
                                               ///< none: no access fails with -EIO
     std::uint64_t accesses = 0;               ///< number of accesses of the core to configuration

@@ -162,8 +162,12 @@ std::optional<cp::RunReport> Gpu::park() {
 /// call by quantum_expired() cannot hit the VF's next time slice: that time slice begins only after
 /// park(), and park() returns only after quantum_expired() has returned.
 void Gpu::mark_parked(VfId id) {
-    VfId expected = id;
-    if (!active_.compare_exchange_strong(expected, kPf)) return;
+    {
+        const std::lock_guard lock(idle_mutex_);
+        VfId expected = id;
+        if (!active_.compare_exchange_strong(expected, kPf)) return;
+        vsec().withdraw(GPUIOV_INTR_GFX_VM_IDLE);
+    }
     vf(id).deactivate();
     // Clear the bit before has_work(): has_work() then sees a doorbell that was latched before the
     // clear, and a later doorbell sets the bit again. The other order could clear the bit of a new
@@ -207,6 +211,7 @@ void Gpu::quantum_expired(const cp::RunReport& report) {
 
 /// Ignores the report if the VF has left the engine since.
 void Gpu::out_of_work(VfId id) {
+    const std::lock_guard lock(idle_mutex_);
     if (active_ == id) interrupt(GPUIOV_INTR_GFX_VM_IDLE);
 }
 

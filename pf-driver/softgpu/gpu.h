@@ -180,7 +180,8 @@ private:
     std::unique_ptr<cp::Engine> engine_;
 
     std::atomic<iov::SwitchMode> switch_mode_;
-    std::atomic<VfId> active_{kPf};            // the VF on the engine, kPf: none
+    std::atomic<VfId> active_{kPf};  // the VF on the engine, kPf: none
+    PiMutex idle_mutex_;  // leaf lock; a report of an idle VF and its park exclude each other
     std::atomic<std::uint32_t> busy_{0};       // vf_bit() of VFs off the engine that have work
     std::atomic<std::uint32_t> wake_mask_{0};  // vf_bit() of VFs whose work raises WAKE
 

@@ -83,8 +83,8 @@ static int write_root_table(struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32
 
 /*
  * Write the page table of a VF into PF VRAM. The device must no longer use the VF's previous table.
- * Entries that are zero already are not written, because each word may be a trapped access. Return:
- * 0 or negative errno.
+ * Entries that are zero already are not written: if the PF core runs in a VM, the hypervisor may
+ * have to emulate each write, which is slow. Return: 0 or negative errno.
  */
 int vgpu_pf_vf_page_table_write(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {

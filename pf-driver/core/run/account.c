@@ -157,10 +157,14 @@ static bool read_entry(struct vgpu_pf *pf, struct vgpu_hw_run_log_entry *entry)
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 	struct vgpu_hw_run_log_entry *ring = scheduler->log.memory.cpu;
 	struct vgpu_hw_run_log_entry *slot = &ring[scheduler->log.next & (RUN_LOG_ENTRIES - 1)];
+	uint64_t seq;
 
 	/* seq counts from 1; the device writes seq last */
-	if (__atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE) != scheduler->log.next + 1)
+	seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+	if (seq <= scheduler->log.next)
 		return false;
+	/* a gap: the device could not write an entry, or has overwritten entries */
+	scheduler->log.next = seq - 1;
 	memcpy(entry, slot, sizeof(*entry));
 	if (is_early(scheduler, entry->vf))
 		return false;

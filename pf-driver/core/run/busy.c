@@ -31,10 +31,10 @@ uint32_t vgpu_pf_run_busy_competing(struct vgpu_pf *pf)
 }
 
 /*
- * True if the VF runs, or a world switch moves the VF in or out. For such a VF, engine.c and
- * decide.c update the bit in `announced`.
+ * True if the VF runs (is not parked), or a world switch moves it in or out. For such a VF,
+ * engine.c and decide.c update the bit in `announced`.
  */
-static bool is_in_engine(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
+static bool is_running_or_switching(const struct vgpu_pf_scheduler *scheduler, uint32_t vf)
 {
 	if (scheduler->state == VGPU_SCHEDULER_SWITCHING && scheduler->next.vf == vf)
 		return true;
@@ -55,7 +55,7 @@ void vgpu_pf_run_busy_announce(struct vgpu_pf *pf)
 		uint32_t bit = VGPU_VF_BIT(vf);
 
 		if (!((scheduler->work.announced ^ ready) & bit) ||
-		    is_in_engine(scheduler, vf->number))
+		    is_running_or_switching(scheduler, vf->number))
 			continue;
 		scheduler->work.announced ^= bit;
 		if (ready & bit)

@@ -9,7 +9,7 @@
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-/* number of refused commands since the last complete switch for which the core blames no VF */
+/* the core blames no VF for the first ABORTS_MAX refused commands after a complete switch */
 #define ABORTS_MAX 2u
 
 static uint32_t quantum_us(const struct vgpu_run *run)
@@ -104,7 +104,10 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	scheduler->run.started_ns = now;
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
-	/* a run announces work (state.h), except idle-resident runs and runs of VFs of gangs */
+	/*
+	 * the event RUN tells clients that the VF has work (work.announced in state.h); a VF may
+	 * also run without work in an idle-resident run and in a gang slot
+	 */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
 		scheduler->work.announced |= 1u << (to - 1);
@@ -206,9 +209,9 @@ void vgpu_pf_run_engine_set_exclusive(struct vgpu_pf *pf, const struct vgpu_vf *
 
 /*
  * Return: true if the VF is in the engine, or is being switched in or out. While the engine is
- * broken, the result is false for all VFs, with one exception: if a command from before the start
- * is in execution, or a command could not be written, the core cannot know which VF is in the
- * engine. Then the result is true for every VF in the states READY and RUNNING.
+ * broken, the result is false for all VFs, with one exception: if a command that an earlier core
+ * gave is still in execution, or a command could not be written, the core cannot know which VF is
+ * in the engine. Then the result is true for every VF in the states READY and RUNNING.
  */
 bool vgpu_pf_run_engine_holds(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
@@ -404,7 +407,7 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	vgpu_pf_run_share_activate(pf);
 	vgpu_pf_run_pick_start_cycle(pf);
 	if (!vgpu_pf_run_switch_is_engine_free(pf)) {
-		/* poll until the command from before the start has ended */
+		/* poll until the command of an earlier core has ended */
 		vgpu_pf_run_machine_step(pf, RUN_INPUT_ENGINE_BUSY);
 		return;
 	}

@@ -29,30 +29,34 @@ bool vgpu_pf_run_gang_is_confined(const struct vgpu_vf *vf)
 	return vgpu_pf_run_gang_has(vf) && !vf->access.granted;
 }
 
-/* start of the open slot; if no slot is open, of the previous slot */
-static uint64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
+/*
+ * start of the open slot; if no slot is open, of the previous slot; negative before the first slot
+ * of the platform's clock
+ */
+static int64_t slot_start(const struct vgpu_pf_contract *terms, uint64_t now)
 {
 	/* + period_ns: the difference is never negative, even if now < phase */
 	uint64_t into_period =
 		(now + terms->period_ns - vgpu_pf_run_terms_phase_ns(terms)) % terms->period_ns;
 
-	return now > into_period ? now - into_period : 0;
+	return (int64_t)now - (int64_t)into_period;
 }
 
 /* Compute when the next slot begins. Return: ns of the platform's clock. */
 uint64_t vgpu_pf_run_gang_next(const struct vgpu_vf *vf, uint64_t now)
 {
-	return slot_start(&vf->contract.terms, now) + vf->contract.terms.period_ns;
+	return (uint64_t)(slot_start(&vf->contract.terms, now) +
+			  (int64_t)vf->contract.terms.period_ns);
 }
 
 /* Set the VF's budget to the time that is left of its open slot; 0 if no slot is open. */
 void vgpu_pf_run_gang_update(struct vgpu_vf *vf, uint64_t now)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
-	uint64_t end = slot_start(&contract->terms, now) + contract->terms.budget_ns;
+	int64_t end = slot_start(&contract->terms, now) + (int64_t)contract->terms.budget_ns;
 
-	contract->deadline_ns = end;
-	contract->budget_ns = end > now ? (int64_t)(end - now) : 0;
+	contract->deadline_ns = end > 0 ? (uint64_t)end : 0;
+	contract->budget_ns = end > (int64_t)now ? end - (int64_t)now : 0;
 	contract->is_exhausted = contract->budget_ns < (int64_t)SLICE_MIN_NS;
 }
 

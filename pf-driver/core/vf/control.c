@@ -283,6 +283,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;
 	vf->control.driver_loaded = false;
+	vf->control.lost = false;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_mailbox_refuse(pf, vf);
 	vgpu_pf_reset_cancel(pf, vf);

@@ -76,7 +76,7 @@ void vgpu_pf_guard_init(struct vgpu_vf *vf, const uint32_t limits[VGPU_GUARD_KIN
 {
 	memset(&vf->guard, 0, sizeof(vf->guard));
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
-		vf->guard.limits[kind] = limits[kind] ? limits[kind] : windows[kind].limit;
+		vf->guard.limits[kind] = limits[kind];
 }
 
 /* Count the events of one kind in the window that ends now, up to VGPU_GUARD_RECORDS. */
@@ -93,9 +93,15 @@ uint32_t vgpu_pf_guard_in_window(struct vgpu_pf *pf, const struct vgpu_vf *vf,
 	return count;
 }
 
+/* 0 in guard.limits means the default, also for a VF that was never provisioned */
+static uint32_t limit_of(const struct vgpu_vf *vf, enum vgpu_guard_kind kind)
+{
+	return vf->guard.limits[kind] ? vf->guard.limits[kind] : windows[kind].limit;
+}
+
 static uint32_t level_for(const struct vgpu_vf *vf, enum vgpu_guard_kind kind, uint32_t count)
 {
-	uint32_t limit = vf->guard.limits[kind];
+	uint32_t limit = limit_of(vf, kind);
 	uint32_t level;
 
 	if (limit == UINT32_MAX || count <= limit)
@@ -144,7 +150,7 @@ bool vgpu_pf_guard_is_throttled(const struct vgpu_vf *vf)
 static bool may_lift(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	for (uint32_t kind = 0; kind < VGPU_GUARD_KINDS; kind++)
-		if (vgpu_pf_guard_in_window(pf, vf, kind) > vf->guard.limits[kind] / 2)
+		if (vgpu_pf_guard_in_window(pf, vf, kind) > limit_of(vf, kind) / 2)
 			return false;
 	return vf->state != VGPU_PF_VF_QUARANTINED;
 }

@@ -73,7 +73,10 @@ void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event
 	vf->mailbox.out[2] = dw2;
 	vf->mailbox.out[3] = 0;
 	vf->mailbox.out_pending = true;
-	/* a message that drivers acknowledge replaces the message in the box, which is outdated */
+	/*
+	 * a message that drivers acknowledge answers a newer request, so the driver no longer waits
+	 * for the message in the box
+	 */
 	if (!vf->mailbox.ack_expected || is_acknowledged_by_drivers(event))
 		write_box(pf, vf);
 }
@@ -293,22 +296,23 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf)
 	uint32_t acks = 0;
 	struct vgpu_vf *vf;
 
-	/* MBOX1 may be all ones; a capability head of all ones shows that the device is gone */
+	/* a working device may have all ones in MBOX1, but not in the head of the capability */
 	if (changes == 0 || vgpu_pf_device_vsec_read(pf, 0) == UINT32_MAX)
 		return;
+	vgpu_for_each_vf(pf, vf)
+		acks |= changes & MBOX1_ACK(vf);
+	/* clear the bits first: the loop may send messages, which guests acknowledge at once */
+	if (acks)
+		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
 	vgpu_for_each_vf(pf, vf) {
-		if (changes & MBOX1_ACK(vf)) {
-			acks |= MBOX1_ACK(vf);
+		if (acks & MBOX1_ACK(vf))
 			handle_acknowledgement(pf, vf);
-		}
 		if (!(changes & MBOX1_VALID(vf)) || is_too_early(pf, vf))
 			continue;
 		/* the message may come from a new driver: first check whether there was an FLR */
 		vgpu_pf_reset_poll(pf, vf);
 		receive(pf, vf);
 	}
-	if (acks)
-		vgpu_pf_device_vsec_write(pf, GPUIOV_HVVM_MBOX1, acks);
 }
 
 /* Read the message of a throttled guest, because the delay of this message is over. */

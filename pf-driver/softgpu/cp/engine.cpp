@@ -108,8 +108,8 @@ bool Engine::is_over(std::uint64_t time_slice) const {
 }
 
 /// If the quantum timer already parks the VF, the timer reports the time slice, and park() waits
-/// until quantum_expired() has returned or has started the next time slice. So when park() returns,
-/// the time slice is over and reported.
+/// until quantum_expired() has returned. So when park() returns, the time slice is over and
+/// reported.
 std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (time_slice_.is_running()) {

@@ -9,10 +9,10 @@
 // When the quantum of a VF ends, the quantum timer thread parks the VF and calls the listener's
 // quantum_expired(). Except at the destruction of the engine, every time slice is reported once: by
 // park(), or by quantum_expired() if the quantum timer thread has begun to end the time slice. In
-// the second case park() waits until quantum_expired() has returned or has called run(), then
-// returns nullopt. So if the caller parks before each run(), no report of an earlier time slice can
-// arrive after run(). The quantum timer thread has real-time priority if the host allows it.
-// Workers have real-time priority at times (worker_priority.h).
+// the second case park() waits until quantum_expired() has returned, then returns nullopt. So after
+// park() and run(), no report of an earlier time slice can arrive. The quantum timer thread has
+// real-time priority if the host allows it. Workers have real-time priority at times
+// (worker_priority.h).
 //
 // When no worker finds more work, all workers leave the VF and wait. One of them calls the
 // listener's out_of_work() when the VF counts as out of work (idle_tracker.h). The workers wait
@@ -45,10 +45,13 @@ public:
     /// Constant after construction.
     struct Spec {
         std::uint32_t threads = 1;  ///< number of workers, at least 1
-        /// Maximum number of instructions that all waves of a group together execute in one run.
+        /// Maximum number of instructions that the waves of a work-group execute together before
+        /// the worker returns the group.
         std::uint64_t group_budget = 32'768;
-        std::chrono::microseconds poll_first{20};  ///< first pause between polls of a wait
-        /// Longest pause; up to it, each pause is twice the previous one.
+        /// First pause between two checks of a condition for which the VF's packets wait and whose
+        /// end nothing reports.
+        std::chrono::microseconds poll_first{20};
+        /// Longest such pause; up to it, each pause is twice the previous one.
         std::chrono::microseconds poll_last{1000};
         /// Time for which a VF that has run out of work keeps the engine before out_of_work(). The
         /// default is longer than the time from a signal to the guest's next doorbell (tens of
@@ -134,8 +137,8 @@ private:
     PiCondition changed_;  ///< workers wait for run(), kick(), tick(), a park or shutdown
     /// The quantum timer waits for a time slice, for the end of its quantum or for shutdown.
     PiCondition quantum_timer_wake_;
-    /// park() and the quantum timer wait until the last worker has left, the time slice has ended,
-    /// or quantum_expired() has returned.
+    /// The thread that parks the VF waits until the last worker has left. A park() while the
+    /// quantum timer parks the VF waits until quantum_expired() has returned.
     PiCondition parked_;
     TimeSlice time_slice_;
     IdleTracker idle_;

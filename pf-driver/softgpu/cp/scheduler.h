@@ -18,9 +18,9 @@
 // UNMAP_QUEUES stops the queues that the packet names, and ends the run list unless the packet
 // names doorbells or an SDMA engine. The packet blocks its own queue until the named queues are off
 // the hardware or, on the HIQ, until the time limit from SET_RESOURCES (UNMAP_LATENCY) has passed.
-// After the time limit, the scheduler writes the doorbell of a queue that has not stopped to the
-// HIQ's MQD, as the firmware of a real GPU does. With the action PREEMPT_NO_UNMAP, the packet has
-// no effect.
+// After the time limit, for each queue that has not stopped, the scheduler writes the queue's
+// doorbell into the HIQ's MQD, as the firmware of a real GPU does. With the action
+// PREEMPT_NO_UNMAP, the packet has no effect.
 //
 // All functions work on a Core and are called with the VF's lock held.
 #pragma once

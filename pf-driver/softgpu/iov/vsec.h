@@ -67,6 +67,8 @@ public:
     /// `bits` are GPUIOV_INTR_*. Raises the vector of each enabled bit at every call, even if the
     /// bit is still set from an earlier call.
     void interrupt(std::uint32_t bits);
+    /// Clears `bits` of INTR_STATUS, because their cause has gone.
+    void withdraw(std::uint32_t bits) { status_.fetch_and(~bits); }
     void set_mailbox_valid(VfId vf);    ///< the VF sent a message; raises HVVM_MBOX_VALID
     void clear_mailbox_valid(VfId vf);  ///< no message of the VF waits for the PF any more
     void set_mailbox_ack(VfId vf);      ///< the VF took the PF's message; raises HVVM_MBOX_ACK

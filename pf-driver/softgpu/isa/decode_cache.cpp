@@ -59,7 +59,8 @@ DecodeCache::DecodeCache(const std::atomic<std::uint64_t>& epoch, Variant varian
 
 DecodeCache::~DecodeCache() = default;
 
-/// Code that is decoded after this call is at least as new as the epoch that this call reads.
+/// Call it before code is decoded: code is changed before the epoch is incremented, so blocks that
+/// are decoded after this call contain every change up to the epoch that this call reads.
 void DecodeCache::invalidate() {
     recent_.fill(nullptr);
     blocks_.clear();
@@ -73,9 +74,9 @@ void DecodeCache::invalidate() {
 Block* DecodeCache::find_slow(std::uint64_t pc, mem::Port& port) {
     auto known = blocks_.find(pc);
     if (known == blocks_.end()) {
+        if (instructions_ + kBlockInstructions > kMaxInstructions) invalidate();
         std::unique_ptr<Block> block = build(pc, port);
         if (block->code.empty()) return nullptr;
-        if (instructions_ + block->code.size() > kMaxInstructions) invalidate();
         instructions_ += block->code.size();
         known = blocks_.emplace(pc, std::move(block)).first;
     }

@@ -228,11 +228,11 @@ template <class T> VGPU_INLINE T output_modified(T value, u32 omod, bool clamp, 
     return value < T{0} ? T{0} : (value > T{1} ? T{1} : value);
 }
 
-/// The OMOD to apply: 0 if MODE allows denormal results or sets IEEE (Vega ISA manual, "Output
-/// Modifiers").
-inline u32 effective_omod(const Env& env, const Instruction& i) {
-    const u32 shift =
-        i.float_class == FloatClass::Single ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
+/// The OMOD to apply to a result of type T: 0 if MODE allows denormal results of this type or sets
+/// IEEE (Vega ISA manual, "Output Modifiers").
+template <class T> u32 effective_omod(const Env& env, const Instruction& i) {
+    constexpr u32 shift =
+        std::is_same_v<T, f32> ? mode::kDenormSingleShift : mode::kDenormDoubleShift;
     const bool allows_denormals = ((env.wave.mode >> (shift + 1)) & 1) != 0;
     return allows_denormals || env.ieee() ? 0 : i.omod;
 }
@@ -240,7 +240,7 @@ inline u32 effective_omod(const Env& env, const Instruction& i) {
 template <class T>
 [[gnu::noinline]] void modify_output(const Env& env, const Instruction& i, u32* low, u32* high) {
     const bool dx10 = (env.wave.mode & mode::kDx10Clamp) != 0;
-    const u32 omod = effective_omod(env, i);
+    const u32 omod = effective_omod<T>(env, i);
     const Rows rows{low, high};
     for (unsigned l = 0; l < kLanes; ++l) {
         if constexpr (std::is_same_v<T, f16>) {

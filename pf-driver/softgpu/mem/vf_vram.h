@@ -8,9 +8,9 @@
 // Each commit() makes a new memfd, and release() drops the memfd. So a client's old mapping shows
 // only the old memfd, never the memory of the next owner.
 //
-// Any thread may call host() at any time. One thread at a time calls commit() and release(),
-// without a lock for which an engine could wait: both wait until no engine has a host address of
-// the old VRAM (set_revocation()).
+// Any thread may call host() at any time. Only one thread at a time may call commit() or release().
+// The caller must hold no lock for which an engine thread may wait, because both functions wait
+// until no engine has a host address of the old VRAM (set_revocation()).
 #pragma once
 
 #include <atomic>

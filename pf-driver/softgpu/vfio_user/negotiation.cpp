@@ -106,7 +106,7 @@ Result<Agreement> agree(std::span<const std::byte> body) {
                                             agreement.max_transfer, kMinTransfer));
         reply["capabilities"] = std::move(agreed);
     }
-    agreement.capabilities = reply.dump();
+    agreement.json = reply.dump();
     return agreement;
 }
 

@@ -19,9 +19,9 @@ namespace vgpu::softgpu::vfio_user {
 /// The contents of VERSION's reply.
 struct Agreement {
     Version version;
-    std::uint32_t max_transfer = kMaxTransfer;  ///< maximum of data bytes in one DMA message
-    /// JSON of the reply; empty if the client sent no JSON.
-    std::string capabilities{};
+    std::uint32_t max_transfer = kMaxTransfer;  ///< maximum number of data bytes in one DMA message
+    /// The whole JSON of the reply; empty if the client sent none.
+    std::string json{};
 };
 
 /// `body` is the payload of VERSION, at least a Version. EPROTONOSUPPORT: another major version.

@@ -235,7 +235,7 @@ Session::Reply Session::negotiate(const Message& request) {
     memory_->set_max_transfer(agreement->max_transfer);
     if (const std::errc error = attach_device(); error != std::errc{}) return {.error = error};
     Reply reply = reply_with(agreement->version);
-    const std::string& text = agreement->capabilities;
+    const std::string& text = agreement->json;
     if (text.empty()) return reply;
     std::memcpy(reply_body().data() + reply.body, text.c_str(), text.size() + 1);
     reply.body += text.size() + 1;

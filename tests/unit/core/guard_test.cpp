@@ -150,6 +150,16 @@ TEST(Guard, AnFlrOfAGuestWithoutADriverCounts) {
     EXPECT_EQ(rig.get_vf(1).guard_events[VGPU_GUARD_FLR], 8u);
 }
 
+TEST(Guard, AVfThatWasNeverProvisionedHasTheDefaultLimits) {
+    Rig rig;
+    rig.gpu.attach_client(1, true);
+    rig.gpu.guest_resets_function(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(100 * kMs);
+    EXPECT_TRUE(rig.events(VGPU_PF_EVENT_GUARD, 1).empty());
+    EXPECT_EQ(rig.vf(1).guard.level, 0u);
+}
+
 TEST(Guard, AHangIsAResetThatTheGuestCaused) {
     Rig rig;
     rig.make_busy(1);

@@ -207,6 +207,22 @@ TEST(Mailbox, AnAnswerTheGuestHasNotTakenIsNotOverwrittenByANotice) {
                 ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU, MAILBOX_VF_FLR_NOTIFICATION));
 }
 
+TEST(Mailbox, AnAcknowledgementThatComesWhileMessagesAreHandledIsNotLost) {
+    Rig rig;
+    rig.provision(1);
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.vf(1).has_interrupts = true;
+    rig.gpu.lose_interrupts = true;
+    rig.gpu.guest_acknowledges(1);
+    rig.gpu.lose_interrupts = false;
+    rig.gpu.do_guests_acknowledge_at_once = true;
+    rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+    ASSERT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    EXPECT_THAT(rig.gpu.vf(1).received,
+                ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU, MAILBOX_VF_READY_TO_ACCESS_GPU,
+                            MAILBOX_VF_FLR_NOTIFICATION));
+}
+
 TEST(Mailbox, GuestErrorsBecomeEvents) {
     Rig rig;
     rig.provision(1);

@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "pf-driver/core/run/internal.h"
 #include "tests/unit/core/record.h"
 #include "tests/unit/core/rig.h"
 
@@ -300,6 +301,19 @@ TEST(Gang, SlotsAreKeptWhateverTheNeighboursDo) {
             EXPECT_LE(into + run.ns(), slot + kLate) << "seed " << seed;
         }
     }
+}
+
+TEST(Gang, NoSlotIsOpenBeforeTheFirstOneOfTheClock) {
+    Rig rig;
+    rig.make_busy(1);
+    ASSERT_EQ(rig.set_contracts({{1, 6000}}, {{1, gang()}}), 0);
+    vgpu_vf& vf = rig.vf(1);
+    vgpu_pf_run_gang_update(&vf, kPhase - kMs);
+    EXPECT_EQ(vf.contract.budget_ns, 0);
+    EXPECT_EQ(vgpu_pf_run_gang_next(&vf, kPhase - kMs), kPhase);
+    vgpu_pf_run_gang_update(&vf, kPhase + kMs);
+    EXPECT_EQ(vf.contract.budget_ns, static_cast<std::int64_t>(kSlot - kMs));
+    EXPECT_EQ(vgpu_pf_run_gang_next(&vf, kPhase + kMs), kPhase + kPeriod);
 }
 
 }  // namespace

@@ -499,5 +499,18 @@ TEST(RunTable, AVfThatWaitsTooLongIsRescuedAndPaysForIt) {
                 0.003);
 }
 
+TEST(RunTable, AnEntryOfTheLogThatTheDeviceCouldNotWriteStopsNoAccounting) {
+    Rig rig;
+    for (std::uint32_t vf = 1; vf <= 2; ++vf) rig.make_busy(vf);
+    ASSERT_EQ(rig.set_table({{1, 6000}, {2, 6000}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    rig.gpu.lose_log_entries = 1;
+    constexpr std::uint64_t kLongEnoughToFillTheLog = 2 * kSecond;
+    rig.gpu.run_for(kLongEnoughToFillTheLog);
+    const std::uint64_t before = rig.get_vf(1).service_ns;
+    rig.gpu.run_for(kSecond);
+    EXPECT_NEAR(static_cast<double>(rig.get_vf(1).service_ns - before), 0.5e9, 0.02e9);
+}
+
 }  // namespace
 }  // namespace vgpu::test

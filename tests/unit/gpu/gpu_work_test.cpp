@@ -137,6 +137,18 @@ TEST_P(GpuWorkTest, AVfWithoutWorkSaysSo) {
     EXPECT_TRUE(driver->switch_event.wait());
 }
 
+TEST_P(GpuWorkTest, AParkWithdrawsTheReportOfAnIdleVf) {
+    const auto driver = pf();
+    for (const unsigned n : {1u, 2u})
+        driver->provision(n, kFirstVram + (n - 1) * (std::uint64_t{kMegabytes} << 20), kMegabytes);
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    EXPECT_TRUE(eventually([&] {
+        return (driver->vsec<std::uint32_t>(GPUIOV_INTR_STATUS) & GPUIOV_INTR_GFX_VM_IDLE) != 0;
+    }));
+    EXPECT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 1, 0), GPUIOV_STATUS_DONE);
+    EXPECT_EQ(driver->vsec<std::uint32_t>(GPUIOV_INTR_STATUS) & GPUIOV_INTR_GFX_VM_IDLE, 0u);
+}
+
 TEST_P(GpuWorkTest, CodeThatIsReplacedRunsAfterATlbInvalidation) {
     const auto driver = pf();
     driver->provision(1, kFirstVram, kMegabytes);

@@ -217,8 +217,8 @@ TEST(Mode, ClampSaturatesIntegers) {
 }
 
 TEST(Mode, OmodCountsOnlyWithoutDenormalsAndIeee) {
-    const auto with_omod = [](u32 mode, float a) {
-        Words words = vop3(Op::v_add_f32);
+    const auto with_omod = [](u32 mode, float a, Op op = Op::v_add_f32) {
+        Words words = vop3(op);
         words[1] |= put(enc::kVop3Omod, 1);
         Bench bench(words);
         bench.wave().mode = mode;
@@ -231,6 +231,9 @@ TEST(Mode, OmodCountsOnlyWithoutDenormalsAndIeee) {
     EXPECT_EQ(with_omod(0, -0.0f), 0u) << "-0 becomes +0";
     EXPECT_EQ(with_omod(kIeee, 3.0f), std::bit_cast<u32>(3.0f));
     EXPECT_EQ(with_omod(kSingleDenormals, 3.0f), std::bit_cast<u32>(3.0f));
+    EXPECT_EQ(with_omod(kDoubleDenormals, 3.0f), std::bit_cast<u32>(6.0f));
+    EXPECT_EQ(with_omod(kSingleDenormals, 3.0f, Op::v_rndne_f32), std::bit_cast<u32>(3.0f));
+    EXPECT_EQ(with_omod(kDoubleDenormals, 3.0f, Op::v_rndne_f32), std::bit_cast<u32>(6.0f));
 }
 
 TEST(Mode, IeeeQuietsSignallingNansOfMinAndMax) {
