@@ -274,7 +274,7 @@ void Gpu::reset_device() {
         const std::scoped_lock lock(device_mutex_);
         flrs_.clear();
         for (const auto& each : vfs_) {
-            each->announce_flr();
+            each->set_flr_bit();
             flrs_.push_back(each->vf());
         }
         is_device_reset_ = true;
@@ -339,7 +339,7 @@ void Gpu::poll_loop() {
     // wakes thousands of times a second counts as permanent load. At the process's nice value of
     // -10, this thread would pull nine tenths of the session's weight to its own CPU, away from the
     // workers, although it uses little CPU time.
-    compute_in_the_background();
+    reset_nice();
     std::chrono::microseconds pause = kPollFirst;
     while (!is_stopping_) {
         const bool must_continue = poll_once();

@@ -265,7 +265,7 @@ void GpuVf::reset(pci::ResetKind) {
 void GpuVf::client_reset() {
     write_gates(gates_ & ~kClientGates);
     world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::NewOwner); });
-    is_reset_pending_ = true;
+    is_reset_unacknowledged_ = true;
     device_.vsec().interrupt(GPUIOV_INTR_VF_FLR);
 }
 

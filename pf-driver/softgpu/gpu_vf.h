@@ -120,7 +120,7 @@ public:
     void set_gates(std::uint32_t gates) override;
     [[nodiscard]] std::uint32_t gates() const override { return gates_; }
     void request_flr() override;
-    void acknowledge_flr() override { is_reset_pending_ = false; }
+    void acknowledge_flr() override { is_reset_unacknowledged_ = false; }
     [[nodiscard]] std::uint32_t reset_flags() const override;
     [[nodiscard]] std::uint32_t status() override;
     /// While the VF is saved (is_saved()), the values at the save. Never loads the saved state, so
@@ -140,7 +140,7 @@ public:
 
     // --- resets --------------------------------------------------------------------------------
     /// Sets the bit FLR of VGPU_RESET; the end of flr() clears the bit.
-    void announce_flr() { is_resetting_ = true; }
+    void set_flr_bit() { is_resetting_ = true; }
     /// Executes a requested FLR. Device thread.
     void flr();
     [[nodiscard]] bool is_resetting() const { return is_resetting_; }
@@ -286,7 +286,7 @@ private:
     /// Bit FLR_PENDING of VGPU_RESET: a client has reset the function or left it, and an interrupt
     /// notifies the PF core. The blocks are already reset. Until the PF acknowledges the reset by a
     /// write of the bit, set_gates() keeps kClientGates shut. Read without a lock.
-    std::atomic<bool> is_reset_pending_{false};
+    std::atomic<bool> is_reset_unacknowledged_{false};
     /// Set when a planned fault of point Sdma stops the SDMA engines; cleared by a reset of the VF.
     std::atomic<bool> is_sdma_stuck_{false};
     // The VF lock guards the members from here to past_.

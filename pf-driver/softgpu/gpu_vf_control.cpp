@@ -86,7 +86,7 @@ void GpuVf::set_cu_mask(std::uint64_t mask) {
 /// Until the PF has acknowledged a client's reset, a write of the PF may be an answer to a request
 /// from before the reset, e.g. for full access. So DOORBELL_EN and REGWR_EN stay shut.
 void GpuVf::set_gates(std::uint32_t gates) {
-    write_gates(is_reset_pending_ ? gates & ~kClientGates : gates);
+    write_gates(is_reset_unacknowledged_ ? gates & ~kClientGates : gates);
 }
 
 void GpuVf::write_gates(std::uint32_t gates) {
@@ -99,13 +99,13 @@ void GpuVf::write_gates(std::uint32_t gates) {
 /// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit FLR before it queues the
 /// FLR, so the PF never reads "done" before the FLR.
 void GpuVf::request_flr() {
-    announce_flr();
+    set_flr_bit();
     device_.queue_flr(vf());
 }
 
 std::uint32_t GpuVf::reset_flags() const {
     return HW_PREP(VGPU_RESET, FLR, is_resetting_ ? 1 : 0) |
-           HW_PREP(VGPU_RESET, FLR_PENDING, is_reset_pending_ ? 1 : 0);
+           HW_PREP(VGPU_RESET, FLR_PENDING, is_reset_unacknowledged_ ? 1 : 0);
 }
 
 /// SWITCH_STATE of a VF that is not in the engine is GPUIOV_FUNCTION_IDLE.

@@ -128,8 +128,8 @@ inline void serve_input(std::span<const std::byte> input) {
     if (bit(choices, kIsRunning)) (void)function.write(region, PCI_COMMAND, bytes_of(running));
 
     static SessionContext context;
-    Port port{.device = function,
-              .limiter = ResetRateLimiter({.gap = std::chrono::milliseconds(0)})};
+    ServedDevice port{.device = function,
+                      .limiter = ResetRateLimiter({.gap = std::chrono::milliseconds(0)})};
     HostileClient client{OwnedFd(ends[1])};
     Session session(OwnedFd(ends[0]), port, context);
     if (bit(choices, kIsNegotiated)) {

@@ -30,10 +30,10 @@ struct vgpu_vf_inbox {
 
 /* control.c: what the life cycle has besides `state` of struct vgpu_vf */
 struct vgpu_vf_control {
-	bool driver_loaded;  /* true if the guest's driver is loaded */
-	bool lost;	     /* true if the VF is STOPPED because of the event DEVICE_LOST */
-	uint32_t gates;	     /* last value written to VGPU_VF0_GATES; UINT32_MAX: not known */
-	uint32_t mismatches; /* number of events that were impossible in the VF's state */
+	bool driver_loaded;	 /* true if the guest's driver is loaded */
+	bool is_stopped_by_loss; /* true if the VF is STOPPED because of the event DEVICE_LOST */
+	uint32_t gates;		 /* last value written to VGPU_VF0_GATES; UINT32_MAX: not known */
+	uint32_t mismatches;	 /* number of events that were impossible in the VF's state */
 };
 
 /* provision.c: the resources of the VF. Keep the layout: the checkpoint contains this struct. */
@@ -80,7 +80,7 @@ struct vgpu_vf_reset {
 	enum vgpu_pf_reason reason;
 	bool flr_done; /* true if the FLR of this reset is done, whether core or client began it */
 	/* true if the client reset or closed the function, which caused the pending event RESET */
-	bool is_flr_known;
+	bool is_client_flr_pending;
 	/*
 	 * true if the guest's present driver got FLR_NOTIFICATION for this reset or a reset of the
 	 * device

@@ -165,7 +165,7 @@ static bool pick_first_row(struct vgpu_pf *pf, struct vgpu_run *run)
 {
 	uint32_t masks[MASK_FIRST_PRIORITY_CLASS + 1];
 
-	if (pf->scheduler.preemption == VGPU_PREEMPT_FOR_RESERVE)
+	if (pf->scheduler.preemption == VGPU_PREEMPT_FOR_URGENT)
 		return vgpu_pf_run_decide_urgent(pf, run);
 	fill_masks(pf, masks);
 	for (uint32_t i = 0; i < VGPU_COUNT_OF(decisions); i++) {
@@ -200,7 +200,7 @@ static bool choose(struct vgpu_pf *pf, struct vgpu_run *run)
 
 	if (pick_next(pf, run))
 		return true;
-	if (scheduler->preemption != VGPU_PREEMPT_FOR_RESERVE &&
+	if (scheduler->preemption != VGPU_PREEMPT_FOR_URGENT &&
 	    scheduler->preemption != VGPU_PREEMPT_FOR_PRIORITY_CLASS)
 		return false;
 	scheduler->preemption = VGPU_PREEMPT_NONE;

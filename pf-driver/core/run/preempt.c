@@ -95,7 +95,7 @@ void vgpu_pf_run_preempt_consider(struct vgpu_pf *pf)
 		return;
 	}
 	if (is_any_waiting(pf) && vgpu_pf_run_decide_urgent(pf, &run)) {
-		scheduler->preemption = VGPU_PREEMPT_FOR_RESERVE;
+		scheduler->preemption = VGPU_PREEMPT_FOR_URGENT;
 		return;
 	}
 	waiting = vgpu_pf_run_preempt_waiting(pf);

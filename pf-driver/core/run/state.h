@@ -97,7 +97,7 @@ struct vgpu_run {
 /* why the core makes a decision before the run of the VF in the engine has ended (preempt.c) */
 enum vgpu_preemption {
 	VGPU_PREEMPT_NONE = 0,
-	VGPU_PREEMPT_FOR_RESERVE,	 /* for a reservation, a gang slot or a reserve budget */
+	VGPU_PREEMPT_FOR_URGENT,	 /* for a reservation, a gang slot or a reserve budget */
 	VGPU_PREEMPT_FOR_PRIORITY_CLASS, /* for a VF of a higher priority class */
 	VGPU_PREEMPT_FOR_ANYONE,	 /* for any VF that decide.c chooses */
 };

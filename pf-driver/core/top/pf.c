@@ -232,7 +232,7 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 
 /* ---- return of the device ---- */
 
-static void enable_events(struct vgpu_pf *pf)
+static void enable_interrupts(struct vgpu_pf *pf)
 {
 	uint32_t all = (uint32_t)((1ull << pf->device.total_vfs) - 1);
 
@@ -270,7 +270,7 @@ static void adopt_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	int error = 0;
 
 	vf->attached = HW_GET(VGPU_STATUS, ATTACHED, status) != 0;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 	/* a SCRUBBING VF has no page table; its units become free, and are scrubbed before use */
 	if (vf->state == VGPU_PF_VF_SCRUBBING) {
 		vf->config.vram_bytes = 0;
@@ -311,7 +311,7 @@ static void adopt_all(struct vgpu_pf *pf)
 	struct vgpu_vf *vf;
 
 	vgpu_pf_vram_init(pf);
-	enable_events(pf);
+	enable_interrupts(pf);
 	vgpu_for_each_vf(pf, vf)
 		adopt_vf(pf, vf);
 	vgpu_for_each_vf(pf, vf)
@@ -340,7 +340,7 @@ static void reprogram_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	}
 	/* the device has lost the state of the gates */
 	vf->control.gates = UINT32_MAX;
-	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.lost)
+	if (vf->state == VGPU_PF_VF_STOPPED && vf->control.is_stopped_by_loss)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_DEVICE_BACK, VGPU_PF_REASON_NONE);
 	if (vf->state == VGPU_PF_VF_RESETTING)
 		vgpu_pf_reset_start_flr(pf, vf);
@@ -365,7 +365,7 @@ void vgpu_pf_reprogram_all(struct vgpu_pf *pf)
 
 	vgpu_pf_run_account_stop(pf);
 	invalidate_vram(pf);
-	enable_events(pf);
+	enable_interrupts(pf);
 	vgpu_for_each_vf(pf, vf)
 		reprogram_vf(pf, vf);
 	vgpu_pf_inbox_process(pf);

@@ -36,7 +36,7 @@ struct checkpoint_vf {
 	uint8_t guard_paused;
 	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
 	uint8_t reset_message;	  /* guest's message that the end of the reset answers; 0: none */
-	uint8_t is_flr_known;	  /* as in struct vgpu_vf_reset */
+	uint8_t is_client_flr_pending; /* as in struct vgpu_vf_reset */
 	uint8_t reserved[52];
 };
 HW_ASSERT_SIZE(struct checkpoint_vf, 128);
@@ -138,7 +138,7 @@ static void encode_vf(const struct vgpu_pf *pf, const struct vgpu_vf *vf, struct
 	out->guard_paused = vf->guard.paused;
 	out->deferred_request = (uint8_t)vf->mailbox.deferred_request;
 	out->reset_message = (uint8_t)vgpu_pf_reset_pending_message(vf);
-	out->is_flr_known = vf->reset.is_flr_known;
+	out->is_client_flr_pending = vf->reset.is_client_flr_pending;
 	memcpy(out->guard_limits, vf->guard.limits, sizeof(out->guard_limits));
 }
 
@@ -153,7 +153,7 @@ static void decode_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
 	vf->guard.paused = in->guard_paused != 0;
 	vf->mailbox.deferred_request = in->deferred_request;
 	vf->reset.pending_message = in->reset_message;
-	vf->reset.is_flr_known = in->is_flr_known != 0;
+	vf->reset.is_client_flr_pending = in->is_client_flr_pending != 0;
 	memcpy(vf->guard.limits, in->guard_limits, sizeof(in->guard_limits));
 }
 

@@ -55,7 +55,7 @@ static void enter_provisioned(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_
 {
 	vgpu_pf_full_access_end(pf, vf);
 	vf->control.driver_loaded = false;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 }
 
 static void enter_granted(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -88,7 +88,7 @@ static void enter_stopped(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_r
 	vgpu_pf_reset_cancel(pf, vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 	if (reason != VGPU_PF_REASON_NONE)
 		vf->last_error = reason;
 }
@@ -97,7 +97,7 @@ static void enter_lost(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reas
 {
 	vgpu_pf_mailbox_device_lost(pf, vf);
 	enter_stopped(pf, vf, reason);
-	vf->control.lost = true;
+	vf->control.is_stopped_by_loss = true;
 }
 
 static void enter_lost_unchanged(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_reason reason)
@@ -113,7 +113,7 @@ static void enter_resetting(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_stream_forget(pf, vf);
 	vf->guard.paused = false;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 	vgpu_pf_reset_begin(pf, vf, reason);
 }
 
@@ -148,7 +148,7 @@ static void enter_scrubbing(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf
 	vgpu_pf_reset_cancel(pf, vf);
 	vf->guard.paused = false;
 	vf->control.driver_loaded = false;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 	vgpu_pf_scrub_begin(pf, vf);
 }
 
@@ -235,7 +235,7 @@ static const uint8_t state_has_vram[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_PAUSED] = 1,      [VGPU_PF_VF_RESETTING] = 1,
 };
 /* the states in which the doorbell gate and, in full access, the register write gate are open */
-static const uint8_t state_has_doorbells[VGPU_PF_VF_STATES] = {
+static const uint8_t state_may_use_engine[VGPU_PF_VF_STATES] = {
 	[VGPU_PF_VF_READY] = 1,
 	[VGPU_PF_VF_RUNNING] = 1,
 	[VGPU_PF_VF_PAUSED] = 1,
@@ -283,7 +283,7 @@ static void enter_mismatch(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_
 	vf->state = VGPU_PF_VF_MISMATCH;
 	vf->control.mismatches++;
 	vf->control.driver_loaded = false;
-	vf->control.lost = false;
+	vf->control.is_stopped_by_loss = false;
 	vgpu_pf_full_access_end(pf, vf);
 	vgpu_pf_mailbox_refuse(pf, vf);
 	vgpu_pf_reset_cancel(pf, vf);
@@ -348,9 +348,9 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
  */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool may_write_registers = vf->access.granted && state_has_doorbells[vf->state];
+	bool may_write_registers = vf->access.granted && state_may_use_engine[vf->state];
 	uint32_t gates = HW_PREP(VGPU_GATES, FB_EN, state_has_vram[vf->state]) |
-			 HW_PREP(VGPU_GATES, DOORBELL_EN, state_has_doorbells[vf->state]) |
+			 HW_PREP(VGPU_GATES, DOORBELL_EN, state_may_use_engine[vf->state]) |
 			 HW_PREP(VGPU_GATES, REGWR_EN, may_write_registers);
 	int error;
 

@@ -45,9 +45,9 @@ static void finish_request(struct vgpu_pf *pf, struct vgpu_vf *vf, int error, co
 	vf->inbox.token = 0;
 }
 
-/* has_moved: true if an earlier event may have changed the state and made `event` impossible */
+/* has_processed: true if an earlier event may have changed the state and made `event` impossible */
 static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event event,
-		      bool has_moved)
+		      bool has_processed)
 {
 	struct vgpu_vf_inbox *inbox = &vf->inbox;
 	bool is_possible = vgpu_pf_control_cell(vf->state, event);
@@ -56,7 +56,7 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	/* drop the less severe events, except a requested one; the bit of NONE is never set */
 	if (1u << event & WAITING_EVENTS)
 		inbox->events &= ~WAITING_EVENTS | 1u << inbox->requested;
-	if (is_possible || !has_moved)
+	if (is_possible || !has_processed)
 		vgpu_pf_control_step(pf, vf, event, inbox->reasons[event]);
 	if (event != inbox->requested)
 		return;
@@ -74,15 +74,15 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	enum vgpu_vf_event event = next_event(pf, vf);
-	bool has_moved = false;
+	bool has_processed = false;
 
-	while (event != VGPU_VF_EVENT_NONE || vgpu_pf_mailbox_resume(pf, vf)) {
+	while (event != VGPU_VF_EVENT_NONE || vgpu_pf_mailbox_handle_deferred(pf, vf)) {
 		if (event != VGPU_VF_EVENT_NONE)
-			carry_out(pf, vf, event, has_moved);
-		has_moved = true;
+			carry_out(pf, vf, event, has_processed);
+		has_processed = true;
 		event = next_event(pf, vf);
 	}
-	return has_moved;
+	return has_processed;
 }
 
 /*
@@ -92,12 +92,12 @@ static bool process_vf(struct vgpu_pf *pf, struct vgpu_vf *vf)
 void vgpu_pf_inbox_process(struct vgpu_pf *pf)
 {
 	struct vgpu_vf *vf;
-	bool has_moved = true;
+	bool has_processed = true;
 
-	while (has_moved) {
-		has_moved = false;
+	while (has_processed) {
+		has_processed = false;
 		vgpu_for_each_vf(pf, vf)
-			has_moved |= process_vf(pf, vf);
+			has_processed |= process_vf(pf, vf);
 	}
 }
 

@@ -104,9 +104,9 @@ static void defer(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request)
 /* true if the request must wait until the state of a VF or of the device changes */
 static bool must_wait(const struct vgpu_pf *pf, const struct vgpu_vf *vf, uint32_t request)
 {
-	return vf->inbox.events || vf->control.lost || vf->state == VGPU_PF_VF_PAUSED ||
-	       vf->state == VGPU_PF_VF_RESETTING || pf->device_reset.is_under_way ||
-	       !pf->device.is_attached ||
+	return vf->inbox.events || vf->control.is_stopped_by_loss ||
+	       vf->state == VGPU_PF_VF_PAUSED || vf->state == VGPU_PF_VF_RESETTING ||
+	       pf->device_reset.is_under_way || !pf->device.is_attached ||
 	       (request != MAILBOX_READY_TO_RESET && vgpu_pf_full_access_is_taken(pf, vf));
 }
 
@@ -163,7 +163,7 @@ static void handle_fini_release(struct vgpu_pf *pf, struct vgpu_vf *vf, const ui
 /* true if a reset that the guest requests must wait until the VF resumes or the device is back */
 static bool must_wait_for_reset(const struct vgpu_vf *vf)
 {
-	return vf->state == VGPU_PF_VF_PAUSED || vf->control.lost;
+	return vf->state == VGPU_PF_VF_PAUSED || vf->control.is_stopped_by_loss;
 }
 
 static void handle_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
@@ -322,7 +322,7 @@ void vgpu_pf_mailbox_throttle_timer(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /* Handle the deferred request, unless it must still wait. Return: true if one was handled. */
-bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
+bool vgpu_pf_mailbox_handle_deferred(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	uint32_t message[MAILBOX_DWORDS] = {vf->mailbox.deferred_request};
 

@@ -44,7 +44,7 @@ void vgpu_pf_mailbox_service(struct vgpu_pf *pf);
 void vgpu_pf_mailbox_send(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t event, uint32_t dw1,
 			  uint32_t dw2);
 void vgpu_pf_mailbox_grant_after_reset(struct vgpu_pf *pf, struct vgpu_vf *vf);
-bool vgpu_pf_mailbox_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);
+bool vgpu_pf_mailbox_handle_deferred(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_refuse(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_device_lost(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_mailbox_forget(struct vgpu_pf *pf, struct vgpu_vf *vf);

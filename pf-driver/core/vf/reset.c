@@ -244,9 +244,9 @@ void vgpu_pf_reset_begin(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_pf_re
 	vf->reset.guest_ready = false;
 	vf->reset.unanswered = false;
 	/* acknowledge the FLR now, so that the device reports a further FLR separately */
-	if (vf->reset.is_flr_known)
+	if (vf->reset.is_client_flr_pending)
 		acknowledge_flr(pf, vf);
-	vf->reset.is_flr_known = false;
+	vf->reset.is_client_flr_pending = false;
 	count_reset(pf, vf, reason);
 	if (!pf->device_reset.is_under_way)
 		begin_stages(pf, vf);
@@ -288,7 +288,7 @@ void vgpu_pf_reset_adopt(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (vf->state == VGPU_PF_VF_RESETTING)
 		vgpu_pf_reset_begin(pf, vf, vf->last_error);
-	else if (vf->reset.is_flr_known)
+	else if (vf->reset.is_client_flr_pending)
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET,
 			     vf->attached ? VGPU_PF_REASON_GUEST_FLR : VGPU_PF_REASON_DETACH);
 	else if (vf->reset.pending_message)
@@ -358,7 +358,7 @@ void vgpu_pf_reset_cancel(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 	vf->reset.stage = VGPU_VF_RESET_NONE;
 	vf->reset.unanswered = false;
-	vf->reset.is_flr_known = false;
+	vf->reset.is_client_flr_pending = false;
 	vgpu_pf_timer_clear_vf(vf, VGPU_VF_TIMER_RESET);
 }
 
@@ -378,11 +378,11 @@ static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgp
 	if (vf->state == VGPU_PF_VF_PROVISIONED || vf->state == VGPU_PF_VF_READY ||
 	    vf->state == VGPU_PF_VF_RUNNING) {
 		/* RESET is pending already; later messages come from the next driver: keep them */
-		if (vf->reset.is_flr_known)
+		if (vf->reset.is_client_flr_pending)
 			return;
 		vf->reset.pending_message = 0;
 		vgpu_pf_mailbox_forget(pf, vf);
-		vf->reset.is_flr_known = true;
+		vf->reset.is_client_flr_pending = true;
 		vgpu_pf_checkpoint_mark(pf);
 		vgpu_vf_post(vf, VGPU_VF_EVENT_RESET, reason);
 	} else {

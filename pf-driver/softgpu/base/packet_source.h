@@ -20,7 +20,7 @@ enum class StepResult : std::uint8_t {
 /// The work that one step() may still do. A step ends only between two packets or two units of a
 /// transfer (bytes, dwords or entries). So a step may exceed `bytes` by less than one packet or
 /// unit.
-struct Budget {
+struct StepBudget {
     std::uint64_t bytes = 64u << 10;
     std::uint32_t packets = 16;
 
@@ -37,8 +37,8 @@ struct Budget {
 class PacketSource {
 public:
     virtual ~PacketSource() = default;
-    /// Does a bounded amount of work: about one Budget (the encoder rings count only packets), or
-    /// Doorbells::kMaxRings doorbells (iov/doorbells.h).
+    /// Does a bounded amount of work: about one StepBudget (the encoder rings count only packets),
+    /// or Doorbells::kMaxRings doorbells (iov/doorbells.h).
     [[nodiscard]] virtual StepResult step() = 0;
     /// True if step() or, for the command processor, a work-group could make progress now. Reads
     /// the memory and registers on which waits depend, and changes nothing that the guest can see.

@@ -40,7 +40,7 @@ inline void make_normal(pthread_t thread) {
 /// process (main.cpp), if the host permits -10, and get more CPU time. The calling thread competes
 /// as an equal with threads of other programs at nice 0. On Linux, PRIO_PROCESS with id 0 changes
 /// only the calling thread.
-inline void compute_in_the_background() {
+inline void reset_nice() {
     constexpr id_t kThisThread = 0;
     (void)::setpriority(PRIO_PROCESS, kThisThread, 0);
 }

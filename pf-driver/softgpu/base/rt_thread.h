@@ -18,7 +18,8 @@ class RtThread {
 public:
     /// Larger than the default budget, which the engine's workers have: a guest's driver makes
     /// thousands of register accesses in a row when it starts.
-    static constexpr RtBudget::Spec kAnswers{.budget = std::chrono::milliseconds(5), .refill = 10};
+    static constexpr RtBudget::Spec kAnswerBudget{.budget = std::chrono::milliseconds(5),
+                                                  .refill = 10};
 
     RtThread() { woke(); }
 
@@ -45,7 +46,7 @@ private:
     }
 
     SteadyClock clock_;
-    RtBudget rt_budget_{kAnswers};
+    RtBudget rt_budget_{kAnswerBudget};
     bool is_real_time_ = false;
     bool is_allowed_ = true;  ///< true until the host refuses real-time priority
 };

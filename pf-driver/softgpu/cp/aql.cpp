@@ -488,7 +488,7 @@ bool try_to_continue(Core& core, Queue& queue) {
 
 }  // namespace
 
-bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result) {
+bool run_aql_ib(Core& core, Queue& queue, StepBudget& budget, StepResult& result) {
     result = run_pm4(core, queue, budget);
     return end_aql_ib(core, queue);
 }
@@ -500,7 +500,7 @@ bool end_aql_ib(Core& core, Queue& queue) {
     return finish_next(core, queue, state.aql_signal);
 }
 
-StepResult run_aql(Core& core, Queue& queue, Budget& budget) {
+StepResult run_aql(Core& core, Queue& queue, StepBudget& budget) {
     QueueState& state = queue.state;
     if (!try_to_continue(core, queue)) return StepResult::Blocked;
     bool moved = false;

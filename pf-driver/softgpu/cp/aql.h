@@ -33,11 +33,11 @@ namespace vgpu::softgpu::cp {
 /// from its header. Returns Progress if a packet has started, completed or advanced in its IB. Else
 /// returns Blocked if the queue waits or is halted, and Idle if not. Packet format: HSA Platform
 /// System Architecture, AQL, and AMD's vendor packets (ROCr, hsa_ven_amd).
-[[nodiscard]] StepResult run_aql(Core& core, Queue& queue, Budget& budget);
+[[nodiscard]] StepResult run_aql(Core& core, Queue& queue, StepBudget& budget);
 /// Continues the IB of the vendor packet at `next` (in_aql_ib) and completes the packet when the IB
 /// ends. True if the packet is complete and the queue is not halted. `result` gets what run_pm4()
 /// returned for the IB.
-[[nodiscard]] bool run_aql_ib(Core& core, Queue& queue, Budget& budget, StepResult& result);
+[[nodiscard]] bool run_aql_ib(Core& core, Queue& queue, StepBudget& budget, StepResult& result);
 /// Completes the vendor packet at `next` if its IB has ended. True if the packet is complete and
 /// the queue is not halted.
 [[nodiscard]] bool end_aql_ib(Core& core, Queue& queue);

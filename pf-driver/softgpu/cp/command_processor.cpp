@@ -24,7 +24,7 @@ constexpr std::uint8_t kPoison = 0xa5;
 /// Largest Queue::stream, in bytes, that load() accepts; far above the limit in activate().
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
-StepResult step_queue(Core& core, Queue& queue, Budget& budget) {
+StepResult step_queue(Core& core, Queue& queue, StepBudget& budget) {
     if (queue.state.phase != QueuePhase::Running)
         return step_transition(core, queue, budget) ? StepResult::Progress : StepResult::Blocked;
     return queue.is_aql() ? run_aql(core, queue, budget) : run_pm4(core, queue, budget);
@@ -63,7 +63,7 @@ bool is_polled(const Queue& queue) {
 /// True if the run list is active or only polling can detect the end of a queue's wait. step()
 /// stores the result in has_waits, so that the next step() looks for work.
 bool must_poll(const Core& core) {
-    return is_run_list_timed(core) ||
+    return is_run_list_active(core) ||
            std::any_of(core.queues.begin(), core.queues.end(), is_polled);
 }
 
@@ -75,7 +75,7 @@ using Return = Dispatcher::Return;
 /// puts the group at the end of Dispatch::ready: if a stopped group went to the front, a VF with
 /// short quanta would run only this group.
 constexpr std::array<Return, 7> kReturns = {
-    Return::Again,   // Budget
+    Return::Again,   // StepBudget
     Return::Again,   // Stopped
     Return::Ended,   // AllWavesEnded
     Return::Again,   // Fault: if no trap handler handles it, the group is dropped with its kernel
@@ -182,7 +182,7 @@ StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_check && !core.has_waits) return StepResult::Idle;
     core.needs_check = false;
-    Budget budget;
+    StepBudget budget;
     bool moved = step_run_list(core, budget);
     bool is_blocked = false;
     const std::uint32_t first = core.first_queue;
@@ -344,7 +344,7 @@ bool is_sound(const SchedulerState& scheduler) {
     return scheduler.run_list.vmid < CP_VMIDS &&
            (scheduler.has_resources == 0 || raw(scheduler.owner) < kQueues) &&
            (scheduler.run_list.is_active == 0 || scheduler.has_resources != 0) &&
-           std::ranges::all_of(scheduler.wave_sync_of,
+           std::ranges::all_of(scheduler.wave_sync_number,
                                [](std::uint8_t number) { return number <= CP_VMIDS; }) &&
            std::all_of(scheduler.sdma.begin(), scheduler.sdma.end(),
                        [](const SdmaSlot& slot) { return slot.engine < SDMA_ENGINES; });
@@ -378,7 +378,7 @@ Result<> CommandProcessor::load(Reader& in) {
         return loaded;
     }
     core.first_queue %= kQueues;
-    follow_watch_registers(core);
+    decode_watch_registers(core);
     for (const Queue& queue : core.queues) {
         const bool is_suspended =
             queue.state.phase == QueuePhase::Saving ||

@@ -48,7 +48,7 @@ isa::TrapHandler Core::trap_handler(const Queue& queue, Vmid vmid) const {
 }
 
 isa::GlobalWaveSync* Core::wave_sync(Vmid vmid) {
-    const std::uint8_t number = scheduler.wave_sync_of[raw(vmid)];
+    const std::uint8_t number = scheduler.wave_sync_number[raw(vmid)];
     return number == 0 ? nullptr : &scheduler.wave_sync[number - 1].sync;
 }
 

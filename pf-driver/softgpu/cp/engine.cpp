@@ -198,7 +198,7 @@ void Engine::quiesce(VfId vf) {
 // --- workers ------------------------------------------------------------------------------------
 
 void Engine::work(Worker& worker) {
-    compute_in_the_background();
+    reset_nice();
     std::unique_lock lock(mutex_);
     worker.priority.attach();
     std::uint64_t served = 0;
@@ -265,7 +265,7 @@ isa::RunResult Engine::run_group(Worker& worker, const GroupLease& lease) {
         .clock = clock_,
         .messages = worker,
         .stop = worker.stop,
-        .budget = spec_.group_budget,
+        .max_instructions = spec_.group_budget,
         .apertures = lease.apertures,
         .reference_hz = spec_.reference_hz,
         .core_hz = spec_.core_hz,

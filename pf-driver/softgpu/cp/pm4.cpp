@@ -144,7 +144,7 @@ bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t head
 /// Executes one packet; true if the queue may continue at once. The privilege depends on the
 /// stream, not only on the queue: an IB that a kernel queue runs in a process's VMID is not
 /// privileged.
-bool run_one(Core& core, Queue& queue, Budget& budget) {
+bool run_one(Core& core, Queue& queue, StepBudget& budget) {
     std::uint32_t header = 0;
     switch (fetch(core, queue, header)) {
         case FetchResult::Nothing:
@@ -210,14 +210,14 @@ bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid) {
     return true;
 }
 
-void run_pm4_packet(Core& core, Queue& queue, Budget& budget) {
+void run_pm4_packet(Core& core, Queue& queue, StepBudget& budget) {
     (void)run_one(core, queue, budget);
     report_rptr(core, queue);
 }
 
 /// Reports the read pointer once per step, not once per packet, because guests read the pointer
 /// only to find room in the ring.
-StepResult run_pm4(Core& core, Queue& queue, Budget& budget) {
+StepResult run_pm4(Core& core, Queue& queue, StepBudget& budget) {
     QueueState& state = queue.state;
     bool moved = false;
     while (!budget.is_spent() && state.halt == Halt::None) {

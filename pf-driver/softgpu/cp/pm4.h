@@ -33,7 +33,7 @@ struct Packet {
     std::span<const std::uint32_t> body;
     /// handle_dma_data() charges `budget` for the bytes that it copies, and returns Partial if the
     /// budget is spent before the end of the copy.
-    Budget& budget;
+    StepBudget& budget;
 
     /// Dword `ordinal` of the packet. The header is dword 0, so `ordinal` is 1 to body.size().
     [[nodiscard]] std::uint32_t dword(std::size_t ordinal) const { return body[ordinal - 1]; }
@@ -61,10 +61,10 @@ struct PacketRow {
 /// returns at the end of the IB of an AQL vendor packet, and when a queue that is being stopped may
 /// not continue. Returns Progress if a packet was executed, completely or in part, and did not have
 /// to wait. Else returns Blocked if the queue waits, and Idle if not.
-[[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, Budget& budget);
+[[nodiscard]] StepResult run_pm4(Core& core, Queue& queue, StepBudget& budget);
 
 /// Executes only the head packet, or a part of a long packet.
-void run_pm4_packet(Core& core, Queue& queue, Budget& budget);
+void run_pm4_packet(Core& core, Queue& queue, StepBudget& budget);
 
 /// Enters an IB; false if IBs nest too deep. Does nothing for an IB of 0 dwords and returns true.
 [[nodiscard]] bool call_ib(Queue& queue, GpuVa va, std::uint32_t dwords, Vmid vmid);

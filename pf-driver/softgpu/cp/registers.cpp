@@ -48,7 +48,7 @@ enum DequeueRequest : std::uint32_t { kDequeueNone = 0, kDequeueReset = 2 };
 /// For other queues, drivers poll CP_HQD_ACTIVE.
 void stop(Core& core, Queue& queue, StopMode mode) {
     begin_stop(core, queue, mode);
-    Budget budget;
+    StepBudget budget;
     (void)step_transition(core, queue, budget);
     core.wake();
 }
@@ -211,7 +211,7 @@ void claim_registers(Core& core) {
                          });
 }
 
-void follow_watch_registers(Core& core) {
+void decode_watch_registers(Core& core) {
     for (unsigned watch = 0; watch < isa::AddressWatches::kCount; ++watch)
         update_watch(core, watch);
 }

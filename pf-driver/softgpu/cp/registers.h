@@ -20,7 +20,7 @@ namespace vgpu::softgpu::cp {
 void claim_registers(Core& core);
 /// Decodes all address watches again; call after a load, which sets registers without a call of
 /// their handlers.
-void follow_watch_registers(Core& core);
+void decode_watch_registers(Core& core);
 
 /// The contents of SPI_GDBG_TRAP_MASK, decoded.
 [[nodiscard]] isa::LaunchExceptions launch_exceptions(const Core& core);

@@ -102,7 +102,7 @@ WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
         const auto number = static_cast<std::uint8_t>(&bank - scheduler.wave_sync.data() + 1);
         for (unsigned i = 0; i < CP_VMIDS; ++i) {
             const Vmid vmid{static_cast<std::uint8_t>(i)};
-            if (scheduler.wave_sync_of[i] == number && has_queues(core, vmid)) return true;
+            if (scheduler.wave_sync_number[i] == number && has_queues(core, vmid)) return true;
         }
         return false;
     };
@@ -124,7 +124,7 @@ WaveSyncBank& find_wave_sync(Core& core, std::uint16_t pasid) {
 /// each process has its own full set, so processes with GWS need not take turns.
 void map_wave_sync(Packet& packet, Vmid vmid, std::uint16_t pasid) {
     SchedulerState& scheduler = packet.core.scheduler;
-    std::uint8_t& number = scheduler.wave_sync_of[raw(vmid)];
+    std::uint8_t& number = scheduler.wave_sync_number[raw(vmid)];
     number = 0;
     if (HW_GET(MAP_PROCESS_13, NUM_GWS, packet.dword(13)) == 0) return;
     WaveSyncBank& bank = find_wave_sync(packet.core, pasid);
@@ -145,7 +145,7 @@ MapResult map_process(Packet& packet) {
     if (!vmid) return MapResult::NoRoom;
     SchedulerState& scheduler = core.scheduler;
     ProcessState& process = scheduler.processes[raw(*vmid)];
-    if (process.is_leaving != 0) return MapResult::NoRoom;
+    if (process.is_being_evicted != 0) return MapResult::NoRoom;
     const std::uint64_t quantum = HW_GET(MAP_PROCESS_1, PROCESS_QUANTUM, control);
     process.root = packet.pair(2);
     process.quantum_ns = quantum * kNsPerMs;
@@ -279,7 +279,7 @@ MapResult map_listed_queue(Packet& packet) {
                        mapped->state.phase == QueuePhase::Saving
                    ? MapResult::NoRoom
                    : MapResult::Mapped;
-    if (core.scheduler.processes[list.vmid].is_leaving != 0) return MapResult::NoRoom;
+    if (core.scheduler.processes[list.vmid].is_being_evicted != 0) return MapResult::NoRoom;
     Queue* slot = find_slot(core);
     if (slot == nullptr) return MapResult::NoRoom;
     const MapResult result = map_compute(packet, *slot, Vmid{list.vmid}, core.scheduler.owner);
@@ -339,7 +339,7 @@ void chain(Core& core, const Packet& packet) {
 
 /// Reads and executes the entry at `next`. False if the entry must wait for room, or if an error
 /// has ended the list.
-bool run_entry(Core& core, Budget& budget) {
+bool run_entry(Core& core, StepBudget& budget) {
     RunListState& list = core.scheduler.run_list;
     const GpuVa at{list.va + std::uint64_t{list.next} * 4};
     const auto header = core.memory.load<std::uint32_t>(Vmid{0}, at);
@@ -391,7 +391,7 @@ std::optional<unsigned> find_oldest(const Core& core) {
 }
 
 bool is_quantum_over(const Core& core, const ProcessState& process) {
-    return process.is_leaving == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
+    return process.is_being_evicted == 0 && core.now_ns() - process.mapped_at >= process.quantum_ns;
 }
 
 /// Begins to evict the process of VMID `index`. Leaves mapped_at unchanged: until the process has
@@ -400,7 +400,7 @@ bool is_quantum_over(const Core& core, const ProcessState& process) {
 void preempt(Core& core, unsigned index) {
     ProcessState& process = core.scheduler.processes[index];
     const Vmid vmid{static_cast<std::uint8_t>(index)};
-    process.is_leaving = 1;
+    process.is_being_evicted = 1;
     core.scheduler.run_list.has_preempted = 1;
     for (Queue& queue : core.queues) {
         if (queue.is_mapped() && queue.vmid() == vmid &&
@@ -418,8 +418,8 @@ bool finish_evictions(Core& core) {
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         ProcessState& process = core.scheduler.processes[i];
         const Vmid vmid{static_cast<std::uint8_t>(i)};
-        if (process.is_leaving == 0 || has_queues(core, vmid)) continue;
-        process.is_leaving = 0;
+        if (process.is_being_evicted == 0 || has_queues(core, vmid)) continue;
+        process.is_being_evicted = 0;
         // The entry that waits for room may be a queue of this same process. If so, the queue is
         // mapped without another MAP_PROCESS, so the process's new quantum begins here.
         process.mapped_at = core.now_ns();
@@ -432,7 +432,8 @@ bool finish_evictions(Core& core) {
 bool is_eviction_done(const Core& core) {
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         const Vmid vmid{static_cast<std::uint8_t>(i)};
-        if (core.scheduler.processes[i].is_leaving != 0 && !has_queues(core, vmid)) return true;
+        if (core.scheduler.processes[i].is_being_evicted != 0 && !has_queues(core, vmid))
+            return true;
     }
     return false;
 }
@@ -546,7 +547,7 @@ Outcome handle_run_list(Packet& packet) {
     for (unsigned i = 0; i < CP_VMIDS; ++i) {
         ProcessState& process = core.scheduler.processes[i];
         // ends evictions that are complete: the list cannot map a process that is leaving
-        if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_leaving = 0;
+        if (!has_queues(core, Vmid{static_cast<std::uint8_t>(i)})) process.is_being_evicted = 0;
     }
     // Begin to read the list now: the queues of a short list are mapped before a later fence is
     // written.
@@ -563,7 +564,7 @@ Outcome handle_invalidate_tlbs(Packet& packet) {
 
 // --- stepping -----------------------------------------------------------------------------------
 
-bool step_run_list(Core& core, Budget& budget) {
+bool step_run_list(Core& core, StepBudget& budget) {
     RunListState& list = core.scheduler.run_list;
     bool moved = false;
     while (list.is_active != 0 && !budget.is_spent()) {
@@ -587,7 +588,7 @@ bool has_run_list_work(const Core& core) {
     return !victim || is_quantum_over(core, core.scheduler.processes[*victim]);
 }
 
-bool is_run_list_timed(const Core& core) {
+bool is_run_list_active(const Core& core) {
     return core.scheduler.run_list.is_active != 0;
 }
 

@@ -31,14 +31,14 @@
 namespace vgpu::softgpu::cp {
 
 /// Reads the run list and time-slices its processes. True if it made progress.
-[[nodiscard]] bool step_run_list(Core& core, Budget& budget);
+[[nodiscard]] bool step_run_list(Core& core, StepBudget& budget);
 /// True if step_run_list() would act now, for example because an entry can be read, an eviction has
 /// ended, a quantum is over, or the list must end because it waits for room and no process is on
 /// the hardware.
 [[nodiscard]] bool has_run_list_work(const Core& core);
 /// True while a run list is active. The caller must then poll, because nothing reports the end of a
 /// quantum, for which a starved list waits.
-[[nodiscard]] bool is_run_list_timed(const Core& core);
+[[nodiscard]] bool is_run_list_active(const Core& core);
 
 /// Makes the scheduler stop reading the run list; mapped queues stay mapped.
 void end_run_list(Core& core);
@@ -54,7 +54,7 @@ void activate(Core& core, Queue& queue);
 /// phase Restoring at once.
 void begin_stop(Core& core, Queue& queue, StopMode mode);
 /// Continues a queue in phase Stopping, Saving or Restoring. True if it made progress.
-[[nodiscard]] bool step_transition(Core& core, Queue& queue, Budget& budget);
+[[nodiscard]] bool step_transition(Core& core, Queue& queue, StepBudget& budget);
 /// True if step_transition() could make progress now.
 [[nodiscard]] bool can_step_transition(Core& core, Queue& queue);
 

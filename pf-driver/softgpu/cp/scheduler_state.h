@@ -24,8 +24,9 @@ struct ProcessState {
     std::uint64_t mapped_at = 0;   ///< start of the process's quantum, ns
     std::uint64_t quantum_ns = 0;  ///< 0: the process may be evicted at once
     std::uint16_t pasid = 0;
-    std::uint8_t is_valid = 0;      ///< 1 if the VMID belongs to a process
-    std::uint8_t is_leaving = 0;    ///< 1 if its quantum is over and its queues are being stopped
+    std::uint8_t is_valid = 0;  ///< 1 if the VMID belongs to a process
+    std::uint8_t is_being_evicted =
+        0;                          ///< 1 if its quantum is over and its queues are being stopped
     std::uint32_t is_debugged = 0;  ///< 1 if MAP_PROCESS chose this VMID, for a debugger; else 0
 };
 
@@ -89,7 +90,8 @@ struct SchedulerState {
     std::array<std::uint64_t, CP_VMIDS> trap_memory{};  ///< SQ_SHADER_TMA, as an address
     /// As many banks as VMIDs, so a process that is mapped always finds a bank.
     std::array<WaveSyncBank, CP_VMIDS> wave_sync{};
-    std::array<std::uint8_t, CP_VMIDS> wave_sync_of{};  ///< by VMID: index of the bank + 1; 0: none
+    std::array<std::uint8_t, CP_VMIDS>
+        wave_sync_number{};  ///< by VMID: index of the bank + 1; 0: none
     std::array<SdmaSlot, kSdmaSlots> sdma{};
     RunListState run_list;
 };

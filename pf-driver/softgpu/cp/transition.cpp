@@ -160,7 +160,7 @@ bool is_in_flight(const Core& core, const Queue& queue) {
 /// StopMode::Reset, or if nothing is in flight, unmaps the queue at once. Otherwise begins to save
 /// the context if the save area can hold the stream; if not, lets the queue's kernels and IBs run
 /// to their end. Always returns true: each case is progress.
-bool leave(Core& core, Queue& queue) {
+bool choose_unmap_path(Core& core, Queue& queue) {
     QueueState& state = queue.state;
     if (state.stop == StopMode::Reset || !is_in_flight(core, queue)) {
         record_stream_size(queue, 0);
@@ -183,7 +183,7 @@ bool leave(Core& core, Queue& queue) {
 /// Continues the IB of a draining queue. At the end of the IB of an AQL vendor packet, also
 /// completes the packet; otherwise the next map would run the IB again from its start. True if it
 /// made progress.
-bool drain_ib(Core& core, Queue& queue, Budget& budget) {
+bool drain_ib(Core& core, Queue& queue, StepBudget& budget) {
     if (queue.state.in_aql_ib == 0) return run_pm4(core, queue, budget) == StepResult::Progress;
     StepResult result = StepResult::Idle;
     const bool has_ended = run_aql_ib(core, queue, budget, result);
@@ -198,7 +198,7 @@ bool is_inside_packet(const QueueState& state) {
 }
 
 /// Executes the next part of a long copy.
-bool finish_packet_part(Core& core, Queue& queue, Budget& budget) {
+bool finish_packet_part(Core& core, Queue& queue, StepBudget& budget) {
     run_pm4_packet(core, queue, budget);
     if (queue.state.in_aql_ib != 0) (void)end_aql_ib(core, queue);
     return true;
@@ -214,12 +214,12 @@ bool has_to_drain(const Core& core, const Queue& queue) {
 /// Continues a queue in phase Stopping. While the queue drains, its kernels and IBs run to their
 /// end, but no new packet of the ring is fetched. No packet may run while another packet is being
 /// executed (Core::executing).
-bool step_stopping(Core& core, Queue& queue, Budget& budget) {
+bool step_stopping(Core& core, Queue& queue, StepBudget& budget) {
     QueueState& state = queue.state;
     const bool may_run_packets = core.executing == kNoQueue;
     if (is_inside_packet(state)) return may_run_packets && finish_packet_part(core, queue, budget);
     if (state.is_draining == 0) {
-        return !core.dispatcher.has_leased_groups(queue.id) && leave(core, queue);
+        return !core.dispatcher.has_leased_groups(queue.id) && choose_unmap_path(core, queue);
     }
     if (!has_to_drain(core, queue)) {
         finish_stop(core, queue);
@@ -240,7 +240,7 @@ bool write_control_record(Core& core, const Queue& queue) {
                                             queue.stream.size());
 }
 
-bool step_saving(Core& core, Queue& queue, Budget& budget) {
+bool step_saving(Core& core, Queue& queue, StepBudget& budget) {
     const SaveArea area = save_area(queue);
     const std::uint64_t part =
         std::min<std::uint64_t>(queue.stream.size() - queue.stream_position, budget.bytes);
@@ -304,7 +304,7 @@ Result<> load_stream(Core& core, Queue& queue) {
                                 keeps_vmids(queue) ? std::nullopt : std::optional(queue.vmid()));
 }
 
-bool step_restoring(Core& core, Queue& queue, Budget& budget) {
+bool step_restoring(Core& core, Queue& queue, StepBudget& budget) {
     const SaveArea area = save_area(queue);
     const std::uint64_t part =
         std::min<std::uint64_t>(queue.stream.size() - queue.stream_position, budget.bytes);
@@ -375,7 +375,7 @@ void begin_stop(Core& core, Queue& queue, StopMode mode) {
     if (mode == StopMode::Reset) core.dispatcher.drop(queue.id);
 }
 
-bool step_transition(Core& core, Queue& queue, Budget& budget) {
+bool step_transition(Core& core, Queue& queue, StepBudget& budget) {
     if (core.executing == queue.id) return false;  // the packet that stops its own queue ends first
     switch (queue.state.phase) {
         case QueuePhase::Stopping:

@@ -103,7 +103,7 @@ void begin_unmap(Packet& packet, StopMode mode) {
 /// Ends the wait for queues that have not stopped in time; does nothing if all have stopped. Writes
 /// the doorbell of each queue that has not stopped to the scheduler queue's MQD (always to the same
 /// dword), as the firmware of a real GPU does. These queues stay mapped and continue.
-void abandon(Core& core, Queue& scheduler_queue) {
+void end_unmap_wait(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
         const GpuVa report_address{raw(scheduler_queue.mqd()) + MQD_DOORBELL_ID0 * 4};
@@ -144,7 +144,7 @@ Outcome handle_unmap_queues(Packet& packet) {
         return Outcome::Blocked;
     }
     state.is_unmapping = 0;
-    abandon(core, packet.queue);
+    end_unmap_wait(core, packet.queue);
     return Outcome::Done;
 }
 

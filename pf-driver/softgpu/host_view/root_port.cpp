@@ -112,8 +112,8 @@ void RootPort::reset() {
     is_in_reset_ = false;
 }
 
-/// On the secondary bus, without ARI forwarding, only the eight functions of device 0 can be reached
-/// (PCIe 6.0, 6.13). The buses below it are not limited.
+/// On the secondary bus, without ARI forwarding, only the eight functions of device 0 can be
+/// reached (PCIe 6.0, 6.13). The buses below it are not limited.
 std::optional<std::uint32_t> RootPort::routing_id_of(std::uint32_t bus, std::uint32_t devfn) const {
     const std::uint32_t secondary = config_.get<std::uint8_t>(PCI_SECONDARY_BUS);
     const std::uint32_t subordinate = config_.get<std::uint8_t>(PCI_SUBORDINATE_BUS);

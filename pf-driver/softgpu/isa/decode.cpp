@@ -55,7 +55,7 @@ FloatClass float_class(Op op) {
 
 /// True if the operation has neither an SDWA nor a DPP form because of its operands: 64 bits, a
 /// scalar result, or a literal.
-bool has_one_form(const OpInfo& row) {
+bool lacks_modifier_forms(const OpInfo& row) {
     const bool is_wide =
         is_64(row.src[0]) || is_64(row.src[1]) || (is_64(row.dst) && row.dst != Type::mask);
     return is_wide || row.dst == Type::sgpr || row.trait == Trait::Constant;
@@ -262,7 +262,7 @@ void Decoder::decode_source0(uint32_t src0, Type type0) {
 }
 
 void Decoder::sdwa(const OpInfo& row) {
-    if (has_one_form(row) || row.trait == Trait::OldResult || !read_second_word()) {
+    if (lacks_modifier_forms(row) || row.trait == Trait::OldResult || !read_second_word()) {
         mark_illegal();
         return;
     }
@@ -298,7 +298,7 @@ void Decoder::sdwa(const OpInfo& row) {
 }
 
 void Decoder::dpp(const OpInfo& row) {
-    if (has_one_form(row) || !read_second_word()) {
+    if (lacks_modifier_forms(row) || !read_second_word()) {
         mark_illegal();
         return;
     }

@@ -96,7 +96,7 @@ public:
     /// Records that translated code has returned to the run loop through `link`, an entry of
     /// Block::links, and that the wave continues at `pc`. `link` is nullptr if the code returned at
     /// the head of a block or after a handler (Instruction::handler).
-    void left_at(const void** link, std::uint64_t pc) {
+    void record_exit(const void** link, std::uint64_t pc) {
         link_ = link;
         link_pc_ = pc;
     }
@@ -131,8 +131,8 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<Block>> blocks_;
     std::size_t instructions_ = 0;
     std::unique_ptr<Translator> translator_;
-    const void** link_ = nullptr;  ///< `link` of left_at(); a link of a block of this cache
-    std::uint64_t link_pc_ = 0;    ///< `pc` of left_at()
+    const void** link_ = nullptr;  ///< `link` of record_exit(); a link of a block of this cache
+    std::uint64_t link_pc_ = 0;    ///< `pc` of record_exit()
 };
 
 }  // namespace vgpu::softgpu::isa

@@ -147,7 +147,7 @@ Outcome Runner::run_translated(Env& env, const Block& block, u64 slice_left, u64
                 .lds = env.lds,
                 .lds_bytes = env.lds_bytes};
     const Outcome outcome = cache.translator()->run(frame, block.head);
-    cache.left_at(frame.link, env.wave.pc);
+    cache.record_exit(frame.link, env.wave.pc);
     u64 done = static_cast<u64>(static_cast<i64>(available) - frame.instructions_left);
     if (frame.last != nullptr) {
         last_ = frame.last;
@@ -301,17 +301,17 @@ bool Runner::pick_wave() {
     return false;
 }
 
-/// Runs slices, one wave after another. Checks RunContext::budget and the stop flag before each
-/// slice.
+/// Runs slices, one wave after another. Checks RunContext::max_instructions and the stop flag
+/// before each slice.
 RunResult Runner::run() {
     const DefaultFloatMode float_mode;
     u32 sleepy_slices = 0;
     for (;;) {
         if (!pick_wave())
             return finish(group_.ended() ? StopReason::AllWavesEnded : StopReason::Halted);
-        if (result_.retired >= context_.budget) return finish(StopReason::Budget);
+        if (result_.retired >= context_.max_instructions) return finish(StopReason::Budget);
         if (stop_requested()) return finish(StopReason::Stopped);
-        const u64 left = context_.budget - result_.retired;
+        const u64 left = context_.max_instructions - result_.retired;
         const SliceEnd why = run_slice(group_.waves[group_.next_wave], left);
         if (why == SliceEnd::Stopped) return finish(StopReason::Stopped);
         if (why == SliceEnd::RunEnded) return result_;

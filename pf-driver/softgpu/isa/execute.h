@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// run() executes the waves of a work-group. It returns when they have executed RunContext::budget
-// instructions, when a thread requests a stop, when no wave can run, or when all running waves wait
-// (StopReason::Budget). A fault, an illegal instruction, or a trap that no trap handler takes also
-// ends run().
+// run() executes the waves of a work-group. It returns when they have executed
+// RunContext::max_instructions instructions, when a thread requests a stop, when no wave can run,
+// or when all running waves wait (StopReason::Budget). A fault, an illegal instruction, or a trap
+// that no trap handler takes also ends run().
 //
 // Waves run in slices. A slice is a run of one wave, of at most 287 instructions, after which run()
 // picks the next wave. So a wave that spins cannot starve the wave that it waits for. run() keeps
@@ -70,7 +70,7 @@ struct RunContext {
     const std::atomic<bool>& stop;
     /// Limit of the instructions that all waves together execute in this call; 0: run() executes
     /// none.
-    std::uint64_t budget = 0;
+    std::uint64_t max_instructions = 0;
     Apertures apertures{};
     std::uint64_t reference_hz = 27'000'000;  ///< ticks of s_memrealtime per second
     std::uint64_t core_hz = 1'000'000'000;    ///< ticks of s_memtime per second
@@ -82,7 +82,8 @@ struct RunContext {
 
 /// Why run() returned. After Budget or Stopped, the caller runs the group again later.
 enum class StopReason : std::uint8_t {
-    /// RunContext::budget is used up, or each running wave has ended several slices in a row with a
+    /// RunContext::max_instructions is used up, or each running wave has ended several slices in a
+    /// row with a
     /// sleep (s_sleep) or a wait (ds_gws_*).
     Budget,
     Stopped,  ///< RunContext::stop was set

@@ -16,7 +16,7 @@ namespace {
 /// Indices of scratch rows, which follow the kernel's VGPRs (wave.h).
 enum ScratchRow : u32 { kRow0, kRow1, kRow2 };
 
-VgprRow& scratch_row(Env& env, u32 which) {
+VgprRow& temporary_row(Env& env, u32 which) {
     return env.v[env.vgprs + which];
 }
 
@@ -61,7 +61,7 @@ struct PartOf {
 /// and NEG (Vega ISA manual, SDWA).
 void select_operand(Env& env, Operand& operand, u32 row, const PartOf& part) {
     if (operand.kind == OperandKind::None) return;
-    VgprRow& out = scratch_row(env, row);
+    VgprRow& out = temporary_row(env, row);
     for (u32 l = 0; l < kLanes; ++l) {
         const u32 value = select_part(env.lane32(operand, l), part.select, part.sign_extend);
         const u32 plain = operand.absolute ? value & ~part.sign : value;
@@ -188,8 +188,8 @@ void flush_row(Type type, u64 lanes, VgprRow& low, VgprRow* high) {
 void copy_to_scratch(Env& env, Operand& operand, Type type, u32 row) {
     const bool is_in_scratch = operand.kind == OperandKind::Vgpr && operand.value >= env.vgprs;
     if (is_in_scratch) return;
-    VgprRow& low = scratch_row(env, row);
-    VgprRow& high = scratch_row(env, row + 1);
+    VgprRow& low = temporary_row(env, row);
+    VgprRow& high = temporary_row(env, row + 1);
     const bool wide = type == Type::f64;
     if (operand.kind == OperandKind::Vgpr) {
         low = env.v[operand.value];
@@ -497,7 +497,7 @@ Outcome run_dpp(Env& env, const Instruction& instruction) {
         moved.lane[l] = is_valid ? env.v[i.src[0].value].lane[from] : 0;
         lanes |= u64{is_enabled(i, l) && (is_valid || i.bound_zero)} << l;
     }
-    scratch_row(env, kRow0) = moved;
+    temporary_row(env, kRow0) = moved;
     i.src[0].value = env.vgprs + kRow0;
     const u64 masked = exec & lanes;
     env.set_exec(masked);

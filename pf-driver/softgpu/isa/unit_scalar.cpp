@@ -336,7 +336,7 @@ enum class HwReg : u32 {
 /// STATUS register fields; SCC is bit 0.
 namespace status {
 constexpr u32 kPriorityShift = 3, kPriority = 3u << kPriorityShift, kPrivileged = 1u << 5,
-              kTrapEnable = 1u << 6, kExecZero = 1u << 9, kVccZero = 1u << 10, kInGroup = 1u << 11,
+              kTrapEnable = 1u << 6, kExecZero = 1u << 9, kVccZero = 1u << 10, kInTg = 1u << 11,
               kHalt = 1u << 13, kValid = 1u << 16;
 }
 constexpr u32 kReplayShift = 15, kReplayBits = 0x3f;  // IB_STS.FIRST_REPLAY and RCNT
@@ -351,7 +351,7 @@ u32 status_of(const Env& env) {
     if (wave.is_trap_enabled != 0) value |= status::kTrapEnable;
     if (env.exec() == 0) value |= status::kExecZero;
     if (env.vcc() == 0) value |= status::kVccZero;
-    if (env.group.waves.size() > 1) value |= status::kInGroup;
+    if (env.group.waves.size() > 1) value |= status::kInTg;
     if (wave.is_halting != 0) value |= status::kHalt;
     return value;
 }

@@ -43,7 +43,7 @@ Result<> load_group(Reader& reader, Workgroup& group) {
 
 void Wave::resize_vgprs(unsigned count) {
     state.vgpr_count = static_cast<std::uint16_t>(count);
-    vgprs.assign(count + kScratchRows, VgprRow{});
+    vgprs.assign(count + kTemporaryRows, VgprRow{});
 }
 
 bool Workgroup::ended() const {

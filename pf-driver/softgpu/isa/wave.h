@@ -109,11 +109,11 @@ struct WaveState {
 /// A wave: its state and its vector registers.
 struct Wave {
     WaveState state;
-    /// state.vgpr_count rows for the kernel's VGPRs, then kScratchRows scratch rows.
+    /// state.vgpr_count rows for the kernel's VGPRs, then kTemporaryRows scratch rows.
     std::vector<VgprRow> vgprs;
 
     /// Temporary rows for modifiers.cpp. Their contents do not outlive an instruction.
-    static constexpr std::size_t kScratchRows = 8;
+    static constexpr std::size_t kTemporaryRows = 8;
     /// Sets the number of VGPRs, 1 to kMaxVgprs, and zeroes all rows.
     void resize_vgprs(unsigned count);
 };

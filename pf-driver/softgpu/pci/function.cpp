@@ -97,7 +97,7 @@ void Function::interrupt_control_changed() {
         return interrupts_.set_enabled(delivery_if(control & PCI_MSI_FLAGS_ENABLE));
     }
     const auto control = config_.get<std::uint16_t>(VGPU_CAP_MSIX + PCI_MSIX_FLAGS);
-    interrupts_.set_function_mask(delivery_if(~control & PCI_MSIX_FLAGS_MASKALL));
+    interrupts_.set_function_delivery(delivery_if(~control & PCI_MSIX_FLAGS_MASKALL));
     interrupts_.set_enabled(delivery_if(control & PCI_MSIX_FLAGS_ENABLE));
 }
 

@@ -65,7 +65,7 @@ InterruptMessage Interrupts::message_of(std::size_t vector) const {
 /// entry that was not written since the reset counts as unmasked.
 bool Interrupts::is_masked(std::size_t vector) const {
     const Vector& state = vectors_[vector];
-    if (state.is_client_masked || function_mask_ == Delivery::Off) return true;
+    if (state.is_client_masked || function_delivery_ == Delivery::Off) return true;
     if (index_ == vfio_user::Irq::Msi) return false;
     const std::size_t control = vector * kTableEntryBytes + PCI_MSIX_ENTRY_VECTOR_CTRL;
     return (state.is_programmed || sink_->sees_table()) &&
@@ -117,9 +117,9 @@ void Interrupts::set_bus_master(Delivery delivery) {
     bus_master_ = delivery;
 }
 
-void Interrupts::set_function_mask(Delivery delivery) {
+void Interrupts::set_function_delivery(Delivery delivery) {
     const std::lock_guard lock(mutex_);
-    function_mask_ = delivery;
+    function_delivery_ = delivery;
     deliver_pending();
 }
 

@@ -58,7 +58,7 @@ public:
     // function mask, delivers pending vectors.
     void set_enabled(Delivery delivery);
     void set_bus_master(Delivery delivery);
-    void set_function_mask(Delivery delivery);          ///< Off: all vectors are masked
+    void set_function_delivery(Delivery delivery);      ///< Off: all vectors are masked
     void set_message(const InterruptMessage& message);  ///< MSI only
 
     // MSI-X table and pending bits as the BAR shows them; offset + size is inside the area.
@@ -97,7 +97,7 @@ private:
     InterruptMessage message_;  // MSI
     Delivery enabled_ = Delivery::Off;
     Delivery bus_master_ = Delivery::Off;
-    Delivery function_mask_ = Delivery::On;  // Off: the function mask is set
+    Delivery function_delivery_ = Delivery::On;  // Off: the function mask is set
     bool has_warned_ = false;
     std::atomic<std::uint64_t> delivered_{0};
     std::atomic<std::uint64_t> lost_{0};

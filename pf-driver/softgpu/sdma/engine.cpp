@@ -333,7 +333,7 @@ bool Engine::needs_polling() const {
 
 /// A queue that only waits for more dwords in its ring is idle, not blocked: its doorbell ends the
 /// wait.
-StepResult Engine::step(Budget budget) {
+StepResult Engine::step(StepBudget budget) {
     if (is_halted()) return StepResult::Idle;
     budget_ = budget;
     poll_write_pointer();

@@ -142,8 +142,8 @@ public:
     bool doorbell(DoorbellIndex index, std::uint64_t value);
 
     /// Tries the queues in turn until one makes progress; the next call starts after that queue.
-    StepResult step(Budget budget);
-    StepResult step() override { return step(Budget{}); }
+    StepResult step(StepBudget budget);
+    StepResult step() override { return step(StepBudget{}); }
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
 
@@ -160,7 +160,7 @@ private:
     /// The outcome of one execution of the first packet; finish_packet() applies it to the queue.
     enum class Outcome : std::uint8_t {
         Done,
-        Partial,  ///< the Budget is spent; `progress` holds how far
+        Partial,  ///< the StepBudget is spent; `progress` holds how far
         Blocked,  ///< `wait` holds the condition
         Starved,  ///< the ring does not hold the whole packet or skip yet
         Fault,
@@ -189,7 +189,7 @@ private:
     [[nodiscard]] bool is_active(const Queue& queue) const;
     [[nodiscard]] bool is_wait_over(const Queue& queue);
     [[nodiscard]] static std::uint64_t pending_dwords(const Queue& queue);
-    /// Executes packets of `queue` until the Budget is spent, or the queue waits, halts or is
+    /// Executes packets of `queue` until the StepBudget is spent, or the queue waits, halts or is
     /// empty. True if the queue made progress.
     bool run_queue(Queue& queue);
     [[nodiscard]] Outcome run_packet();
@@ -240,10 +240,10 @@ private:
     [[nodiscard]] std::uint64_t copy_piece(std::uint64_t to, std::uint64_t from,
                                            std::uint64_t bytes);
     /// The number of units to do next: the rest of `total`, but at most `limit`, and at most what
-    /// the Budget allows, which is at least 1.
+    /// the StepBudget allows, which is at least 1.
     [[nodiscard]] std::uint64_t next_units(std::uint64_t total, std::uint64_t unit_bytes,
                                            std::uint64_t limit) const;
-    /// Counts units that are done: in the packet's progress, in State::bytes and in the Budget.
+    /// Counts units that are done: in the packet's progress, in State::bytes and in the StepBudget.
     void account(std::uint64_t units, std::uint64_t unit_bytes);
 
     /// The 64-bit value with its low half in dword `dword` of the packet and its high half in the
@@ -258,7 +258,7 @@ private:
 
     // valid during one step()
     Queue* queue_ = nullptr;  // the queue that run_queue() executes
-    Budget budget_;
+    StepBudget budget_;
     std::array<std::uint32_t, kMaxPacketDwords> packet_{};
     std::uint64_t length_ = 0;  // dwords of the packet with its payload, or of a skip
     Ib call_;                   // the IB that the packet calls; 0 dwords if none

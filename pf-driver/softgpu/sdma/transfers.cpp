@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Packets that move data. The handler of such a packet computes a total of units (bytes, dwords or
-// entries). Its loop continues from Queue::progress until the total is done, the Budget of this
+// entries). Its loop continues from Queue::progress until the total is done, the StepBudget of this
 // step is spent, or a memory access fails.
 #include <algorithm>
 #include <array>
@@ -57,7 +57,7 @@ bool copy_direct(mem::Port& memory, std::uint64_t to, std::uint64_t from, std::u
 
 }  // namespace
 
-/// Allows at least one unit, so that a Budget below one unit still makes progress.
+/// Allows at least one unit, so that a StepBudget below one unit still makes progress.
 std::uint64_t Engine::next_units(std::uint64_t total, std::uint64_t unit_bytes,
                                  std::uint64_t limit) const {
     const std::uint64_t left = total - std::min(total, queue_->progress);

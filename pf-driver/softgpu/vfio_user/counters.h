@@ -14,7 +14,8 @@ struct Counters {
     std::atomic<std::uint64_t> messages{0};  ///< messages from clients, replies included
     /// Failed requests, with or without kNoReply, and message headers with an impossible size.
     std::atomic<std::uint64_t> error_replies{0};
-    std::atomic<std::uint64_t> dropped_posted{0};  ///< the error_replies not sent due to kNoReply
+    std::atomic<std::uint64_t> suppressed_errors{
+        0};  ///< the error_replies not sent due to kNoReply
     /// Clients disconnected because a message had an impossible size or type.
     std::atomic<std::uint64_t> malformed{0};
     /// Clients disconnected because the function had an attachment, the device refused them,

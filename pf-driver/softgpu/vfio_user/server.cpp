@@ -98,8 +98,9 @@ private:
     struct Listener {
         OwnedFd socket;
         SocketName name;
-        Port port;
-        bool is_moved = false;  // true: the last inotify event says that the file was moved away
+        ServedDevice served;
+        bool is_moved_away =
+            false;  // true: the last inotify event says that the file was moved away
     };
     struct Client {
         Listener* listener = nullptr;
@@ -190,8 +191,8 @@ void EpollServer::unwatch(int fd) {
 Result<> EpollServer::listen(const std::string& path, Device& device) {
     TRY(OwnedFd socket, listen_at(path));
     const ResetRateLimiter limiter(options_.resets);
-    auto listener = std::make_unique<Listener>(
-        Listener{std::move(socket), SocketName(path), Port{device, nullptr, limiter, path}});
+    auto listener = std::make_unique<Listener>(Listener{
+        std::move(socket), SocketName(path), ServedDevice{device, nullptr, limiter, path}});
     TRY_VOID(watch_listener(*listener));
     listeners_.push_back(std::move(listener));
     return {};
@@ -217,7 +218,7 @@ void EpollServer::note_moved_sockets() {
             const std::string_view name = event.len == 0 ? "" : events.data() + at + sizeof(event);
             for (const auto& listener : listeners_)
                 if (listener->name.is_file(name))
-                    listener->is_moved = (event.mask & IN_MOVED_FROM) != 0;
+                    listener->is_moved_away = (event.mask & IN_MOVED_FROM) != 0;
         }
     }
 }
@@ -228,9 +229,9 @@ void EpollServer::note_moved_sockets() {
 void EpollServer::rebind_removed_sockets() {
     note_moved_sockets();
     for (const auto& listener : listeners_) {
-        if (listener->name.is_unchanged() || (listener->is_moved && !listener->name.exists()))
+        if (listener->name.is_unchanged() || (listener->is_moved_away && !listener->name.exists()))
             continue;
-        const std::string name = listener->port.device.name();
+        const std::string name = listener->served.device.name();
         const std::string& path = listener->name.path();
         auto socket = listen_at(path);
         Result<> served = socket ? Result<>{} : tl::make_unexpected(socket.error());
@@ -238,7 +239,7 @@ void EpollServer::rebind_removed_sockets() {
             unwatch(listener->socket.get());
             listener->socket = std::move(*socket);
             listener->name.record_inode();
-            listener->is_moved = false;
+            listener->is_moved_away = false;
             served = watch_listener(*listener);
         }
         if (served)
@@ -256,7 +257,7 @@ void EpollServer::hang_up(const Device& device) {
 
 void EpollServer::hang_up_now(const Device& device) {
     for (const auto& listener : listeners_) {
-        if (&listener->port.device != &device) continue;
+        if (&listener->served.device != &device) continue;
         while (accept_client(listener->socket.get())) continue;  // the result closes the client
         std::vector<SourceId> open;
         for (const auto& [id, client] : clients_)
@@ -435,7 +436,7 @@ Channel::Loop EpollServer::loop_of(SourceId id, int fd) {
 void EpollServer::add_client(Listener& listener, OwnedFd socket) {
     drop_oldest_negotiating(listener);
     const SourceId id = next_id_++;
-    auto session = std::make_unique<Session>(std::move(socket), listener.port, context_);
+    auto session = std::make_unique<Session>(std::move(socket), listener.served, context_);
     const int fd = session->channel().fd();
     epoll_event event{};
     event.events = EPOLLIN;

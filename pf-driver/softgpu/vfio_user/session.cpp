@@ -45,8 +45,8 @@ const std::array<Session::Row, Session::kRows> Session::kTable = [] {
     return table;
 }();
 
-Session::Session(OwnedFd socket, Port& port, SessionContext& context)
-    : port_(port),
+Session::Session(OwnedFd socket, ServedDevice& served, SessionContext& context)
+    : served_(served),
       context_(context),
       channel_(std::make_shared<Channel>(std::move(socket))),
       memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.work,
@@ -65,18 +65,18 @@ void Session::close() {
     channel_->set_loop({});
     memory_->close();
     channel_->shut_down();
-    if (port_.attached != this) return;
-    port_.attached = nullptr;
-    port_.device.dma_unmap_all();
-    port_.device.detach();
+    if (served_.attached != this) return;
+    served_.attached = nullptr;
+    served_.device.dma_unmap_all();
+    served_.device.detach();
     record_.reset();
-    port_.limiter.count(1, Clock::now());  // a detach counts as a reset
-    log::info("{}: client detached", port_.device.name());
+    served_.limiter.count(1, Clock::now());  // a detach counts as a reset
+    log::info("{}: client detached", served_.device.name());
 }
 
 void Session::close_broken(const char* what) {
     context_.counters->malformed++;
-    log::warn("{}: client closed: {}", port_.device.name(), what);
+    log::warn("{}: client closed: {}", served_.device.name(), what);
     close();
 }
 
@@ -97,7 +97,7 @@ void Session::on_writable() {
 }
 
 bool Session::may_serve(Time now) const {
-    return state_ != State::Closed && !channel_->has_backlog() && port_.limiter.free_at() <= now;
+    return state_ != State::Closed && !channel_->has_backlog() && served_.limiter.free_at() <= now;
 }
 
 void Session::serve_received() {
@@ -106,10 +106,10 @@ void Session::serve_received() {
     bool has_more = true;
     while (has_more && now < end && may_serve(now)) {
         context_.work->begin(now);
-        const std::uint64_t resets = port_.device.resets();
+        const std::uint64_t resets = served_.device.resets();
         has_more = serve_piece();
         now = Clock::now();
-        port_.limiter.count(port_.device.resets() - resets, now);
+        served_.limiter.count(served_.device.resets() - resets, now);
     }
     has_unserved_ = has_more && may_serve(now);
     update_blocked(now);
@@ -129,7 +129,7 @@ bool Session::serve_piece() {
 }
 
 void Session::update_blocked(Time now) {
-    const Time until = port_.limiter.free_at();
+    const Time until = served_.limiter.free_at();
     const bool is_paused = state_ != State::Closed && until > now;
     if (is_paused != blocked_until_.has_value()) channel_->pause_input(is_paused);
     blocked_until_ = is_paused ? std::optional(until) : std::nullopt;
@@ -168,11 +168,11 @@ void Session::answer(const Header& request, Reply reply) {
     const bool is_error = reply.error != std::errc{};
     if (is_error) {
         context_.counters->error_replies++;
-        log::debug("{}: command {} refused: {}", port_.device.name(), request.command,
+        log::debug("{}: command {} refused: {}", served_.device.name(), request.command,
                    std::make_error_code(reply.error).message());
     }
     if ((request.flags & kNoReply) != 0) {
-        if (is_error) context_.counters->dropped_posted++;
+        if (is_error) context_.counters->suppressed_errors++;
         return;
     }
     const std::size_t size = sizeof(Header) + (is_error ? 0 : reply.body);
@@ -196,7 +196,7 @@ template <typename T> Session::Reply Session::reply_with(const T& payload) {
 }
 
 Session::Reply Session::refuse(const Error& error) {
-    log::debug("{}: {}", port_.device.name(), error.message);
+    log::debug("{}: {}", served_.device.name(), error.message);
     return {.error = static_cast<std::errc>(error.code == 0 ? EINVAL : error.code)};
 }
 
@@ -205,22 +205,22 @@ Session::Reply Session::not_supported(const Message&) {
 }
 
 std::errc Session::attach_device() {
-    if (port_.attached != nullptr) {
+    if (served_.attached != nullptr) {
         context_.counters->refused_clients++;
-        log::warn("{}: a second client was refused", port_.device.name());
+        log::warn("{}: a second client was refused", served_.device.name());
         return std::errc::device_or_resource_busy;
     }
-    if (!port_.path.empty()) record_.emplace(port_.path, channel_->fd());
-    if (auto attached = port_.device.attach(memory_); !attached) {
+    if (!served_.path.empty()) record_.emplace(served_.path, channel_->fd());
+    if (auto attached = served_.device.attach(memory_); !attached) {
         record_.reset();
         context_.counters->refused_clients++;
-        log::warn("{}: client refused: {}", port_.device.name(), attached.error().message);
+        log::warn("{}: client refused: {}", served_.device.name(), attached.error().message);
         return refuse(attached.error()).error;
     }
-    port_.attached = this;
+    served_.attached = this;
     state_ = State::Attached;
     closes_after_reply_ = false;
-    log::info("{}: client attached", port_.device.name());
+    log::info("{}: client attached", served_.device.name());
     return {};
 }
 
@@ -229,7 +229,7 @@ Session::Reply Session::negotiate(const Message& request) {
     if (state_ != State::Negotiating) return {.error = std::errc::invalid_argument};
     const auto agreement = agree(request.body);
     if (!agreement) {
-        log::warn("{}: client refused: {}", port_.device.name(), agreement.error().message);
+        log::warn("{}: client refused: {}", served_.device.name(), agreement.error().message);
         return refuse(agreement.error());
     }
     memory_->set_max_transfer(agreement->max_transfer);
@@ -271,7 +271,7 @@ Session::Reply Session::dma_map(const Message& request) {
                          .is_readable = (map.flags & kDmaMapRead) != 0,
                          .is_writeable = (map.flags & kDmaMapWrite) != 0};
     const int fd = request.fds->count() == 0 ? -1 : request.fds->all().front().get();
-    if (auto mapped = port_.device.dma_map(range, fd); !mapped) return refuse(mapped.error());
+    if (auto mapped = served_.device.dma_map(range, fd); !mapped) return refuse(mapped.error());
     maps_.emplace(map.address, range);
     return {};
 }
@@ -280,7 +280,7 @@ Session::Reply Session::dma_unmap_all(const Message& request) {
     const auto unmap = load<DmaUnmap>(request.body);
     if (unmap.address != 0 || unmap.size != 0) return {.error = std::errc::invalid_argument};
     maps_.clear();
-    port_.device.dma_unmap_all();
+    served_.device.dma_unmap_all();
     return reply_with(unmap);
 }
 
@@ -302,7 +302,7 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if (first == last) return {.error = std::errc::no_such_file_or_directory};
     const auto& [address, inside] = *std::prev(last);
     if (address + inside.size > end) return {.error = std::errc::invalid_argument};
-    port_.device.dma_unmap({.address = Iova{unmap.address}, .size = unmap.size});
+    served_.device.dma_unmap({.address = Iova{unmap.address}, .size = unmap.size});
     maps_.erase(first, last);
     return reply_with(unmap);
 }
@@ -318,7 +318,7 @@ Session::Reply Session::region_info(const Message& request) {
     const auto asked = load<RegionInfo>(request.body);
     if (asked.index >= kRegionCount || asked.argsz < sizeof(RegionInfo))
         return {.error = std::errc::invalid_argument};
-    RegionDescription region = port_.device.region(asked.index);
+    RegionDescription region = served_.device.region(asked.index);
     RegionInfo info{.flags = region.flags, .index = asked.index, .size = region.size};
     if (!region.fd) return reply_with(info);
     const bool is_fully_mappable = region.areas.size() == 1 && region.areas.front().offset == 0 &&
@@ -350,7 +350,7 @@ Session::Reply Session::irq_info(const Message& request) {
     const auto asked = load<IrqInfo>(request.body);
     if (asked.index >= kIrqCount || asked.argsz < sizeof(IrqInfo))
         return {.error = std::errc::invalid_argument};
-    const IrqDescription irq = port_.device.irq(Irq{asked.index});
+    const IrqDescription irq = served_.device.irq(Irq{asked.index});
     return reply_with(IrqInfo{.flags = irq.flags, .index = asked.index, .count = irq.count});
 }
 
@@ -361,7 +361,7 @@ std::errc Session::check_irqs(const IrqSet& set, const Message& request) const {
     if ((set.flags & ~(kIrqDataTypes | kIrqActions)) != 0) return kInvalid;
     if (!has_one_of(set.flags, kIrqDataTypes) || !has_one_of(set.flags, kIrqActions))
         return kInvalid;
-    const std::uint32_t vectors = port_.device.irq(Irq{set.index}).count;
+    const std::uint32_t vectors = served_.device.irq(Irq{set.index}).count;
     if (set.start > vectors || set.count > vectors - set.start) return kInvalid;
     const std::size_t fds = request.fds->count();
     if ((set.flags & kIrqDataEventfd) != 0) {
@@ -398,14 +398,14 @@ Session::Reply Session::set_irqs(const Message& request) {
         std::memcpy(selected.data(), request.body.data() + sizeof(IrqSet), set.count);
         irqs.is_selected = std::span(selected).first(set.count);
     }
-    if (auto done = port_.device.set_irqs(irqs); !done) return refuse(done.error());
+    if (auto done = served_.device.set_irqs(irqs); !done) return refuse(done.error());
     return {};
 }
 
 bool Session::is_inside(const RegionAccess& access) const {
     if (access.region >= kRegionCount || access.count == 0 || access.count > kMaxTransfer)
         return false;
-    const std::uint64_t size = port_.device.region_size(access.region);
+    const std::uint64_t size = served_.device.region_size(access.region);
     return access.offset <= size && access.count <= size - access.offset;
 }
 
@@ -418,14 +418,14 @@ Session::Reply Session::region_read(const Message& request) {
         return {.error = std::errc::invalid_argument};
     Reply reply = reply_with(access);
     const auto data = reply_body().subspan(sizeof(RegionAccess), access.count);
-    reply.error = port_.device.read(access.region, access.offset, data);
+    reply.error = served_.device.read(access.region, access.offset, data);
     reply.body += access.count;
     return reply;
 }
 
 std::errc Session::write_one(const RegionAccess& access, std::span<const std::byte> data) {
     if (!is_inside(access)) return std::errc::invalid_argument;
-    return port_.device.write(access.region, access.offset, data);
+    return served_.device.write(access.region, access.offset, data);
 }
 
 Session::Reply Session::region_write(const Message& request) {
@@ -467,7 +467,7 @@ void Session::write_next() {
 }
 
 Session::Reply Session::device_reset(const Message&) {
-    port_.device.reset();
+    served_.device.reset();
     return {};
 }
 

@@ -45,7 +45,7 @@ class Session;
 
 /// A device that the server serves, and its client. One per listening socket; exists as long as the
 /// server.
-struct Port {
+struct ServedDevice {
     Device& device;
     Session* attached = nullptr;  ///< the session of the attached client; nullptr: none
     ResetRateLimiter limiter{};   ///< per device, so that its count survives a disconnection
@@ -70,7 +70,7 @@ public:
     /// Closed is final; the Server then destroys the session.
     enum class State : std::uint8_t { Negotiating, Attached, Closed };
 
-    Session(OwnedFd socket, Port& port, SessionContext& context);
+    Session(OwnedFd socket, ServedDevice& served, SessionContext& context);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -162,7 +162,7 @@ private:
     [[nodiscard]] std::span<std::byte> reply_body();
     template <typename T> Reply reply_with(const T& payload);
 
-    Port& port_;
+    ServedDevice& served_;
     SessionContext& context_;
     const std::shared_ptr<Channel> channel_;
     const std::shared_ptr<ClientMemory> memory_;
@@ -172,7 +172,7 @@ private:
     std::optional<Time> blocked_until_;
     std::optional<Writes> writes_;
     std::map<std::uint64_t, DmaRange> maps_;  // by address; never overlapping
-    std::optional<ClientRecord> record_;      // set while attached, if port_.path is not empty
+    std::optional<ClientRecord> record_;      // set while attached, if served_.path is not empty
 };
 
 }  // namespace vgpu::softgpu::vfio_user

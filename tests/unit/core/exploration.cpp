@@ -63,10 +63,10 @@ void add_vf(Digest& digest, const vgpu_vf& vf) {
     digest.add(vf.config.vram_bytes);
     std::uint64_t flags = vf.reset.stage | std::uint64_t{vf.scrub.stage} << 8;
     for (const bool flag :
-         {vf.attached, vf.control.driver_loaded, vf.control.lost, vf.mailbox.out_pending,
-          vf.mailbox.ack_expected, vf.access.granted, vf.reset.flr_done, vf.reset.is_flr_known,
-          vf.reset.guest_notified, vf.reset.guest_ready, vf.reset.renotified, vf.reset.unanswered,
-          vf.guard.paused, vf.contract.is_awake})
+         {vf.attached, vf.control.driver_loaded, vf.control.is_stopped_by_loss,
+          vf.mailbox.out_pending, vf.mailbox.ack_expected, vf.access.granted, vf.reset.flr_done,
+          vf.reset.is_client_flr_pending, vf.reset.guest_notified, vf.reset.guest_ready,
+          vf.reset.renotified, vf.reset.unanswered, vf.guard.paused, vf.contract.is_awake})
         flags = flags << 1 | static_cast<std::uint64_t>(flag);
     digest.add(flags);
     for (std::uint32_t event = 0; event < VGPU_VF_EVENTS; ++event)

@@ -170,7 +170,7 @@ TEST_F(Trap, WaveInItsHandlerIsSavedAndContinued) {
     load(kTrap7);
     softgpu::isa::RunContext context = gpu.context();
     for (int i = 0; i < 10'000 && wave().is_privileged == 0; ++i) {
-        context.budget = 1;
+        context.max_instructions = 1;
         (void)softgpu::isa::run(group, context);
     }
     ASSERT_EQ(wave().is_privileged, 1);

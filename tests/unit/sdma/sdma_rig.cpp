@@ -165,7 +165,7 @@ void SdmaRig::submit_user(const Dwords& packets, unsigned which) {
     engine->doorbell(doorbell_of(which), user_wptr_[which]);
 }
 
-StepResult SdmaRig::run(Budget budget) {
+StepResult SdmaRig::run(StepBudget budget) {
     for (int i = 0; i < 100000; ++i) {
         const StepResult result = engine->step(budget);
         if (result != StepResult::Progress) return result;

@@ -76,7 +76,7 @@ public:
     }
 
     /// Steps until nothing more can be done; the last result.
-    StepResult run(Budget budget = {});
+    StepResult run(StepBudget budget = {});
 
     template <typename T> void put_user(std::uint64_t va, const T& value) {
         mem.put(kUserVram + (va - kUserBase), value);

@@ -93,7 +93,7 @@ void write_find_page(Xbyak::CodeGenerator& c, const Access& access, Xbyak::Label
 
 // ---- one page
 
-void AddressChecks::in_page(const Instruction& i, u32 bytes, mem::Access access) {
+void AddressChecks::write_page_check(const Instruction& i, u32 bytes, mem::Access access) {
     const bool may_spread = !e_.is_masked() && info(i.op).encoding != Encoding::Flat;
     Xbyak::Label spread, join;
     if (may_spread) other_ = &spread;
@@ -103,7 +103,7 @@ void AddressChecks::in_page(const Instruction& i, u32 bytes, mem::Access access)
     if (!may_spread) return;
     c.jmp(join, kNear);
     c.L(spread);
-    in_pages(i, bytes, access);
+    write_pages_check(i, bytes, access);
     c.L(join);
 }
 
@@ -156,7 +156,7 @@ void AddressChecks::check_outside_windows() {
     c.je(*other_, kNear);
 }
 
-void AddressChecks::scalar_in_page(u32 bytes) {
+void AddressChecks::write_scalar_page_check(u32 bytes) {
     constexpr u32 word_bytes = 4;
     c.mov(c.edx, c.eax);
     c.and_(c.edx, kPageBytes - word_bytes);
@@ -197,9 +197,9 @@ void find_page_of_quarter(Xbyak::CodeGenerator& c, unsigned q, Xbyak::Label& non
 
 }  // namespace
 
-/// In: see find_page_of_quarter() and in_pages(). Out: rcx, rdi, rbp and r11 are the bases of the
-/// quarters, zmm24 to zmm27 the distances of their lanes. Sets the carry flag if the lanes of a
-/// quarter are not in one page, or if the port has no valid cached translation of a page that
+/// In: see find_page_of_quarter() and write_pages_check(). Out: rcx, rdi, rbp and r11 are the bases
+/// of the quarters, zmm24 to zmm27 the distances of their lanes. Sets the carry flag if the lanes
+/// of a quarter are not in one page, or if the port has no valid cached translation of a page that
 /// permits the access. The routine makes no calls, so it may use the red zone of the stack.
 void write_find_pages(Xbyak::CodeGenerator& c) {
     Xbyak::Label none;
@@ -216,9 +216,9 @@ void write_find_pages(Xbyak::CodeGenerator& c) {
 
 /// Calls the routine of write_find_pages(), which adds rdi to all addresses. ebp is the largest
 /// offset in a page at which the access fits, cl the required permission. Even for bytes and
-/// halves, in_pages() requires that a whole word fits. So a later check_more() has nothing to
-/// check: r8d is set so large that check_more() always succeeds.
-void AddressChecks::in_pages(const Instruction& i, u32 bytes, mem::Access access) {
+/// halves, write_pages_check() requires that a whole word fits. So a later write_tail_check() has
+/// nothing to check: r8d is set so large that write_tail_check() always succeeds.
+void AddressChecks::write_pages_check(const Instruction& i, u32 bytes, mem::Access access) {
     const bool has_base = i.src[2].kind == OperandKind::Scalar;
     constexpr int first_high = 28;
     for (unsigned q = 0; q < kQuarters; ++q) {
@@ -258,7 +258,7 @@ void AddressChecks::share_base() {
 
 /// An address plus its offset may wrap around to a valid address. These checks refuse such a lane,
 /// and the slow path executes the access.
-void AddressChecks::in_lds(u32 row, u32 reach) {
+void AddressChecks::write_lds_check(u32 row, u32 reach) {
     e_.find_first_lane(paths_.done);
     c.mov(c.r8, VGPU_FRAME(lds_bytes));
     c.sub(c.r8, reach);
@@ -299,7 +299,7 @@ void AddressChecks::check_indices(bool has_high, u32 high_row) {
     c.jnz(*other_, kNear);
 }
 
-void AddressChecks::check_more(u32 bytes) {
+void AddressChecks::write_tail_check(u32 bytes) {
     c.sub(c.r8d, bytes);
     c.jc(paths_.slow, kNear);
     check_indices(false, 0);
@@ -344,13 +344,13 @@ Reg64 AddressChecks::base(unsigned quarter) const {
     return e_.is_masked() ? c.r11 : bases[quarter];
 }
 
-Xbyak::RegExp AddressChecks::first_of(unsigned quarter, u32 offset) const {
+Xbyak::RegExp AddressChecks::first_lane_operand(unsigned quarter, u32 offset) const {
     const std::array firsts{c.rdx, c.rsi, c.r9, c.r10};
     if (e_.is_masked()) return c.rsi + (quarter * kQuarterLanes * step_ + offset);
     return firsts[quarter] + offset;
 }
 
-void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
+void AddressChecks::write_run_check(u32 step, Xbyak::Label& other) {
     const Zmm first(28), wanted(29);
     step_ = step;
     c.mov(c.rax, std::bit_cast<std::uintptr_t>(&kSteps.by_step[step]));
@@ -370,7 +370,7 @@ void AddressChecks::expect_run(u32 step, Xbyak::Label& other) {
     jump_if_different(other);
 }
 
-void AddressChecks::expect_one(Xbyak::Label& other) {
+void AddressChecks::write_same_check(Xbyak::Label& other) {
     const Zmm first(28);
     step_ = 0;
     if (e_.is_masked()) {

@@ -4,9 +4,9 @@
 // an instruction access, so that a guest reaches no byte that the handler would not reach. The
 // checks accept three cases: all active lanes in one page, the lanes of each quarter (16 lanes) in
 // one page, or all active lanes in LDS. The mem::Port must have a cached translation of each page.
-// Code after in_page() or in_lds() may access the bytes of active lanes and no others. If a check
-// fails, the code jumps to the slow path (Emitter::Paths), which calls the handler; only the
-// handler finds faults.
+// Code after write_page_check() or write_lds_check() may access the bytes of active lanes and no
+// others. If a check fails, the code jumps to the slow path (Emitter::Paths), which calls the
+// handler; only the handler finds faults.
 //
 // After the checks, the register base(q) holds a host address, and zmm(24 + q) holds the distance
 // of each lane of quarter q from this base. A distance counts bytes in 32 bits; it is below 2^31
@@ -32,29 +32,29 @@ public:
     /// Checks, for flat and global addresses, that the first `bytes` bytes of all active lanes are
     /// in one page that permits the access. If all lanes are on, each quarter of a global access
     /// may have its own page.
-    void in_page(const Instruction& i, u32 bytes, mem::Access access);
+    void write_page_check(const Instruction& i, u32 bytes, mem::Access access);
     /// Checks that the first `bytes` bytes at the scalar address in rax are in one readable page;
     /// ignores the lower two bits of the address. Afterwards r11 + rdx is the host address.
-    void scalar_in_page(u32 bytes);
+    void write_scalar_page_check(u32 bytes);
     /// Checks that the first `reach` bytes at the address of each active lane are in LDS. The
     /// vector register `row` holds the addresses.
-    void in_lds(u32 row, u32 reach);
+    void write_lds_check(u32 row, u32 reach);
     /// Checks that the next `bytes` bytes of each active lane, after the bytes already checked, are
     /// also in the lane's page or in LDS. Call this at most once.
-    void check_more(u32 bytes);
+    void write_tail_check(u32 bytes);
 
     /// Checks that the addresses of the lanes of each quarter increase by `step` bytes (at most
     /// kMaxStep) from lane to lane; if not, jumps to `other`. If lanes may be off, all lanes that
     /// are on must fit one such sequence over the whole wave.
-    void expect_run(u32 step, Xbyak::Label& other);
+    void write_run_check(u32 step, Xbyak::Label& other);
     /// Checks that all lanes of each quarter have one address; if not, jumps to `other`. If lanes
     /// may be off, all lanes that are on must have the same address.
-    void expect_one(Xbyak::Label& other);
+    void write_same_check(Xbyak::Label& other);
     /// Memory operand: `offset` bytes after the address of a quarter's first lane. Uses the pattern
-    /// of the last expect_run() or expect_one(), one of which must precede.
-    [[nodiscard]] Xbyak::RegExp first_of(unsigned quarter, u32 offset) const;
+    /// of the last write_run_check() or write_same_check(), one of which must precede.
+    [[nodiscard]] Xbyak::RegExp first_lane_operand(unsigned quarter, u32 offset) const;
     /// Vector memory operand (VSIB): `offset` bytes after the address of each lane of a quarter.
-    [[nodiscard]] Xbyak::RegExp each_of(unsigned quarter, u32 offset) const {
+    [[nodiscard]] Xbyak::RegExp vsib_operand(unsigned quarter, u32 offset) const {
         return base(quarter) + index(quarter) + offset;
     }
     /// The register with the host address from which the distances of a quarter count.
@@ -64,14 +64,14 @@ public:
         return Zmm(kFirstIndex + static_cast<int>(quarter));
     }
 
-    /// The largest `step` of expect_run(), in bytes.
+    /// The largest `step` of write_run_check(), in bytes.
     static constexpr u32 kMaxStep = 16;
 
 private:
     static constexpr int kFirstIndex = 24;
 
     void in_one_page(const Instruction& i, u32 bytes, mem::Access access);
-    void in_pages(const Instruction& i, u32 bytes, mem::Access access);
+    void write_pages_check(const Instruction& i, u32 bytes, mem::Access access);
     void load_address(const Instruction& i);
     void check_outside_windows();
     void copy_quarter(const Zmm& to, u32 row, unsigned quarter);
@@ -85,7 +85,7 @@ private:
     Xbyak::CodeGenerator& c;
     Emitter::Paths& paths_;
     Xbyak::Label* other_;  ///< where code continues if a check fails
-    u32 step_ = 0;         ///< `step` of the last expect_run(); 0 after expect_one()
+    u32 step_ = 0;         ///< `step` of the last write_run_check(); 0 after write_same_check()
 };
 
 /// Writes the routine that finds a page for each quarter (Routines::find_pages).

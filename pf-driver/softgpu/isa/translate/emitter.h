@@ -3,7 +3,7 @@
 // Emitter: writes the host code of one block's instructions, one after the other. The host code
 // keeps vector registers of the guest in host registers across instructions, writes results only to
 // the lanes that EXEC enables, and reloads everything that a handler may have changed. For an
-// operation with host code, a function in rows_*.cpp, called a row (EmitRow), chooses the host
+// operation with host code, a function in rows_*.cpp, called a row (EmitFunction), chooses the host
 // instructions; the Emitter gives the row host registers as operands.
 //
 // A parameter `row` is something else: the number of a vector register of the guest. A cached
@@ -291,9 +291,9 @@ private:
 
 /// Writes the host code of one instruction. False if the row has written no code: the block then
 /// calls the handler.
-using EmitRow = bool (*)(Emitter&, const Instruction&);
+using EmitFunction = bool (*)(Emitter&, const Instruction&);
 /// Indexed by Op; nullptr: the operation has no row.
-using EmitTable = std::array<EmitRow, kOpCount + 1>;
+using EmitTable = std::array<EmitFunction, kOpCount + 1>;
 
 /// Each function enters the rows of one rows_*.cpp file.
 void fill_vector_rows(EmitTable& table);

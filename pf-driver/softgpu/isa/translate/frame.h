@@ -23,10 +23,11 @@ struct Frame {
     Env* env = nullptr;  ///< for handlers
     WaveState* wave = nullptr;
     VgprRow* vgprs = nullptr;
-    /// Instructions that may still run: the rest of the slice, or fewer if RunContext::budget is
-    /// nearly used up. A block starts only if the number is positive, so the last block may make
-    /// the number negative. A block that runs to its end subtracts its length; if a handler ends
-    /// the block early, `first` and `last` show how many of its instructions have run.
+    /// Instructions that may still run: the rest of the slice, or fewer if
+    /// RunContext::max_instructions is nearly used up. A block starts only if the number is
+    /// positive, so the last block may make the number negative. A block that runs to its end
+    /// subtracts its length; if a handler ends the block early, `first` and `last` show how many of
+    /// its instructions have run.
     std::int64_t instructions_left = 0;
     const std::atomic<bool>* stop = nullptr;  ///< if true, the code leaves before the next block
     /// The epoch of the decode cache (decode.h). If it differs from `*valid_epoch`, the code is

@@ -89,13 +89,15 @@ void load_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words
     const Zmm first(28), second(29), out(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
-            e.c.vmovdqu32(e.zero_masked(first, q), e.c.zword[at.first_of(q, piece.offset)]);
+            e.c.vmovdqu32(e.zero_masked(first, q),
+                          e.c.zword[at.first_lane_operand(q, piece.offset)]);
             e.put_quarter(piece.row, q, first);
             continue;
         }
-        e.c.vmovdqu64(under_half(e, first, q, 0), e.c.zword[at.first_of(q, piece.offset)]);
+        e.c.vmovdqu64(under_half(e, first, q, 0),
+                      e.c.zword[at.first_lane_operand(q, piece.offset)]);
         e.c.vmovdqu64(under_half(e, second, q, 1),
-                      e.c.zword[at.first_of(q, piece.offset + kHalfBytes)]);
+                      e.c.zword[at.first_lane_operand(q, piece.offset + kHalfBytes)]);
         permute(e, out, kPairs.low_words, first, second);
         e.put_quarter(piece.row, q, out);
         permute(e, out, kPairs.high_words, first, second);
@@ -108,7 +110,7 @@ void load_one(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words
     for (u32 k = 0; k < words; ++k)
         for (unsigned q = 0; q < kQuarters; ++q) {
             if (q == 0 || !e.is_masked())
-                e.c.vpbroadcastd(value, e.c.dword[at.first_of(q, piece.offset + k * 4)]);
+                e.c.vpbroadcastd(value, e.c.dword[at.first_lane_operand(q, piece.offset + k * 4)]);
             e.put_quarter(piece.row + k, q, value);
         }
 }
@@ -119,7 +121,7 @@ void load_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
         for (unsigned q = 0; q < kQuarters; ++q) {
             const Opmask& lanes = copy_lanes_to_k5(e, q);
             e.c.vpxord(value, value, value);
-            e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset + k * 4)]);
+            e.c.vpgatherdd(value | lanes, e.c.ptr[at.vsib_operand(q, piece.offset + k * 4)]);
             e.put_quarter(piece.row + k, q, value);
         }
 }
@@ -129,12 +131,12 @@ void load_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
 void load_words(Emitter& e, AddressChecks& at, std::span<const Piece> pieces, u32 words) {
     Label no_run, no_one, done;
     if (words <= 2) {
-        at.expect_run(words * 4, no_run);
+        at.write_run_check(words * 4, no_run);
         for (const Piece& piece : pieces) load_run(e, at, piece, words);
         e.c.jmp(done, kNear);
     }
     e.c.L(no_run);
-    at.expect_one(no_one);
+    at.write_same_check(no_one);
     for (const Piece& piece : pieces) load_one(e, at, piece, words);
     e.c.jmp(done, kNear);
     e.c.L(no_one);
@@ -166,18 +168,18 @@ template <class T> void extend(Emitter& e, const Zmm& value) {
 template <class T> void load_parts(Emitter& e, AddressChecks& at, const Piece& piece) {
     Label no_run, done;
     const Zmm value(29);
-    at.expect_run(sizeof(T), no_run);
+    at.write_run_check(sizeof(T), no_run);
     for (unsigned q = 0; q < kQuarters; ++q) {
-        load_extended<T>(e, e.zero_masked(value, q), at.first_of(q, piece.offset));
+        load_extended<T>(e, e.zero_masked(value, q), at.first_lane_operand(q, piece.offset));
         e.put_quarter(piece.row, q, value);
     }
     e.c.jmp(done, kNear);
     e.c.L(no_run);
-    at.check_more(sizeof(u32) - sizeof(T));
+    at.write_tail_check(sizeof(u32) - sizeof(T));
     for (unsigned q = 0; q < kQuarters; ++q) {
         const Opmask& lanes = copy_lanes_to_k5(e, q);
         e.c.vpxord(value, value, value);
-        e.c.vpgatherdd(value | lanes, e.c.ptr[at.each_of(q, piece.offset)]);
+        e.c.vpgatherdd(value | lanes, e.c.ptr[at.vsib_operand(q, piece.offset)]);
         extend<T>(e, value);
         e.put_quarter(piece.row, q, value);
     }
@@ -196,7 +198,7 @@ void load_pairs(Emitter& e, const Zmm& to, const Piece& piece, unsigned quarter,
 void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 words) {
     const Zmm value(30);
     for (unsigned q = 0; q < kQuarters; ++q) {
-        const Xbyak::Address to = e.c.zword[at.first_of(q, piece.offset)];
+        const Xbyak::Address to = e.c.zword[at.first_lane_operand(q, piece.offset)];
         if (words == 1) {
             e.c.vmovdqu32(e.merge_masked(to, q), e.quarter(piece.row, q, value));
             continue;
@@ -204,7 +206,7 @@ void store_run(Emitter& e, const AddressChecks& at, const Piece& piece, u32 word
         for (unsigned half = 0; half < 2; ++half) {
             load_pairs(e, value, piece, q, half);
             const u32 offset = piece.offset + half * kHalfBytes;
-            const Xbyak::Address half_to = e.c.zword[at.first_of(q, offset)];
+            const Xbyak::Address half_to = e.c.zword[at.first_lane_operand(q, offset)];
             e.c.vmovdqu64(under_half(e, half_to, q, half), value);
         }
     }
@@ -218,7 +220,8 @@ void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 wor
     for (unsigned q = 0; q < kQuarters; ++q) {
         if (words == 1) {
             const Zmm from = e.quarter(piece.row, q, value);
-            e.c.vpscatterdd(e.c.ptr[at.each_of(q, piece.offset)] | copy_lanes_to_k5(e, q), from);
+            e.c.vpscatterdd(e.c.ptr[at.vsib_operand(q, piece.offset)] | copy_lanes_to_k5(e, q),
+                            from);
             continue;
         }
         for (unsigned half = 0; half < 2; ++half) {
@@ -235,7 +238,7 @@ void store_each(Emitter& e, const AddressChecks& at, const Piece& piece, u32 wor
 
 void store_words(Emitter& e, AddressChecks& at, const Piece& piece, u32 words) {
     Label no_run, done;
-    at.expect_run(words * 4, no_run);
+    at.write_run_check(words * 4, no_run);
     store_run(e, at, piece, words);
     e.c.jmp(done, kNear);
     e.c.L(no_run);
@@ -248,14 +251,14 @@ void store_words(Emitter& e, AddressChecks& at, const Piece& piece, u32 words) {
 template <class T>
 void store_parts(Emitter& e, AddressChecks& at, const Piece& piece, u32 shift, Label& slow) {
     const Zmm value(30);
-    at.expect_run(sizeof(T), slow);
+    at.write_run_check(sizeof(T), slow);
     for (unsigned q = 0; q < kQuarters; ++q) {
         Zmm from = e.quarter(piece.row, q, value);
         if (shift != 0) {
             e.c.vpsrld(value, from, static_cast<std::uint8_t>(shift));
             from = value;
         }
-        const auto to = at.first_of(q, piece.offset);
+        const auto to = at.first_lane_operand(q, piece.offset);
         if constexpr (sizeof(T) == 1)
             e.c.vpmovdb(e.merge_masked(e.c.xword[to], q), from);
         else
@@ -286,7 +289,7 @@ template <class T, u32 Count> bool global_load(Emitter& e, const Instruction& i)
     e.prepare_registers(i, Count);
     Emitter::Paths& paths = e.begin_fast(i);
     AddressChecks at(e, paths);
-    at.in_page(i, Count * sizeof(T), Access::Read);
+    at.write_page_check(i, Count * sizeof(T), Access::Read);
     const Piece piece{0, i.dst};
     load<T, Count>(e, at, piece);
     e.end_fast(paths);
@@ -297,14 +300,14 @@ template <class T, u32 Count, Part P> bool global_store(Emitter& e, const Instru
     e.prepare_registers(i, 0);
     Emitter::Paths& paths = e.begin_fast(i);
     AddressChecks at(e, paths);
-    at.in_page(i, Count * sizeof(T), Access::Write);
+    at.write_page_check(i, Count * sizeof(T), Access::Write);
     const Piece piece{0, i.src[1].value};
     store<T, Count, P>(e, at, piece, paths.slow);
     e.end_fast(paths);
     return true;
 }
 
-template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
+template <Encoding E, class T, u32 Count, Part P> constexpr EmitFunction load_row() {
     constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
     if constexpr (is_covered && P == Part::Whole) return &global_load<T, Count>;
     return nullptr;
@@ -312,7 +315,7 @@ template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow load_row() {
 
 /// Stores of three and four words have no row. They call the handler, because the data of lanes may
 /// overlap and the handler stores in the order of lanes.
-template <Encoding E, class T, u32 Count, Part P> constexpr EmitRow store_row() {
+template <Encoding E, class T, u32 Count, Part P> constexpr EmitFunction store_row() {
     constexpr bool is_covered = E == Encoding::Flat || E == Encoding::Global;
     if constexpr (is_covered && Count <= 2) return &global_store<T, Count, P>;
     return nullptr;
@@ -325,7 +328,7 @@ template <class T, u32 Count> bool lds_load(Emitter& e, const Instruction& i) {
     Emitter::Paths& paths = e.begin_fast(i);
     AddressChecks at(e, paths);
     const u32 offset = static_cast<u32>(i.imm);
-    at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
+    at.write_lds_check(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.dst};
     load<T, Count>(e, at, piece);
     e.end_fast(paths);
@@ -341,7 +344,8 @@ template <class T, u32 Stride> bool lds_load_two(Emitter& e, const Instruction& 
     e.prepare_registers(i, 2 * words);
     Emitter::Paths& paths = e.begin_fast(i);
     AddressChecks at(e, paths);
-    at.in_lds(i.src[0].value, std::max(pieces[0].offset, pieces[1].offset) + u32{sizeof(T)});
+    at.write_lds_check(i.src[0].value,
+                       std::max(pieces[0].offset, pieces[1].offset) + u32{sizeof(T)});
     load_words(e, at, pieces, words);
     e.end_fast(paths);
     return true;
@@ -352,26 +356,27 @@ template <class T, u32 Count, Part P> bool lds_store(Emitter& e, const Instructi
     Emitter::Paths& paths = e.begin_fast(i);
     AddressChecks at(e, paths);
     const u32 offset = static_cast<u32>(i.imm);
-    at.in_lds(i.src[0].value, offset + u32{Count * sizeof(T)});
+    at.write_lds_check(i.src[0].value, offset + u32{Count * sizeof(T)});
     const Piece piece{offset, i.src[1].value};
     store<T, Count, P>(e, at, piece, paths.slow);
     e.end_fast(paths);
     return true;
 }
 
-template <class T, u32 Count, Part P> constexpr EmitRow lds_load_row() {
+template <class T, u32 Count, Part P> constexpr EmitFunction lds_load_row() {
     if constexpr (P == Part::Whole) return &lds_load<T, Count>;
     return nullptr;
 }
 
-template <class T, u32 Count, Part P> constexpr EmitRow lds_store_row() {
+template <class T, u32 Count, Part P> constexpr EmitFunction lds_store_row() {
     if constexpr (Count <= 2) return &lds_store<T, Count, P>;
     return nullptr;
 }
 
 // ---- scalar memory
 
-/// Copies the words at host address r11 + rdx, which scalar_in_page() has set, to scalar registers.
+/// Copies the words at host address r11 + rdx, which write_scalar_page_check() has set, to scalar
+/// registers.
 void copy_scalars(Emitter& e, u32 dst, u32 words) {
     const Xbyak::Address to = e.scalar32(dst), from = e.c.ptr[e.c.r11 + e.c.rdx];
     if (words == 1) {
@@ -405,7 +410,7 @@ template <u32 Count> bool scalar_load(Emitter& e, const Instruction& i) {
         e.load(e.c.ecx, offset);
         e.c.add(e.c.rax, e.c.rcx);
     }
-    at.scalar_in_page(Count * 4);
+    at.write_scalar_page_check(Count * 4);
     copy_scalars(e, i.dst, Count);
     e.end_fast(paths);
     e.scalars_changed(i.dst, Count);

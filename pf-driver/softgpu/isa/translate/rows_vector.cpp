@@ -273,7 +273,7 @@ template <Carry How, bool HasCarryIn> bool with_carry(Emitter& e, const Instruct
 }
 
 void fill_masks(EmitTable& table) {
-    const auto set = [&](Op op, EmitRow row) { table[static_cast<std::size_t>(op)] = row; };
+    const auto set = [&](Op op, EmitFunction row) { table[static_cast<std::size_t>(op)] = row; };
     set(Op::v_cndmask_b32, conditional_move);
     set(Op::v_add_co_u32, with_carry<Carry::Add, false>);
     set(Op::v_sub_co_u32, with_carry<Carry::Subtract, false>);

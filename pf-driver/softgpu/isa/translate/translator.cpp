@@ -111,7 +111,7 @@ bool BlockWriter::write_body(bool is_masked) {
         emitter.begin(at, handler_exits_[at]);
         has_branched = i.ends_block && write_branch(emitter, i);
         if (has_branched) break;
-        const EmitRow row = rows[static_cast<std::size_t>(i.op)];
+        const EmitFunction row = rows[static_cast<std::size_t>(i.op)];
         if (row != nullptr && row(emitter, i)) continue;
         emitter.call_handler(i);
     }
