@@ -133,8 +133,7 @@ CommandLine::CommandLine() {
         ->transform(whole_within(1, 600));
     app.set_version_flag("--version", "vgpuctl " VGPU_VERSION)->description("show the version");
     app.require_subcommand(1);
-    // CLI11 searches here for options that the verb does not know, so that --json may follow the
-    // verb
+    // with fallthrough(), a common option such as --json may follow the verb
     app.fallthrough();
     for (const auto& verb : verbs) {
         const About& about = verb->about();
@@ -207,7 +206,7 @@ int refuse(const CLI::App& app, const CLI::ParseError& error, const std::vector<
 }
 
 /// The document that the hidden option --manual or --completion requests, for the build and the
-/// packages; none if `words` are other words.
+/// packages; none for any other words.
 std::optional<Document> requested_document(const std::vector<std::string>& words) {
     if (words == std::vector<std::string>{"--manual"}) return Document::ManualPage;
     if (words == std::vector<std::string>{"--completion", "bash"}) return Document::BashCompletion;

@@ -41,8 +41,8 @@ std::string make_document(Document document);
 std::string wrong_usage(std::vector<std::string> words);
 
 /// Runs a command line. `words`: arguments without the program's name. Returns an ExitCode:
-///   - Usage, without a connection, if CLI11 refuses the words (an unknown verb or option), if a
-///     word is not UTF-8, or if, before "--", a word or the value after '=' is empty;
+///   - Usage, without a connection, if the words do not parse (an unknown verb or option), if a
+///     word is not UTF-8, or if, before "--", a word or an option's value after '=' is empty;
 ///   - Ok after help, the version or a Document;
 ///   - else the verb's result, or the code of the ServiceError that the verb threw.
 /// Failed replaces Ok if `out` could not be written, unless the reader of standard output is gone.

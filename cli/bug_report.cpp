@@ -54,8 +54,8 @@ std::string configuration_of(const std::string& path) {
     return *redacted;
 }
 
-/// The kernel log, one record per line. Does not wait for new records. Throws ServiceError if the
-/// log is unreadable.
+/// The kernel log, in the format of /dev/kmsg. Does not wait for new records. Throws ServiceError
+/// if the log is unreadable.
 std::string kernel_log_of(const std::string& path) {
     // larger than the kernel's default log buffer; a read returns one record
     constexpr std::size_t kMax = 4u << 20;

@@ -27,7 +27,7 @@ struct ReportSources {
     /// Path of vgpud's configuration. The report leaves the configuration out if it is not JSON,
     /// because vgpuctl cannot find secrets in other text.
     std::string configuration;
-    std::string kernel_log = "/dev/kmsg";  ///< or a file with records of that format
+    std::string kernel_log = "/dev/kmsg";  ///< or a file with records in the format of /dev/kmsg
 };
 
 class BugReport {

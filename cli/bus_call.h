@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::optional<std::chrono::milliseconds> max() const { return max_; }
 
     /// Runs `work`, which calls vgpud, and returns the result of `work`. Throws ServiceError. For
-    /// limits other than Read, pings vgpud first, so that a stopped vgpud is noticed early.
+    /// limits other than Read, pings vgpud first, to notice early if vgpud does not answer.
     template <typename Work> auto operator()(Limit limit, Work work) {
         if (limit != Limit::Read) ping();
         return limited(duration_of(limit), work);

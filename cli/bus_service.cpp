@@ -102,8 +102,10 @@ Dict dict_of(const Options& options) {
     return dict;
 }
 
-/// Runs `work`. If `work` throws an sdbus::Error, the bus is gone, and the function throws
-/// Disconnected. `job_fate`: what happens to the job, for the text of the error; may be empty.
+/// Runs `work`, which calls vgpud only through BusCall. BusCall turns errors of these calls into
+/// ServiceErrors, so an sdbus::Error here means that the connection to the bus is lost. The
+/// function then throws Disconnected. `job_fate`: what happens to the job, for the error text; may
+/// be empty.
 template <typename Work> auto with_bus_errors(Work work, const std::string& job_fate) {
     try {
         return work();
@@ -218,7 +220,7 @@ public:
             &Vf::Destroy,  &Vf::Reset,   &Vf::Resume, &Vf::ClearQuarantine,
             &Vf::SelfTest, &Vf::Quiesce, &Vf::Thaw};
         return call_(Limit::Change, [&] {
-            watch_name_owner();  // before the call, to notice the end of the job's vgpud
+            watch_name_owner();  // before the call, so that await_job() notices if vgpud ends
             Proxy<Vf> vf(*bus_, path);
             return std::string((vf.*kMethods.at(static_cast<std::size_t>(job)))(dict_of(options)));
         });
@@ -249,7 +251,7 @@ public:
     }
     std::string apply(const std::string& config, const Options& options) override {
         return call_(Limit::Change, [&] {
-            watch_name_owner();  // before the call, to notice the end of the job's vgpud
+            watch_name_owner();  // before the call, so that await_job() notices if vgpud ends
             return std::string(manager_.Apply(config, dict_of(options)));
         });
     }
@@ -262,7 +264,8 @@ public:
     std::optional<Properties> await_job(const std::string& path,
                                         const std::function<bool(const Properties&)>& is_enough,
                                         const std::vector<pollfd>& stop_on) override {
-        // short, because a signal of the job's end that was read before poll() does not wake poll()
+        // short, because job_at() may already have read the D-Bus signal JobRemoved from the
+        // socket, and poll() then does not wake for it
         constexpr int kRetryMs = 100;
         const auto begin = std::chrono::steady_clock::now();
         return with_bus_errors(
@@ -330,7 +333,8 @@ public:
             Dict options;
             if (after > 0) options["after"] = sdbus::Variant{after};
             Dict piece = Proxy<org::vgpu1::Gpu_proxy>(*bus_, gpu_path).ReadTrace(options);
-            // read pending signals: another vgpud may have other items at the position `after`
+            // read pending signals: NameOwnerChanged reports that vgpud was restarted, and the new
+            // vgpud has other items at the position `after`
             while (bus_->processPendingRequest()) {
             }
             if (std::exchange(name_owner_change_, std::nullopt) && after > 0)

@@ -119,8 +119,8 @@ std::string contract_text(const PlanJson& step) {
     return wrapped(fmt::format("{}: {}", subject_of(step), fmt::join(words, ", ")));
 }
 
-/// The quantum and the longest wait of each VF of a GPU; "" unless the GPU's driver serves its
-/// functions round robin.
+/// The quantum and the longest wait of each VF of a GPU; "" unless the GPU's driver serves the PF
+/// and the VFs round robin.
 std::string quanta_text(const PlanJson& gpu) {
     constexpr double kUsPerMs = 1000;
     Words quanta;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // DesiredDocument: the configuration for plan, apply and assert. The user names a file (FILE or -f
-// FILE; "-": standard input), or vgpud generates the configuration (--auto N). Also functions that
-// print plans.
+// FILE; "-": standard input), or vgpud generates the configuration (--auto N). This header also
+// declares functions that format plans.
 #pragma once
 
 #include "cli/table.h"

@@ -261,8 +261,8 @@ void check_pci(const HostFacts& facts, Findings& found) {
                          "only software GPUs (softgpu) can be shared here", ""});
 }
 
-/// Checks that the firmware has assigned addresses to the VF BARs. If not, Linux does not enable
-/// VFs (drivers/pci/iov.c).
+/// Checks that all VF BARs have addresses. Otherwise Linux does not enable VFs
+/// (drivers/pci/iov.c).
 void check_vf_bars(const PciFunction& gpu, Findings& found) {
     if (gpu.sriov->has_vf_bars_assigned) {
         found.push_back({"pci-vf-bars", Level::Ok, gpu.address + ": its VFs have address space"});

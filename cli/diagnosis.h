@@ -30,8 +30,8 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
-/// Makes all checks. An unreadable fact of the host gives at most a Note. Checks versions, state,
-/// GPUs and VFs only if vgpud answered.
+/// Makes all checks. If the PCI bus, the kernel configuration or QEMU's version is unreadable, the
+/// finding is a Note. Checks versions, state, GPUs and VFs only if vgpud answered.
 [[nodiscard]] std::vector<Finding> diagnose(const HostFacts& facts);
 
 /// The worst level; Ok if there are no findings.

@@ -234,9 +234,9 @@ void write_vfs(QemuCommandLine& line, const std::vector<AttachedVf>& vfs,
                  {"socket", {{"type", "unix"}, {"path", vm_path(run_dir, uuid, n)}}}});
 }
 
-/// Adds one port, because a guest has one agent. The port leads to the agent socket of VF 0,
-/// which must be a VF of softgpu. The port is not a <channel>, because for a reconnecting channel,
-/// libvirt 9 uses an option that QEMU 10 removed.
+/// Adds one port, because a guest has one agent. The port leads to the agent socket of the
+/// domain's first VF, which must be a VF of softgpu. The port is not a <channel>, because for a
+/// reconnecting channel, libvirt 9 uses an option that QEMU 10 removed.
 void write_agent(QemuCommandLine& line, const std::string& run_dir, const std::string& uuid) {
     line.add("-chardev", fmt::format("socket,id={},path={},reconnect-ms=1000", kAgentChardev,
                                      vm_path(run_dir, uuid, 0, "agent.sock")));

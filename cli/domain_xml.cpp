@@ -21,8 +21,9 @@ namespace {
 constexpr std::array<std::string_view, 4> kMentions{kDomainNamespace, kMigrationBlocker,
                                                     kHostDeviceAlias, "/run/vgpu/vm/"};
 
-/// Children of <domain> that are read or edited here and that a domain has at most once. Of two,
-/// libvirt would use the first for some and both for others.
+/// Children of <domain> that this file reads or domain_edit.cpp edits, and that a domain has at
+/// most once. If an element occurs twice, libvirt uses the first or both, depending on the element,
+/// so domain_of() refuses the second.
 constexpr std::array<const char*, 6> kSingleChildren{"name",          "uuid", "metadata",
                                                      "memoryBacking", "os",   "devices"};
 
@@ -56,7 +57,8 @@ VfSelector vf_selector(const xmlNode* node) {
     return {attributes.front(), value};
 }
 
-/// Reads the requested VFs. Ignores elements of other namespaces.
+/// Reads the requested VFs. Ignores elements of other namespaces in <metadata>, but refuses them
+/// inside <vgpu:vfs>.
 std::vector<VfSelector> selected_vfs(const xmlNode* metadata) {
     std::vector<VfSelector> selectors;
     for (const xmlNode* node : children_of(metadata)) {

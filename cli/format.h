@@ -26,8 +26,8 @@ using text::wrong_in_utf8;
 inline constexpr std::size_t kColumns = 80;
 
 /// The property `name` as text; "-" if it is missing or empty. A boolean becomes "yes" or "no". A
-/// list has commas between its items. A real has three decimal places. Texts and lists are cleaned
-/// by printable().
+/// list has commas between its items. A real has three decimal places. In texts and lists,
+/// printable() replaces control characters by '?'.
 std::string text_of(const Properties& properties, const std::string& name);
 /// The property `name` as a value. 0, 0.0 or false if it is missing or has another type, as from a
 /// vgpud of another release.

@@ -78,7 +78,7 @@ LibvirtClient::~LibvirtClient() {
 std::string LibvirtClient::definition(const std::string& domain, Secrets secrets) {
     auto* connection = static_cast<virConnectPtr>(connection_);
     virDomainPtr found = library_.by_name(connection, domain.c_str());
-    // names first, because a name may equal another domain's UUID
+    // a name wins over an equal UUID of another domain
     if (found == nullptr) found = library_.by_uuid(connection, domain.c_str());
     if (found == nullptr)
         throw LibvirtError(fmt::format(

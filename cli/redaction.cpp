@@ -110,8 +110,8 @@ std::string without_credentials(std::string text) {
 }
 
 /// Removes the rest of the text after the first sign for which one of these holds:
-///   - '=' or ':', and the text before the sign contains a secret name ("--token=x", "Api-Key: x");
-///   - '=', and the text after the sign contains a secret name ("--header=Authorization: x").
+///   - it is '=' or ':', and the text before it contains a secret name ("--token=x", "Api-Key: x");
+///   - it is '=', and the text after it contains a secret name ("--header=Authorization: x").
 /// Does not stop at a blank, because a secret may contain blanks.
 std::string without_assigned_secrets(const std::string& text) {
     for (std::size_t at = text.find_first_of("=:"); at != std::string::npos;

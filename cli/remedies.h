@@ -12,7 +12,7 @@ namespace vgpu::cli {
 
 /// The command that ends the state "quarantined" or "mismatch" of a VF; "" for other states.
 std::string recovery_command(const Properties& vf);
-/// The command that drops the definition of a VF, for a VF that vgpud could not make as defined.
+/// The command that drops the definition of a VF, for a VF that differs from its definition.
 std::string drop_command(const Properties& vf);
 /// The command that ends the claim of a VF and scrubs the VF.
 std::string end_claim_command(const Properties& vf);

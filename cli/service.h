@@ -92,8 +92,9 @@ enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, T
 /// "gpu0/vf3" for "/org/vgpu1/gpu/gpu0/vf/3", "gpu0" for the path of a GPU; other paths unchanged.
 std::string target_of_path(const std::string& path);
 
-/// All calls block until the answer or the time limit. A failed call throws ServiceError;
-/// "NotFound." in a comment below means that the call may throw one with that ExitCode. Paths are
+/// Each call blocks until the answer or the time limit. wait_for_change() has no limit, and
+/// await_job() has a limit only after limit_calls(). A failed call throws ServiceError. "NotFound."
+/// in a comment below means that the call may throw a ServiceError with that ExitCode. Paths are
 /// D-Bus object paths, which are valid while the object exists.
 class Service {
 public:
@@ -132,8 +133,8 @@ public:
     virtual void release_vf(const std::string& path, const std::string& owner,
                             std::uint64_t generation, const Options& options) = 0;
     /// Assigns a VF for each selector ("name" or "profile", and its value), or no VF at all.
-    /// Returns Target, Path, Generation and Socket of each VF. Options: owner_name, wait_ms (for
-    /// VFs being scrubbed). NoCapacity.
+    /// Returns Target, Path, Generation and Socket of each VF. Options: owner_name, wait_ms (how
+    /// long to wait for VFs that are being scrubbed). NoCapacity.
     virtual std::vector<Properties> assign_vfs(
         const std::string& owner, const std::vector<std::pair<std::string, std::string>>& selectors,
         const Options& options) = 0;
@@ -142,8 +143,8 @@ public:
     /// Scrubs all VFs of `owner`, ends their claims except persistent ones, and returns the number
     /// of VFs.
     virtual std::uint64_t unassign_vfs(const std::string& owner) = 0;
-    /// Restores claims of `owner`, a running VM, that vgpud has lost. Returns the number of VFs
-    /// that the VM then has.
+    /// Claims for `owner`, a running VM, the VFs that the VM uses and that have no owner, because
+    /// vgpud may have lost the VM's claims. Returns the number of VFs that the VM then has.
     virtual std::uint64_t adopt_vfs(const std::string& owner, const Options& options) = 0;
     /// Lowers the time limit of each further call and of await_job(). A call that exceeds the limit
     /// throws Unreachable, but vgpud may still carry it out.
@@ -166,11 +167,12 @@ public:
     virtual std::string apply(const std::string& config, const Options& options) = 0;
     /// The configuration of the present VFs as JSON. Changes nothing.
     virtual std::string export_config(const Options& options) = 0;
-    /// A configuration as JSON, with a label for each equal split. Changes nothing.
+    /// A configuration as JSON, with a label for each way to split GPUs into equal VFs. Changes
+    /// nothing.
     virtual std::string auto_config(const Options& options) = 0;
     /// Waits until a job has ended or `is_enough` returns true, and returns the last properties.
-    /// Calls `is_enough` after each read of the properties. A job that failed does not throw;
-    /// State, Error and ErrorName report the failure. Returns none if one of `stop_on` is ready
+    /// Calls `is_enough` after each read of the properties. Does not throw if the job failed: the
+    /// properties State, Error and ErrorName report this. Returns none if one of `stop_on` is ready
     /// first.
     virtual std::optional<Properties> await_job(
         const std::string& path, const std::function<bool(const Properties&)>& is_enough,

@@ -19,8 +19,8 @@ std::size_t line_width(const std::vector<std::size_t>& widths) {
     return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
 
-/// The widths of the columns. While the table is too wide, shrinks the widest column that may
-/// shrink by 1, so that long columns get equal widths.
+/// The widths of the columns. While the table is too wide, takes 1 from the widest column with
+/// may_shrink, so that wide columns become equally wide.
 std::vector<std::size_t> widths_of(const std::vector<Column>& columns, const TableRows& rows) {
     std::vector<std::size_t> widths(columns.size());
     for (const auto& row : rows)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints tables, at most 80 columns wide if possible. Users choose columns with -o, and omit the
+// Formats tables, at most 80 columns wide if possible. Users choose columns with -o, and omit the
 // titles with --noheadings. Output and --help use the same list of columns.
 #pragma once
 
@@ -57,10 +57,10 @@ public:
     /// True if the table has all columns that -o names.
     [[nodiscard]] bool all_chosen_in(const std::vector<Column>& columns) const;
     /// The table as text. Each row has one cell per column; empty cells become "-". If the table is
-    /// wider than kColumns, first shrinks columns that may shrink, to no less than 8 columns of the
-    /// terminal, then omits columns that have an omit_order. Neither shrinks nor omits columns that
-    /// -o names. Columns of targets must not shrink, because gpu0/vf10 and gpu0/vf11 would look
-    /// alike.
+    /// wider than kColumns, first cuts the cells of columns with may_shrink, to a width of 8 or
+    /// more, and then omits columns with an omit_order. Neither cuts nor omits columns that -o
+    /// names. A column of targets must not have may_shrink, because gpu0/vf10 and gpu0/vf11 would
+    /// look alike when cut.
     [[nodiscard]] std::string text(const std::vector<Column>& columns, TableRows rows) const;
     [[nodiscard]] std::string text(std::span<const PropertyColumn> columns,
                                    const std::vector<Properties>& objects) const;

@@ -18,7 +18,8 @@ const Properties* gpu_at(const HostFacts& facts, const std::string& address) {
     return at == facts.service.gpus.end() ? nullptr : &*at;
 }
 
-/// True if the PF's driver can enable VFs now. Otherwise adds a finding with the reason.
+/// True if the PF has a driver other than vfio-pci, and offers VFs. Otherwise adds a finding with
+/// the reason.
 bool check_driver(const HostFacts& facts, const VendorPf& pf, std::vector<Finding>& found) {
     if (pf.driver.empty())
         found.push_back({"pf-driver", Level::Warning, pf.address + " has no driver",

@@ -5,7 +5,8 @@
 //   vgpuctl destroy TARGET   scrubs the VRAM and releases the resources
 //   vgpuctl reset TARGET     clears the engine state; keeps VRAM and contract
 //   vgpuctl pause TARGET     takes the VF off the engine; registers still answer the guest
-//   vgpuctl stop TARGET      the same as pause; also shuts the VF's gates until a reset
+//   vgpuctl stop TARGET      the same as pause; also blocks VRAM BAR, doorbells and register
+//                            writes of the VF until a reset
 #include "cli/job_wait.h"
 
 #include <variant>
@@ -42,8 +43,8 @@ constexpr ControlRow kStop{
     "even if a client has it open",
     VfAction::Stop};
 
-/// Returns when the change is complete. For destroy, this includes the scrub, unless --no-wait is
-/// given.
+/// Waits until the change is complete, including the scrub of a destroy. With --no-wait, waits only
+/// until vgpud has accepted the destroy.
 class ControlVerb final : public Verb {
 public:
     explicit ControlVerb(const ControlRow& row)

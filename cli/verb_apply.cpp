@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl apply FILE: changes the VFs to those of a configuration. A job of vgpud makes all changes
-// or none. A plan with a disruption requires --yes.
+// or none. A plan with a disruption (VFs lose the content of their VRAM) requires --yes.
 #include "cli/desired_document.h"
 #include "cli/job_wait.h"
 
@@ -68,8 +68,8 @@ private:
     }
 
     /// Prints the result. Returns the exit code; for a failed job without --json, throws the job's
-    /// error. `job` has the property State, Path if there is a job, and Error and ErrorName if the
-    /// job failed.
+    /// error. `job` has the property State, also Path if there is a job, and also Error and
+    /// ErrorName if the job failed or was cancelled.
     static ExitCode finish(Invocation& invocation, const PlanJson& plan, const Properties& job) {
         const std::string state = text_of(job, "State");
         const bool is_well = state == "done" || state == "running";

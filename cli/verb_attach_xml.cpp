@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl attach-xml DOMAIN [--profile P | --vf V] …: adds VFs to a libvirt domain's XML, or
-// removes all VFs from it (--none). Prints the XML, or defines the domain (--write). If DOMAIN is a
-// file, libvirtd and vgpud need not run.
+// removes all VFs from the XML (--none). Prints the XML, or defines the domain (--write). DOMAIN is
+// a file, or the name or UUID of a domain, which requires libvirtd. vgpud need not run.
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"

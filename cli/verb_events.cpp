@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl events: prints the latest events and, with --follow, new events. When a D-Bus signal of
-// vgpud announces a new event, vgpuctl reads vgpud's log. The events in the log are numbered, so
-// vgpuctl prints no event twice and notices missed events.
+// vgpud announces a new event, vgpuctl reads the new events from vgpud's event log. The log numbers
+// the events, so vgpuctl prints no event twice and notices missed events.
 #include "cli/colour.h"
 #include "cli/interruption.h"
 #include "cli/number_options.h"

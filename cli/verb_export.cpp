@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl export: prints a configuration: that of the present VFs, or equal splits (--auto).
+// vgpuctl export: prints the present VFs as a configuration, or (--auto) a configuration with the
+// possible splits of each GPU into equal VFs.
 #include "cli/verbs.h"
 #include "text/json_document.h"
 

@@ -128,9 +128,9 @@ constexpr std::array kRows{
             "it cannot be migrated here"},
 };
 
-/// Reads all input first, because libvirt is writing it. For a domain without VFs, exits with 0 at
-/// once, except for "prepare" of a domain with PCI functions of this host: check_functions() then
-/// decides.
+/// First reads all input, even if it is not needed, so that libvirt can finish writing it. For a
+/// domain without VFs, exits with 0 at once, except for "prepare" of a domain with PCI functions of
+/// this host: check_functions() then decides.
 class HookVerb final : public Verb {
 public:
     HookVerb()

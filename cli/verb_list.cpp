@@ -67,11 +67,11 @@ constexpr std::array kCapacityColumns{
     PropertyColumn{{"UNAVAILABLE", Align::Right}, "Unavailable", text_of},
 };
 
-/// Accepted age of the VFs' values with --json, which lists the GPUs first. Not 0, so that both
-/// lists have the values of one read of the GPUs.
+/// Accepted age of the VFs' values with --json. vgpuctl first lists the GPUs, for which vgpud reads
+/// them, and then the VFs. This age lets vgpud answer the second call from the same read.
 constexpr std::uint32_t kOneReadMs = 100;
-/// Accepted age of the values in the table of GPUs. vgpud reads all GPUs once a second, so for
-/// values of this age it does not read the GPUs again.
+/// Accepted age of the values in the table of GPUs. vgpud reads all GPUs once a second, so it has
+/// values of this age and need not read the GPUs for the call.
 constexpr std::uint32_t kTableAgeMs = 1500;
 
 /// Calls Manager.ListGpus and ListVfs, or Manager.Capacity. --targets is for completion scripts.
@@ -103,7 +103,6 @@ public:
             gpus = invocation.service.list_gpus_with(
                 needs_all_properties ? "" : tables_.properties(kGpuColumns),
                 needs_all_properties ? 0 : kTableAgeMs);
-        // for JSON, the first call has just made vgpud read the GPUs
         if (with_vfs)
             vfs = invocation.service.list_vfs_with(
                 needs_all_properties ? "" : tables_.properties(kVfColumns),

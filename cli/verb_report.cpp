@@ -19,8 +19,8 @@ namespace vgpu::cli {
 
 namespace {
 
-/// The names that the report must hide: the host's and the user's. Under sudo also the name of the
-/// user who called sudo, because paths may contain the home directory of that user.
+/// The names that the report must hide: the host's, the user's and, under sudo, that of the user
+/// who called sudo, because paths may contain that user's home directory.
 Identity identity_here() {
     Identity identity;
     std::array<char, 256> host{};

@@ -200,7 +200,7 @@ std::string page_of(std::span<const Line> lines, const Properties& properties) {
 }
 
 /// The changes that a GPU's driver makes only under a condition, only approximately, or not at all.
-/// There is one line per condition, which lists changes such as "quantum_us (steps of 1000)".
+/// There is one line for each title below, with changes such as "quantum_us (steps of 1000)".
 std::string abilities_text(const Properties& gpu) {
     constexpr std::array kTitles{
         std::pair{"vf-idle", "With the VF idle"}, std::pair{"all-idle", "With all VFs idle"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl simulate FILE: predicts how much engine time each VF gets, from the VFs' contracts and
-// work. Runs vgpud's planner and the PF core in virtual time. Does not ask vgpud.
+// work. Runs vgpud's planner and the PF core in simulated time. Does not ask vgpud.
 #include "cli/desired_document.h"
 #include "cli/progress.h"
 #include "cli/verbs.h"
@@ -166,7 +166,7 @@ private:
         return ExitCode::Ok;
     }
 
-    /// Runs the scenario's work with each scheduler.
+    /// Runs the scenario under each scheduler in its list `policies`.
     [[nodiscard]] static ExitCode compare(const VerbContext& context, const Scenario& scenario) {
         const auto rows = [&] {
             const Spinner spinner(context, "simulate " + scenario.setup.name);

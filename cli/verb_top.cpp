@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpuctl top: shows which VFs get the engine, until interrupted. Each VF has a line with a bar of
-// its share in the last 10 s and a mark at its ideal share, its lag, its waits, and its overruns.
+// vgpuctl top: shows which VFs get the engine, until interrupted. The line of a VF has its share in
+// the last 10 s, also as a bar with a mark at the ideal share, and its lag, waits and overruns.
 #include "cli/interruption.h"
 #include "cli/number_options.h"
 #include "cli/table.h"

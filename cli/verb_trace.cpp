@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // vgpuctl trace ACTION FILE: makes or reads a recording of the inputs and decisions of a GPU's
-// scheduler. Only the action record calls vgpud:
+// scheduler. The actions, of which only record calls vgpud:
 //   record   writes what vgpud has recorded and, with --seconds or --follow, keeps recording
 //   show     prints figures of a recording
-//   replay   plans again from the recorded events, with this build, and compares the run tables
+//   replay   plans again from the recorded events, with this build's planner, and compares the
+//            run tables
 //   export   converts a recording to a trace for Perfetto (chrome), a picture (svg), or a scenario
 //            for vgpuctl simulate
 #include "cli/desired_document.h"
@@ -166,7 +167,7 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // a late first piece is normal, because vgpud keeps only the latest part of its trace
+            // is_late is normal for the first piece: vgpud keeps only the latest part of its trace
             if (piece.is_late && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);

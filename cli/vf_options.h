@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfOptions: the options of 'create' and 'set' for the settings of a VF, one option for each row of
-// schemas/vf_settings.def. Also texts for a VF's contract. docs/scheduling.md explains the
-// settings, and docs/dbus-api.md lists their values.
+// schemas/vf_settings.def. This header also declares functions that describe a VF's contract.
+// docs/scheduling.md explains the settings, and docs/dbus-api.md lists their values.
 #pragma once
 
 #include "cli/service.h"

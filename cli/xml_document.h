@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // XmlDocument: an XML text as libxml2's tree, with functions to read and edit the tree. Uses no
-// network, entities or DTD, because any user may supply the text. Other files of vgpuctl use
+// network, entities or DTD, because any user may supply the text. Other files of vgpuctl include
 // libxml2 only through this header.
 #pragma once
 
@@ -14,8 +14,8 @@
 namespace vgpu::cli {
 
 /// The XML is malformed, too large, or not a libvirt domain, or its VFs cannot be read or attached.
-/// what() has the reason and, if known, the line. The verb attach-xml then exits with 1. In the
-/// verb hook, HookRow::on_failure decides the exit code.
+/// what() has the reason and, if known, the line. The verb attach-xml then exits with 1. The exit
+/// code of the verb hook depends on libvirt's operation.
 class XmlError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// vgpud: reads the options, connects the parts of vgpud, and runs the main loop, which serves
-// D-Bus. Each GPU has a thread (service/gpu/host.h). service/ decides; adapters/, backend/ and
-// dbus/ do the I/O.
+// main() of vgpud: reads the options, connects the parts of vgpud, and runs the main loop, which
+// serves D-Bus. Each GPU has a separate thread (service/gpu/host.h). service/ makes the decisions;
+// adapters/, backend/ and dbus/ do the I/O.
 #include "daemon/adapters/agent_sockets.h"
 #include "daemon/adapters/device_channel.h"
 #include "daemon/adapters/domain_event_source.h"
@@ -121,8 +121,8 @@ spdlog::level::level_enum level_of(EventKind kind) {
     return spdlog::level::err;
 }
 
-/// vgpud's log. Limits the rate of lines about one GPU or VF with one level, so that guests, VMMs
-/// and callers cannot flood the log (pf-driver/process/log_limit.h). Used in the main loop only.
+/// vgpud's log. For each GPU, VF and log level, limits the rate of lines, so that guests, VMMs and
+/// callers cannot flood the log (pf-driver/process/log_limit.h). Used in the main loop only.
 class LineLog {
 public:
     explicit LineLog(const Clock& clock) : clock_(clock) {}
@@ -177,8 +177,9 @@ Result<adapters::UniqueFd> catch_signals() {
     ::sigaddset(&signals, SIGTERM);
     ::sigaddset(&signals, SIGINT);
     ::sigaddset(&signals, SIGHUP);
-    // Called before any thread starts, because threads inherit the signal mask. Ignores SIGPIPE, so
-    // that a write to a closed connection fails with EPIPE and does not kill vgpud.
+    // Ignores SIGPIPE, so that a write to a closed connection fails with EPIPE and does not kill
+    // vgpud. GPU threads start later, and inherit the signal mask. The threads of BoundedSysfs
+    // already run, but block all signals themselves.
     ::signal(SIGPIPE, SIG_IGN);
     if (::sigprocmask(SIG_BLOCK, &signals, nullptr) != 0)
         return fail_errno(ErrorId::System, errno, "cannot block signals");
@@ -242,8 +243,8 @@ public:
     }
 
     /// Serves until SIGTERM or SIGINT. If the state directory cannot be read, vgpud still shows all
-    /// GPUs, but changes nothing. run() calls start_gpus() before it requests the bus name, and
-    /// makes the D-Bus objects before it handles a request, so that the first caller finds them.
+    /// GPUs, but changes nothing. run() starts the GPUs and makes the D-Bus objects before it
+    /// requests the bus name, so that the first caller finds the objects with the GPUs' states.
     Result<> run() {
         TRY(const adapters::UniqueFd signals, catch_signals());
         for (const auto& [gpu, problem] : manager_.store().problems())
@@ -310,8 +311,8 @@ private:
     }
 
     /// Starts the threads of the GPUs, and waits until each thread has finished one iteration, so
-    /// that the first caller sees the states of GPUs that already run. After kFirstSnapshot, run()
-    /// continues without the slow GPUs.
+    /// that the first caller sees the states of GPUs that already run. Waits at most
+    /// kFirstSnapshot; slower GPUs finish their first iteration later.
     void start_gpus() {
         constexpr Nanoseconds kFirstSnapshot = std::chrono::seconds(2);
         const Nanoseconds until = clock_.now() + kFirstSnapshot;
@@ -328,12 +329,12 @@ private:
         });
     }
 
-    /// Handles at most kMaxPerIteration D-Bus messages, so that no caller can flood vgpud.
-    /// `other_work`: as in serve(). The time limit is max(kCallTime, `other_work`), so that
-    /// requests can take half of the time even while objects.step() parses large documents
-    /// (dbus::DeferredWork). One large message fills the socket, and the next message arrives only
-    /// after vgpud has read the large one. So while documents wait to be parsed, this function
-    /// waits for each further message, up to `other_work` / 8.
+    /// Handles at most kMaxPerIteration D-Bus messages, so that no caller can flood vgpud. Also
+    /// stops after max(kCallTime, `other_work`), so that requests can take half of the time even
+    /// while objects.step() parses large documents (dbus::DeferredWork). `other_work`: see serve().
+    /// A large message fills the socket's buffer, so a message behind it arrives only after vgpud
+    /// has read the large one. So while documents wait to be parsed, this function waits up to
+    /// `other_work` / 8 for each further message.
     void handle_requests(sdbus::IConnection& bus, Nanoseconds other_work,
                          bool are_documents_waiting) {
         constexpr int kMaxPerIteration = 64;
@@ -371,7 +372,7 @@ private:
     }
 
     /// Passes the lines of vgpu-libvirt to domains_. If vgpu-libvirt has ended, the states of
-    /// domains are unknown, but Assignments keeps their names.
+    /// domains are unknown, but Assignments keeps the domains' names.
     void read_domain_events(const adapters::PollSet& poll_set, dbus::Objects& objects) {
         domain_event_source_.dispatch(poll_set);
         if (const std::string problem = domain_event_source_.take_problem(); !problem.empty())
@@ -391,13 +392,13 @@ private:
         return std::make_unique<dbus::PolkitAuthority>(bus);
     }
 
-    /// The main loop. Each iteration handles requests, answers of the GPUs' threads and
-    /// timed_parts_, waits for the next of these or for other input (signals, agents,
-    /// vgpu-libvirt), and then handles that input. `other_work` is the time that the last iteration
-    /// took from the end of handle_requests() to the wait. An iteration waits for a caller only in
-    /// handle_requests(), and for GPUs' threads only in ListGpus, ListVfs and Capacity (at most 20
-    /// ms, dbus/objects.cpp). Most iterations only read a property; GpuHost::is_newer() then keeps
-    /// the cost of unchanged GPUs low.
+    /// The main loop. Each iteration handles D-Bus requests, answers of the GPUs' threads and the
+    /// due work of timed_parts_. Then it waits for more of these or for other input (signals,
+    /// agents, vgpu-libvirt), and handles that input. `other_work` is the time that the last
+    /// iteration took from the end of handle_requests() to the wait. Before that wait, an iteration
+    /// waits for a caller only in handle_requests(), and for GPUs' threads only in ListGpus,
+    /// ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). In most iterations a caller only
+    /// reads a property; GpuHost::is_newer() then keeps the cost of unchanged GPUs low.
     void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
         Nanoseconds other_work = Nanoseconds::zero();
         for (;;) {
@@ -425,8 +426,8 @@ private:
         }
     }
 
-    /// The descriptors and times that wake up the main loop, except signals. Made again before each
-    /// wait, so that no closed descriptor is watched.
+    /// The descriptors and times that wake up the main loop, except the signalfd. Made again before
+    /// each wait, so that no closed descriptor is watched.
     adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
         adapters::PollSet poll_set;
         const auto poll_data = bus.getEventLoopPollData();
@@ -461,7 +462,7 @@ private:
     Assignments assignments_{manager_, vm_sockets_, clock_};
     Domains domains_{assignments_};
     EventLog events_;
-    /// serve() calls their step() in this order.
+    /// The parts whose step() serve() calls, in this order.
     const std::array<TimedPart*, 5> timed_parts_{&agents_, &assignments_, &jobs_, &heap_trimmer_,
                                                  &service_manager_};
 };
@@ -504,7 +505,7 @@ Result<> start(const CommandLine& line, LogPort& log_port) {
     }
 }
 
-/// Limits the number of malloc arenas, because one arena per GPU's thread would keep megabytes of
+/// Limits the number of malloc arenas, because an arena for each GPU thread would keep megabytes of
 /// freed memory.
 void limit_heaps() {
     constexpr int kHeaps = 2;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSockets: implements AgentPort with unix stream sockets, to which QEMU connects. Never
-// blocks. Reads at most kMaxPerIteration bytes of each client in an iteration of the main loop, so
-// that a client that never stops sending hardly delays other clients. Hundreds of mostly idle
-// sockets share one epoll instance, which main.cpp watches. If the file of a socket is removed,
-// AgentSockets makes the socket again. Used in the main loop only.
+// AgentSockets: implements AgentPort with unix stream sockets. QEMU connects to a socket as the
+// client, and passes on the bytes of the agent in the guest. Never blocks. Reads at most
+// kMaxPerIteration bytes of each client in an iteration of the main loop, so that a client that
+// never stops sending hardly delays other clients. Hundreds of mostly idle sockets share one epoll
+// instance, which main.cpp watches. If the file of a socket is removed, AgentSockets makes the
+// socket again. Used in the main loop only.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -16,7 +17,8 @@
 namespace vgpu::daemon::adapters {
 
 /// While a socket has a client, AgentSockets accepts further clients and closes their connections
-/// at once, so that they see the refusal. After accept_clients(path, false) they wait instead.
+/// at once, so that these clients see the refusal. After accept_clients(path, false), new clients
+/// wait instead.
 class AgentSockets final : public AgentPort {
 public:
     /// Limit of the bytes that are read from a client in an iteration of the main loop.

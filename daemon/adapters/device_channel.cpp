@@ -23,9 +23,9 @@ unsigned long ioctl_code(vgpu_pf_op op, std::size_t bytes) {
     return _IOC(_IOC_READ | _IOC_WRITE, VGPU_PF_IOC_TYPE, op, bytes);
 }
 
-/// Interrupts a system call of this thread by a signal after `limit`. Repeats the signal, because
-/// a signal before the call has no effect. poll() cannot bound an ioctl, and a helper thread
-/// could stay blocked in the ioctl.
+/// Interrupts a system call of this thread by a signal after `limit`. Repeats the signal, because a
+/// signal before the call has no effect. Uses a signal, because poll() cannot limit the time of an
+/// ioctl, and a helper thread could stay blocked in the ioctl.
 class Deadline {
 public:
     explicit Deadline(std::chrono::milliseconds limit) {
@@ -62,7 +62,7 @@ private:
 };
 
 /// True if the channel is of no further use: the device is gone, interrupt() has cancelled the
-/// file, the PF core does not answer in time, or the driver does not know the ioctl.
+/// requests of the file, the PF core did not answer in time, or the driver does not know the ioctl.
 bool is_channel_lost(int error) {
     return error == ENODEV || error == ECANCELED || error == EINTR || error == ENOTTY;
 }
@@ -134,7 +134,7 @@ std::vector<std::string> present_pf_devices() {
                            name.find_first_not_of(kDigits, kPrefix.size()) == std::string::npos;
         if (is_pf && entry.is_character_file(error)) found.push_back(entry.path());
     }
-    // by number: a longer name has a larger number
+    // sort by number: a longer name has a larger number
     std::ranges::sort(found, {},
                       [](const std::string& path) { return std::pair(path.size(), path); });
     return found;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // DeviceChannel: implements UapiChannel over the character device of vgpu_pf.ko, with one ioctl per
-// operation. An ioctl waits until the PF core answers. At the time limit, a timer ends the ioctl by
-// a signal to the calling thread. interrupt() ends the ioctl by VGPU_PF_OP_CANCEL on the same file.
+// request. An ioctl waits until the PF core answers. At the time limit, a timer ends the ioctl by a
+// signal to the calling thread. interrupt() ends the ioctl by VGPU_PF_OP_CANCEL on the same file.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -11,8 +11,8 @@ namespace vgpu::daemon::adapters {
 
 class DeviceChannel final : public UapiChannel {
 public:
-    /// PfLost if the device cannot be opened. Uses O_NONBLOCK, which affects only reads of events,
-    /// not ioctls.
+    /// PfLost if the device cannot be opened. Opens the device with O_NONBLOCK, which affects only
+    /// read(2), not ioctls.
     static Result<std::unique_ptr<UapiChannel>> open(const std::string& path,
                                                      const Wakeup& interrupted);
 

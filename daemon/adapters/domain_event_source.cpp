@@ -80,7 +80,7 @@ void DomainEventSource::read() {
         text_.erase(0, end_of_line + 1);
         delay_ = kFirstDelay;
     }
-    // End the child, because a line without end would use up the memory.
+    // End the child, because a line that never ends would use up the memory.
     if (text_.size() > kMaxLine) end();
 }
 

@@ -2,8 +2,8 @@
 //
 // DomainEventSource: runs vgpu-libvirt (daemon/libvirt) as a child, and reads its lines, which
 // report libvirt's domains. If the child ends, restarts it after a growing delay. If vgpud ends,
-// the child reads end of file from its standard input, and ends as well. Reading never blocks. If a
-// line grows longer than kMaxLine without an end, DomainEventSource kills the child. main.cpp calls
+// the child reads end of file from its standard input, and ends as well. Reading never blocks. If
+// an incomplete line grows longer than kMaxLine, DomainEventSource kills the child. main.cpp calls
 // watch() before each wait and dispatch() after it, in one thread.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 namespace vgpu::daemon::adapters {
 
-/// service/owners/domains.h parses the lines.
+/// Does not parse the lines; service/owners/domains.h does.
 class DomainEventSource {
 public:
-    /// The delay from the end of the child, or from a failed start, to the next start begins with
-    /// this value. Each start doubles the delay; a received line resets it.
+    /// First delay from the end of the child, or from a failed start, to the next start. Each start
+    /// doubles the delay; a received line resets the delay to this value.
     static constexpr Nanoseconds kFirstDelay = std::chrono::seconds(1);
-    /// The delay does not grow beyond this limit.
+    /// Upper limit of the delay.
     static constexpr Nanoseconds kLongestDelay = std::chrono::minutes(5);
     static constexpr std::size_t kMaxLine = 1u << 20;  ///< in bytes
 
@@ -34,14 +34,14 @@ public:
     DomainEventSource& operator=(const DomainEventSource&) = delete;
 
     void watch(PollSet& poll_set);
-    /// Reads the child's available output. If no child runs and the delay is over, starts it.
+    /// Reads the child's available output. If no child runs and the delay is over, starts a child.
     void dispatch(const PollSet& poll_set);
 
     /// The whole lines that have arrived since the last call.
     std::vector<std::string> take_lines();
     /// Why a start of the child failed; empty if there is no new reason since the last call.
     std::string take_problem();
-    /// True once after the child has ended; the domains may then differ from its earlier lines.
+    /// True once after the child has ended. The domains may then differ from its earlier lines.
     bool take_loss();
     [[nodiscard]] bool is_running() const { return pid_ > 0; }
 
@@ -56,8 +56,8 @@ private:
     pid_t pid_ = -1;
     UniqueFd input_;   ///< the child's standard input; closing it ends the child
     UniqueFd output_;  ///< the child's standard output
-    std::optional<std::size_t> watched_at_;  ///< index of output_ in PollSet::fds; none: absent
-    std::string text_;                       ///< the last line, if it is incomplete
+    std::optional<std::size_t> watched_at_;  ///< index of output_ in PollSet::fds; none: not there
+    std::string text_;                       ///< received part of a line that is not complete
     std::vector<std::string> lines_;
     std::string problem_;
     int reported_errno_ = 0;  ///< errno of the last failed start; 0 after a success

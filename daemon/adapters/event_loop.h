@@ -2,8 +2,8 @@
 //
 // PollSet and wait_for(): how the event loops of vgpud and vgpu-exporter wait. In vgpud, the main
 // thread and each GPU thread run such a loop. Before each wait, all parts of the loop add their
-// descriptors and times to a new PollSet, so that no entry can be stale. After the wait, each part
-// does its work.
+// descriptors and times to a new PollSet, so that no entry is out of date. After the wait, each
+// part does its work.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventRing: implements EventPort over the uapi's ring in shared memory. The PF core may write
-// during a read, so read() checks the sequence number of an event again after the copy. Torn and
-// overwritten events count as lost. The mapping is read-only, and map() checks the sizes once. Only
-// one thread reads.
+// EventRing: implements EventPort: reads events from the ring that the PF core writes in shared
+// memory. The PF core may write during a read, so read() checks the sequence number of an event
+// again after the copy. Events that were overwritten before or during the copy count as lost. The
+// mapping is read-only, and map() checks the sizes once. Only one thread calls read().
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -16,8 +16,9 @@ namespace vgpu::daemon::adapters {
 
 class EventRing final : public EventPort {
 public:
-    /// Maps the ring in `memory`, and skips to its end. PfLost if the sizes contradict each other,
-    /// or if the ring cannot be mapped. Closes `memory`. `wakeup` becomes wait_fd().
+    /// Maps the ring in `memory`, and skips the events that it contains. PfLost if the sizes
+    /// contradict each other, or if the ring cannot be mapped. Closes `memory`. `wakeup` becomes
+    /// wait_fd().
     static Result<std::unique_ptr<EventRing>> map(const vgpu_pf_event_ring_info& info,
                                                   UniqueFd memory, UniqueFd wakeup);
     ~EventRing() override;

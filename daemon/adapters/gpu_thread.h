@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuThread: implements GpuRunner with one thread per GPU. main.cpp blocks SIGTERM, SIGINT and
-// SIGHUP before these threads start, so that only the main loop handles them.
+// GpuThread: implements GpuRunner with one thread, which runs the loop of one GPU. main.cpp blocks
+// SIGTERM, SIGINT and SIGHUP before these threads start, so that only the main loop handles these
+// signals.
 #pragma once
 
 #include "daemon/adapters/event_loop.h"
@@ -13,7 +14,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// wake() may be called from any thread. stop() interrupts a wait for a silent PF core.
+/// Any thread may call wake(). stop() interrupts a wait for a PF core that does not answer.
 class GpuThread final : public GpuRunner {
 public:
     explicit GpuThread(const Clock& clock) : clock_(clock) {}

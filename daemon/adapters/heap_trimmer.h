@@ -16,8 +16,8 @@ class HeapTrimmer final : public TimedPart {
 public:
     /// Time without work after which step() checks the heap.
     static constexpr Nanoseconds kQuiet = std::chrono::seconds(1);
-    /// If fewer bytes of the heap are free, step() keeps them, because vgpud soon needs the memory
-    /// again, and would pay page faults.
+    /// If fewer bytes of the heap are free, step() returns none to the system, because vgpud soon
+    /// needs the memory again, and new memory costs page faults.
     static constexpr std::size_t kWorthwhileBytes = std::size_t{2} << 20;
 
     explicit HeapTrimmer(const Clock& clock) : clock_(clock) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Unix sockets by path: converts paths to socket addresses, and listens at a path. AgentSockets and
-// SocketChannel call these functions.
+// Functions for unix sockets with a path: they make the socket address for a path, remove a socket,
+// and listen at a path. AgentSockets and SocketChannel call these functions.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"
@@ -19,7 +19,7 @@ Result<sockaddr_un> address_of(const std::string& path);
 /// Removes the socket at `path`, whoever made it; files of other kinds stay.
 void remove_socket(const std::string& path);
 
-/// Listens at `path`, non-blocking, with file mode `mode` and the `backlog` of listen(2). Fails
+/// Listens at `path`, without blocking, with file mode `mode` and the `backlog` of listen(2). Fails
 /// with System and the path, or as address_of(). Replaces an existing socket, even if another
 /// program listens there. vgpud may do so, because it holds the lock of its run directory
 /// (RunLock).

@@ -60,7 +60,7 @@ Result<> LogControl::set_target(const std::string& target) {
         return fail(ErrorId::OutOfRange,
                     fmt::format("LogTarget '{}' is not one of console, journal, null",
                                 target.substr(0, 32)));
-    // a new logger has its own level
+    // keep the level, because a new logger begins with another one
     const auto level = spdlog::get_level();
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("vgpud", std::move(sink)));
     spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");

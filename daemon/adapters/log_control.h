@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogControl: implements LogPort with spdlog's default logger. spdlog lacks some levels of syslog,
-// so LogControl maps them to other levels (notice to info, emerg to critical), but level() returns
-// the level that was set. Used in the main loop only.
+// LogControl: implements LogPort, which changes level and target of the log, with spdlog's default
+// logger. spdlog lacks some levels of syslog, so LogControl maps these to other levels (notice to
+// info, emerg to critical), but level() returns the level that was set. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/log_port.h"

@@ -12,7 +12,7 @@
 
 namespace vgpu::daemon::adapters {
 
-/// An empty disk of one block: header and block map, 1 KiB.
+/// The content of the image, 1 KiB: header and block map of an empty disk of one block.
 [[nodiscard]] std::string migration_blocker_image();
 /// Writes the image to a new file at `path`, readable by all users, because QEMU may run as any
 /// user. System if the file exists already or cannot be written.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnerProbe: implements OwnerPort with /proc and with softgpu's records of clients
-// (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by QEMU's `-uuid` argument.
-// OwnerProbe must not ask libvirt, because libvirt may be waiting for its hook, and the hook for
-// vgpud. Has no state, so any thread may call an OwnerProbe.
+// OwnerProbe: implements OwnerPort: finds out whether owners of VFs exist, with /proc and with
+// softgpu's records of clients (pf-driver/softgpu/vfio_user/client_record.h). Recognises VMs by
+// QEMU's `-uuid` argument. OwnerProbe must not ask libvirt, because libvirt may be waiting for its
+// hook, and the hook for vgpud. Has no state, so any thread may call an OwnerProbe.
 #pragma once
 
 #include "daemon/ports/owner_port.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// PlatformAssignment: implements AssignmentPort for the PF core at a uapi path. Each call
-// determines again whether the PF core is the kernel module or a process, because the PF core may
-// start later than vgpud (as in UapiClient).
+// PlatformAssignment: implements AssignmentPort for a GPU that our PF core drives: reads and sets
+// the assignment modes of VFs. Each call determines again whether the PF core is the kernel module
+// or a process, because the PF core may start later than vgpud:
 //
-//   kernel   vgpu_pf.ko's sysfs, found by the number of its character device:
-//            /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
+//   kernel   a sysfs file of vgpu_pf.ko has the mode. The number of the character device leads to
+//            the file: /sys/dev/char/MAJOR:MINOR/device/sriov_admin/vfN/assignment_mode
 //   process  the path of the VF's vfio-user socket shows the mode. In mode 'vfio-user' the socket
 //            has its public path. In mode 'none' the socket is in a directory that only vgpud's
 //            user and root may enter. A client that is already connected keeps the VF.

@@ -134,8 +134,8 @@ std::string describe_end(int status) {
     return fmt::format("with exit status {}", WEXITSTATUS(status));
 }
 
-/// Opens a file of vgpud. Refuses a link or a file of another user, which the device user may have
-/// put in the file's place.
+/// Opens a file of vgpud. Refuses a link or a file of another user, because the device user may
+/// have put it in the file's place.
 Result<UniqueFd> open_own(const std::string& path, int flags, mode_t mode = 0) {
     UniqueFd file(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
     if (!file.is_open())
@@ -226,8 +226,8 @@ Result<ProcessId> ProcessLauncher::start(const ProcessSpec& spec) {
     if (user_) TRY_VOID(share_directory(spec.directory, *user_));
     end_last_line(log_of(spec));
     TRY(const UniqueFd output, open_own(log_of(spec), O_WRONLY | O_CREAT | O_APPEND, kLogMode));
-    // Start one child at a time: children forked together would inherit the writers of each other's
-    // gates, and would not read end of file.
+    // Start one child at a time: children forked at the same time would inherit the writers of each
+    // other's gates, and would not read end of file if vgpud dies.
     static std::mutex gates;
     std::unique_lock only_gate(gates);
     TRY(Pipe gate, make_pipe());
@@ -293,7 +293,7 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
     return end_of(id) ? std::nullopt : std::optional(id);
 }
 
-/// False if /proc cannot show the process although it may run, such as for lack of descriptors.
+/// False if /proc cannot show whether the process runs, for example for lack of descriptors.
 static bool can_read_process(pid_t pid) {
     const UniqueFd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
     return file.is_open() || errno == ENOENT || errno == ESRCH;

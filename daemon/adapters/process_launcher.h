@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessLauncher: implements ProcessPort with fork and exec. A child gets a new session, no
-// blocked signals, /dev/null as input, LABEL.log as output, no other descriptor, and an environment
-// without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. vgpud writes the file LABEL.pid ("pid
-// start_time") before the exec, so that the next vgpud finds the child. end_of() reaps children.
-// Any thread may call a ProcessLauncher.
+// ProcessLauncher: implements ProcessPort: starts softgpu and vgpu-pf with fork and exec. A child
+// gets a new session, no blocked signals, /dev/null as input, LABEL.log as output, no other
+// descriptor, and an environment without NOTIFY_SOCKET, WATCHDOG_PID and WATCHDOG_USEC. vgpud
+// writes the file LABEL.pid ("pid start_time") before the exec, so that the next vgpud finds the
+// child. end_of() reaps children. Any thread may call a ProcessLauncher.
 //
-// With a device user, children run as that user and may make and remove sockets in their directory.
-// The directory is sticky, so children cannot remove files of vgpud. vgpud writes neither a pid
-// file nor a log through a link, nor into a file of another user.
+// With `vgpud --device-user`, children run as that user, and may make and remove sockets in their
+// directory. The directory is sticky, so children cannot remove files of vgpud. vgpud writes
+// neither a pid file nor a log through a link, nor into a file of another user.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -34,7 +34,7 @@ public:
     /// Children run as `user`, which requires root. Without `user` they run as vgpud's user.
     explicit ProcessLauncher(std::optional<DeviceUser> user = {}) : user_(user) {}
 
-    /// In bytes. trim_log() empties LABEL.log if it is longer. LABEL.log.1 is never longer.
+    /// In bytes. trim_log() empties LABEL.log if that file is longer. LABEL.log.1 is never longer.
     static constexpr std::uintmax_t kMaxLogBytes = 1u << 20;
 
     Result<ProcessId> start(const ProcessSpec& spec) override;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // RunLock: a lock that lets only one vgpud at a time use a run directory or a state directory. The
-// lock is a flock(2) on a file that contains the pid of the holder. The lock ends with the RunLock
-// or the process. main.cpp takes both locks before it reads the state.
+// lock is a flock(2) on a file that contains the holder's pid. The lock ends with the RunLock
+// object or the process. main.cpp locks both directories before it reads the state.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -27,7 +27,7 @@ public:
     void stopping();
     /// Sends a watchdog ping if one is due. The interval is half of WatchdogSec=.
     void step() override;
-    /// None if vgpud is ready and has no watchdog.
+    /// None if readiness was reported and vgpud has no watchdog.
     [[nodiscard]] std::optional<Nanoseconds> next_step() const override;
 
 private:

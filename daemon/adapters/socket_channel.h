@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // SocketChannel: implements UapiChannel over vgpu-pf's unix socket (SOCK_SEQPACKET, one request at
-// a time, descriptors by SCM_RIGHTS). A request without a timely answer fails with PfLost.
-// UapiClient then closes the channel, so that a late reply never answers the next request.
+// a time, descriptors by SCM_RIGHTS). If no answer comes in time, the request fails with PfLost.
+// UapiClient then closes the channel, so that a late reply is never taken for the next reply.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"

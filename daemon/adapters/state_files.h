@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StateFiles: implements StatePort with the files in the state directory. replace() writes and
+// StateFiles: implements StatePort with files in vgpud's state directory. replace() writes and
 // syncs a temporary file, renames that file over the old one, and syncs the directory. So at every
 // moment, even after a power cut, the file is the old or the new one. Any thread may call a
 // StateFiles.
@@ -43,7 +43,7 @@ private:
         bool operator==(const Mark&) const = default;
     };
     [[nodiscard]] static Mark mark_of(const std::string& path);
-    /// Fails if another program has changed, replaced, removed or restored the file since its mark
+    /// Fails if another program has changed, replaced, removed or created the file since its mark
     /// was set.
     [[nodiscard]] Result<> check_mark(const std::string& name);
     void set_mark(const std::string& name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// UapiChannel: carries requests of the uapi (pf-driver/uapi/vgpu_pf.h) to the PF core, and the
-// answers to vgpud. A channel uses the unix socket of vgpu-pf (SocketChannel) or the character
-// device of the kernel module (DeviceChannel). One thread makes one request at a time; any thread
-// may call interrupt(). A request fails with PfRefused (errno and text of the PF core), or with
-// PfLost if no valid answer comes. Do not use a channel after PfLost.
+// UapiChannel: a connection that carries requests of the uapi (pf-driver/uapi/vgpu_pf.h) to the PF
+// core, and the answers to vgpud. A channel uses the unix socket of vgpu-pf (SocketChannel) or the
+// character device of the kernel module (DeviceChannel). One thread makes one request at a time;
+// any thread may call interrupt(). A request fails with PfRefused (errno and text of the PF core),
+// or with PfLost if no valid answer comes. Do not use a channel after PfLost.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

@@ -23,8 +23,8 @@ void UapiClient::disconnect() {
 }
 
 void UapiClient::interrupt() {
-    // interrupted_ is raised first and never cleared, so that it also ends the requests of a
-    // channel that connect() is still opening.
+    // Raise interrupted_ first and never clear it, so that it also ends the requests of a channel
+    // that connect() is still opening.
     interrupted_.raise();
     const std::scoped_lock lock(mutex_);
     if (channel_) channel_->interrupt();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // UapiClient: the Backend of a GPU that our PF core drives. UapiClient sends requests over a
-// UapiChannel. `path` names the channel's other end: the socket of the process vgpu-pf, or the
-// device of the kernel module vgpu_pf.ko. If a request fails with PfLost, UapiClient closes the
-// channel; connect() opens a new one.
+// UapiChannel. `path` names the socket of the process vgpu-pf, or the device of the kernel module
+// vgpu_pf.ko. If a request fails with PfLost, UapiClient closes the channel; connect() opens a new
+// channel.
 #pragma once
 
 #include "daemon/adapters/uapi_channel.h"
@@ -17,9 +17,8 @@
 
 namespace vgpu::daemon::adapters {
 
-/// If a reply is longer than this version's struct, or a text or a count in it exceeds the limit of
-/// the uapi, UapiClient does not refuse the reply, but shortens the struct or the text, or lowers
-/// the count.
+/// UapiClient accepts a reply that is longer than this version's struct, and a reply with a text or
+/// a count above the limit of the uapi. It shortens the struct or the text, or lowers the count.
 class UapiClient final : public Backend {
 public:
     /// Time limit of a request by call(), except in change() and connect().
@@ -27,8 +26,8 @@ public:
     /// Time limit of a request by change(). The PF core answers some changes only after the VF has
     /// left the engine, and VERIFY_ZERO only after the PF core has read the VF's VRAM.
     static constexpr std::chrono::milliseconds kChangeTimeout{10000};
-    /// Time limit of the first request on a connection. It is short, because the kernel accepts
-    /// connections even for a stopped PF core, which does not answer.
+    /// Time limit of the first request on a connection. The limit is short, because the kernel
+    /// accepts connections even for a stopped PF core, which does not answer.
     static constexpr std::chrono::milliseconds kConnectTimeout{200};
 
     using Opener = std::function<Result<std::unique_ptr<UapiChannel>>(const std::string& path,

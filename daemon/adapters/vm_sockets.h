@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// VmSockets: implements VmSocketsPort with symbolic links, which QEMU follows, and which are cheap
-// to replace.
+// VmSockets: implements VmSocketsPort: gives an owner the sockets of its VFs at paths that are
+// known before VFs are chosen. The paths are symbolic links, because QEMU follows them, and because
+// they are cheap to replace.
 #pragma once
 
 #include "daemon/ports/vm_sockets_port.h"

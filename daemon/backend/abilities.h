@@ -2,9 +2,9 @@
 //
 // Abilities: a table of the changes that a GPU's driver can make. Each kind of change has a row in
 // abilities.def. The driver's backend fills in an Ability for each row: the condition for the
-// change, and the possible values. Create, set, plan and apply check their requests against this
-// table; D-Bus and vgpuctl show the table. GpuModel gets the table with the facts of the GPU
-// (Backend::get_info()).
+// change, and the possible values. The operations create, set, plan and apply check their requests
+// against this table; D-Bus and vgpuctl show the table. GpuModel gets the table with the facts of
+// the GPU (Backend::get_info()).
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -24,11 +24,12 @@ namespace vgpu::daemon {
 /// strongest of their conditions.
 enum class Needs {
     Nothing,
-    /// No client has the VF open, and no other owner has a claim in force on it. force overrides
-    /// both, but a vendor's backend refuses to take an open VF from a VM.
+    /// No client has the VF open, and no owner other than the requester has a claim in force on it.
+    /// The option `force` overrides both conditions, but the backend for a vendor's driver refuses
+    /// to take an open VF from a VM.
     VfIdle,
-    /// As VfIdle, for all VFs of the GPU. force overrides the claims, but neither an open VF nor a
-    /// VF of a running domain.
+    /// As VfIdle, for all VFs of the GPU. `force` overrides the claims, but neither an open VF nor
+    /// a VF of a running domain.
     AllIdle,
     Reload,  ///< the driver must be loaded again, which vgpud does not do
     Reboot,  ///< the host must be started again, which vgpud does not do
@@ -64,8 +65,9 @@ struct Ability {
 };
 
 /// All abilities of a driver. vgpud itself implements the settings description and
-/// scrub_on_release, so by default both need nothing. A backend withdraws scrub_on_release if vgpud
-/// cannot scrub the VFs: vgpud only watches the GPU, or NVIDIA's driver keeps the VFs.
+/// scrub_on_release, so by default both may change at any time. A backend withdraws
+/// scrub_on_release if vgpud cannot scrub the VFs, because vgpud only watches the GPU, or because
+/// NVIDIA's driver keeps the VFs.
 struct Abilities {
     explicit Abilities(std::string driver_name = "") : driver(std::move(driver_name)) {
         for (const Change own : {Change::Description, Change::ScrubOnRelease})
@@ -78,8 +80,8 @@ struct Abilities {
     /// True if vgpud plans run tables, and measures service and waits from events. If false, the
     /// driver itself schedules, with the values of Backend::set_shares() if it offers that.
     bool has_run_tables = false;
-    /// The PF's quantum, if vgpud sets quanta, and the driver serves its functions in turn, each
-    /// for one quantum (quanta.h); else absent.
+    /// The PF's quantum, for a driver that serves its functions in turn with quanta that vgpud sets
+    /// (quanta.h); absent for other drivers.
     std::optional<std::uint32_t> pf_quantum_ms{};
     /// True if vgpud only watches the GPU and changes nothing (docs/backends.md).
     bool is_observing = false;
@@ -95,8 +97,8 @@ struct Abilities {
     bool operator==(const Abilities&) const = default;
 };
 
-/// True if the weight of a VF decides its quantum, unless the VF has a quantum_us. The GPU then has
-/// no default quantum.
+/// True if the weight of a VF decides its quantum, unless the VF has a quantum_us. The GPU itself
+/// then has no quantum_us.
 [[nodiscard]] inline bool has_quanta_by_weight(const Abilities& abilities) {
     return !abilities.has_run_tables && abilities.can(Change::Weight);
 }
@@ -119,8 +121,8 @@ std::string describe(const std::string& gpu, const Abilities& abilities);
 /// possible values.
 Result<> check_value(const std::string& gpu, const Abilities& abilities, Change change,
                      std::uint64_t value, std::string_view whose);
-/// As check_value(), but checks no value. Both functions refuse changes that need a reload or a
-/// reboot.
+/// As check_value(), but checks no value. Both functions refuse a change that needs a reload of the
+/// driver or a reboot.
 Result<> check_offered(const std::string& gpu, const Abilities& abilities, Change change,
                        std::string_view whose);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Facts: the values that a GPU's driver reports of the GPU and of its VFs. A std::optional is
+// Facts: the values that a GPU's driver reports about the GPU and its VFs. A std::optional is
 // absent, and not 0, if the driver does not know the value. On D-Bus the property Unknown names
 // properties without a known value.
 #pragma once
@@ -28,17 +28,18 @@ inline bool operator==(const vgpu_pf_vf& a, const vgpu_pf_vf& b) {
 
 namespace vgpu::daemon {
 
+/// All in bytes.
 struct VramFacts {
     std::uint64_t bytes = 0;         ///< all VRAM of the device, or the part for VFs (xe)
     std::uint64_t free_bytes = 0;    ///< VRAM that VFs could still get
-    std::uint64_t largest_free = 0;  ///< bytes: the most VRAM that one VF could get
+    std::uint64_t largest_free = 0;  ///< the most VRAM that one VF could get
     std::uint64_t pf_bytes = 0;      ///< VRAM that the PF keeps, part of `bytes`; xe: 0
 
     bool operator==(const VramFacts&) const = default;
 };
 
-/// Quantum and preempt time-out of a VF, read back from a driver that serves its functions in turn.
-/// 0: unlimited.
+/// Quantum and preempt time-out of a VF, as a driver that serves its functions in turn reports
+/// them. 0: unlimited.
 struct DriverTiming {
     std::uint64_t quantum_us = 0;
     std::uint64_t preempt_timeout_us = 0;
@@ -63,13 +64,13 @@ struct GpuFacts {
     bool operator==(const GpuFacts&) const = default;
 };
 
-/// The state is ABSENT if the VF does not exist, has no resources, or does not belong to vgpud.
-/// The uapi defines states and reasons. If the driver has no VF states, the backend reports
+/// One VF. The state is ABSENT if the VF does not exist, has no resources, or does not belong to
+/// vgpud. The uapi defines states and reasons. If the driver has no VF states, the backend reports
 /// ABSENT, PROVISIONED, STOPPED or SCRUBBING.
 struct VfFacts {
     std::uint32_t vf = 0;
     std::uint32_t state = VGPU_PF_VF_ABSENT;  ///< enum vgpu_pf_vf_state
-    /// Differs from the generation of the earlier VF with this number.
+    /// New each time the VF is provisioned. With a vendor's driver, 0 while the VF is ABSENT.
     std::uint32_t generation = 0;
     bool is_attached = false;  ///< true if a client or a driver uses, or may use, the function
     std::uint32_t last_error = VGPU_PF_REASON_NONE;  ///< enum vgpu_pf_reason

@@ -10,7 +10,7 @@ namespace {
 /// A VF's resources, guest limits and assignment mode change only while the VF is idle. Everything
 /// else may change at any time; scheduling settings take effect with the next run table.
 Abilities abilities_of(const vgpu_pf_info& info) {
-    Abilities abilities(info.platform == 0 ? "vgpu-pf" : "vgpu_pf");  // 0: a process
+    Abilities abilities(info.platform == 0 ? "vgpu-pf" : "vgpu_pf");  // platform 0: a process
     abilities.has_run_tables = true;
     abilities.of.fill({.needs = Needs::Nothing});
     abilities[Change::VramBytes] = {.needs = Needs::VfIdle,

@@ -8,7 +8,8 @@
 
 namespace vgpu::daemon {
 
-/// The abilities have the ranges of the device that `info` describes.
+/// Also fills in GpuFacts::abilities. The ranges of VRAM, CU mask, doorbell pages and number of VFs
+/// come from `info`.
 [[nodiscard]] GpuFacts facts_of(const vgpu_pf_info& info);
 [[nodiscard]] VfFacts facts_of(const vgpu_pf_vf& vf);
 

@@ -25,7 +25,7 @@ constexpr double kTolerance = 0.05;
 
 using Ms = std::vector<std::uint32_t>;
 
-/// The demands, and what else decides the waits of VFs.
+/// The demands, and the PF's quantum and the default time-out, which also count in the waits.
 struct Problem {
     std::span<const VfShare> demands;
     std::uint32_t pf_quantum_ms;
@@ -91,11 +91,11 @@ std::uint64_t sum(const Ms& quanta) {
     return std::accumulate(quanta.begin(), quanta.end(), std::uint64_t{0});
 }
 
-/// Quanta that are exact multiples of the weights. With bounds on waits, returns the largest
-/// multiple that keeps the bounds. Without bounds, returns the smallest multiple in which each
-/// quantum is at least kComfortableQuantumMs, or the largest multiple if no multiple achieves that.
-/// The sum of the quanta may exceed kLongestCycleMs only with the factor 1. None if there are no
-/// such quanta.
+/// Quanta in the exact ratio of the weights, as quanta_by_weight() makes them from a factor. With
+/// bounds on waits, takes the largest factor that keeps the bounds. Without bounds, takes the
+/// smallest factor with which each quantum is at least kComfortableQuantumMs; if there is none, the
+/// largest factor. The sum of the quanta may exceed kLongestCycleMs only with the factor 1. None if
+/// the factor 1 breaks a bound or exceeds kMaxUnits.
 std::optional<Ms> exact_quanta(const Problem& problem) {
     const std::uint32_t divisor = divisor_of_weights(problem.demands);
     if (sum_of_weights(problem.demands) / divisor > kMaxUnits) return {};

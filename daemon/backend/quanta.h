@@ -10,9 +10,9 @@
 //   guaranteed share            q_i / (q_i + gap_i)
 //
 // The firmware skips an idle VF. The time of this VF goes to the busy VFs in the ratio of their
-// quanta, as weights require. A VF that idles early loses the rest of its quantum, so weights hold
-// only among VFs that are always busy. Quanta can be short (1 ms), so the time-outs limit how short
-// a wait can be. Pure functions.
+// quanta, as weights require. A VF that runs out of work loses the rest of its quantum, so weights
+// hold only among VFs that are always busy. Quanta can be as short as 1 ms, so mainly the time-outs
+// p limit how short the longest wait can be. Pure functions.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -40,13 +40,13 @@ struct VfShare {
     std::uint32_t quantum_us = 0;          ///< a whole number of ms; 0: decided by weight
     std::uint64_t preempt_timeout_us = 0;  ///< 0: kTimeoutUs or kBoundedTimeoutUs
     std::uint64_t max_wait_us = 0;         ///< bound on the longest wait; 0: no bound
-    double min_pct = 0;                    ///< minimum share of the engine while all are busy, in %
+    double min_pct = 0;                    ///< minimum share while all functions are busy, in %
     std::string name{};                    ///< for messages; empty: "vfN"
 
     bool operator==(const VfShare&) const = default;
 };
 
-/// The quantum of a VF, and what follows from all quanta.
+/// The quantum of a VF, and the wait and shares that follow from the quanta of all functions.
 struct VfQuantum {
     std::uint32_t vf = 0;
     std::uint32_t quantum_ms = 0;
@@ -62,19 +62,24 @@ struct Quanta {
     std::vector<VfQuantum> vfs{};  ///< in the order of the demands of quanta_of()
     std::uint32_t pf_quantum_ms = 1;
     std::uint32_t pf_preempt_timeout_us = kTimeoutUs;
-    std::uint32_t cycle_ms = 0;  ///< Σ q, the PF included
+    std::uint32_t cycle_ms = 0;  ///< Σ q, with the PF's quantum
 
     bool operator==(const Quanta&) const = default;
 };
 
 /// Computes a quantum of whole ms for each VF. A VF with a quantum_us gets this quantum. The other
-/// VFs get quanta in the exact ratio of their weights, if possible: the longest that keep all
-/// bounds on waits, or, without bounds, the shortest of at least 16 ms each, else the longest. The
-/// sum of exact quanta is at most 200 ms, unless the shortest exact quanta have a larger sum.
+/// VFs get quanta in the exact ratio of their weights (exact quanta), if possible:
 ///
-/// If the shortest exact quanta need more than 1000 ms, or if no exact quanta keep the bounds,
-/// quanta_of() rounds the quanta that weights decide. These quanta are then about 200 ms or less in
-/// sum, and each VF's part of this sum differs by at most 5 % from its part by weight.
+///   with bounds on waits      the longest exact quanta that keep all bounds
+///   without bounds            the shortest exact quanta of at least 16 ms each; if there are none,
+///                             the longest exact quanta
+///
+/// In both cases the sum of all VFs' quanta is at most 200 ms, unless even the shortest exact
+/// quanta have a larger sum.
+///
+/// If the shortest exact quanta have a sum above 1000 ms, or if no exact quanta keep the bounds,
+/// quanta_of() rounds the quanta that weights decide. These quanta then have a sum of about 200 ms
+/// or less, and each VF's part of this sum differs by at most 5 % from its part by weight.
 ///
 /// NoSchedule names the reason and a fix, and the VF if the reason is one VF's wait or share.
 /// OutOfRange if a quantum_us is not a whole number of ms.

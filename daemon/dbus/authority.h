@@ -3,8 +3,8 @@
 // Authority: decides whether a D-Bus caller may do an action. PolkitAuthority asks polkit about the
 // caller's bus name (never about a pid, which could be reused), and lets polkit ask the person for
 // a password. OwnerAuthority, for buses without polkit, allows only root and vgpud's user. Both
-// refuse the action if their question to polkit or to the bus fails. check() and `done` run in the
-// main loop.
+// refuse the action if their question to polkit or to the bus fails. check() and its callback
+// `done` run in the main loop.
 #pragma once
 
 #include "daemon/dbus/peer_credentials.h"
@@ -29,8 +29,8 @@ public:
 
     virtual ~Authority() = default;
     /// Starts a check. `sender`: unique bus name of the caller. Calls `done` once, or never if the
-    /// bus is closed first. Does not block until polkit answers, but may block on the bus, as
-    /// PeerCredentials does.
+    /// connection to the bus closes before polkit answers. PolkitAuthority does not block.
+    /// OwnerAuthority may block, as PeerCredentials::user_of() does.
     virtual void check(const std::string& sender, const std::string& action, Done done) = 0;
 };
 

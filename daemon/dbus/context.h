@@ -23,8 +23,8 @@
 
 namespace vgpu::daemon::dbus {
 
-/// Queue of long work for the main loop, such as parsing documents. Each step() does one piece of
-/// work, so that the main loop serves other requests in between.
+/// Queue of long pieces of work for the main loop, such as parsing documents. Each step() does one
+/// piece, so that the main loop serves other requests in between.
 class DeferredWork {
 public:
     void add(std::function<void()> work) { work_.push_back(std::move(work)); }
@@ -106,10 +106,10 @@ void run_for_any_caller(Context& context, const Caller& caller, sdbus::Result<T>
 }
 
 /// Starts `work` if the caller may do `action`, and replies with the result of `work`. Checks the
-/// request limits first, so that floods do not load polkit. If `work` ends after this function has
-/// returned, adds and removes objects before the reply, so that the caller finds new objects, and
-/// signals changed properties after the reply. Does not start `work` if the called object is
-/// removed before the Authority answers.
+/// request limits first, so that a flood of calls does not reach polkit. If `work` ends after this
+/// function has returned, adds and removes objects before the reply, so that the caller finds new
+/// objects, and signals changed properties after the reply. Does not start `work` if the called
+/// object is removed before the Authority answers.
 /// T: the type of the result of `work`; Replied: the values of the reply, T or none.
 template <typename T = void, typename... Replied>
 void run_if_authorized(Context& context, const Caller& caller, const std::string& action,
@@ -133,8 +133,8 @@ void run_if_authorized(Context& context, const Caller& caller, const std::string
     };
     context.authority.check(caller.sender, action,
                             [done, call, work = std::move(work)](Result<> allowed) {
-                                // an answered call means that its object was removed (end_all());
-                                // the number of its VF may now be that of another VF
+                                // An answered call means that its object was removed (end_all()).
+                                // The number of a removed VF may now be that of another VF.
                                 if (!call->is_open()) return;
                                 if (!allowed) return done(tl::make_unexpected(allowed.error()));
                                 work(done);

@@ -32,7 +32,7 @@ private:
     /// Requires org.vgpu1.provision.
     void Set(sdbus::Result<>&& result, SentOptions options) override;
     /// Needs no authorisation. Replies with the recording of the scheduling from the offset `after`
-    /// (an option; without it, from the oldest chunk), so that a client can follow the recording.
+    /// (an option; without it, from the oldest chunk), and with the offset for the next call.
     void ReadTrace(sdbus::Result<SentOptions>&& result, SentOptions options) override;
     /// Requires org.vgpu1.control. Replies with the descriptor of a memfd, because the dump may be
     /// larger than a message.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/N from the last JobView. The class Objects
+// JobObject: implements org.vgpu1.Job at /org/vgpu1/job/ID from the last JobView. The class Objects
 // makes and removes JobObjects.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // LogControlObject: implements org.freedesktop.LogControl1, for `systemctl service-log-level vgpud
 // debug`. Only root and vgpud's user may write its properties. check_caller() enforces this,
-// because the bus library does so only on the system bus. Runs only in the main loop.
+// because the bus library restricts writes only on the system bus. Runs only in the main loop.
 #pragma once
 
 #include "daemon/dbus/context.h"

@@ -21,10 +21,10 @@ constexpr Nanoseconds kRefreshLimit = std::chrono::milliseconds(20);
 struct Listing {
     std::vector<GpuHost*> gpus;
     PropertyFilter filter;
-    Nanoseconds max_age{0};
+    Nanoseconds max_age{0};  ///< values up to this age count as fresh
 };
 
-/// Asks all `gpus` first, then waits for them, kRefreshLimit in all.
+/// Asks all `gpus` first, then waits for their answers, at most kRefreshLimit in all.
 void refresh_gpus(const std::vector<GpuHost*>& gpus, Freshness freshness,
                   Nanoseconds max_age = Nanoseconds::zero()) {
     std::vector<GpuHost*> waited_for;
@@ -430,7 +430,7 @@ void Objects::update_before_reply() {
     if (context_.jobs.has_changes()) make_job_objects(context_.jobs.list());
 }
 
-/// Signals changed properties first, and then the end of the jobs that changed them.
+/// Signals changed properties before the end of the jobs that changed them.
 void Objects::signal_after_reply() {
     emit_changes(std::exchange(unsignalled_gpus_, {}));
     if (context_.jobs.has_changes()) update_and_signal_jobs();

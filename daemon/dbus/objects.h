@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects: owns vgpud's objects on the bus, except the LogControlObject. They are the manager at
+// Objects: owns vgpud's objects on the bus, except the LogControlObject. These are the manager at
 // /org/vgpu1 (org.vgpu1.Manager, ObjectManager), and one object for each GPU, each VF with
 // resources or a record, and each job. main.cpp calls step() in every iteration of the main loop;
 // step() makes and removes objects and signals changed properties.
@@ -103,7 +103,8 @@ public:
     void step(const std::vector<AdminEvent>& admin_events);
     /// True if deferred work, such as parsing a document, waits for step().
     [[nodiscard]] bool are_documents_waiting() const { return !deferred_.is_empty(); }
-    /// When to call step() again, if needs_step(), by the Clock of the constructor; zero: at once.
+    /// When to call step() again if needs_step(): a time of the constructor's Clock, or zero for at
+    /// once.
     [[nodiscard]] Nanoseconds next_step() const {
         return deferred_.is_empty() ? next_refresh() : Nanoseconds::zero();
     }
@@ -111,8 +112,8 @@ public:
 
 private:
     [[nodiscard]] Nanoseconds next_refresh() const { return refreshed_at_ + kInterval; }
-    /// Makes and removes objects of VFs of `gpus` and of jobs, and signals changed properties and
-    /// the start and end of jobs.
+    /// Makes and removes VF objects of `gpus` and signals changed properties. Then does the same
+    /// for jobs, and signals new and ended jobs.
     void refresh(const std::set<std::string>& gpus);
     /// The first half of refresh(), before the reply of a method that changes something.
     void update_before_reply();

@@ -33,7 +33,8 @@ public:
     virtual void end(const Error& why) = 0;
 };
 
-/// A call of a method that returns `Replied` (one T, or nothing). A Result<T> answers the call.
+/// A call whose answer is a Result<T>. `Replied`: the type of the value in the reply, which is T;
+/// none if T is void.
 template <typename T, typename... Replied> class OpenCallOf final : public OpenCall {
 public:
     OpenCallOf(sdbus::Result<Replied...>&& result, RequestLimits::Ticket ticket)

@@ -23,9 +23,10 @@ public:
     /// `bus`: a second connection to vgpud's bus.
     explicit PeerCredentials(std::unique_ptr<sdbus::IConnection> bus);
 
-    /// The uid of the connection with the unique name `sender`. For a name that is not remembered,
-    /// asks the bus and blocks, up to 2 s; NotAuthorized if the connection is closed or the bus
-    /// does not answer. The bus never reuses a unique name.
+    /// The uid of the connection with the unique name `sender`. A remembered uid stays valid,
+    /// because the bus never reuses a unique name. For a name that is not remembered, asks the bus
+    /// and blocks for up to 2 s; NotAuthorized if the connection is closed or the bus does not
+    /// answer.
     Result<uid_t> user_of(const std::string& sender);
 
 private:

@@ -13,7 +13,7 @@ namespace vgpu::daemon::dbus {
 
 namespace {
 
-/// Converts `text` to an element of an object path. D-Bus allows letters, digits and '_' in it.
+/// Converts `text` to an element of an object path, which may have only letters, digits and '_'.
 std::string path_element(const std::string& text) {
     std::string element;
     for (const char letter : text) {

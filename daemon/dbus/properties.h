@@ -79,8 +79,8 @@ private:
 /// The requested properties with known values, for ListGpus; always also "Path" and "Target".
 Dict properties_of(const GpuView& view, const PropertyFilter& filter = {});
 /// The requested properties of VFs, for ListVfs: for each property an array of values, in the order
-/// of `views`. A value that is not known is unset(). Always also "Path", "Target" and "Unknown",
-/// the names of all properties of the VF without a known value.
+/// of `views`. A value that is not known is unset(). Always also "Path", "Target" and "Unknown";
+/// "Unknown" has the names of all properties of the VF without a known value.
 Dict columns_of(const std::vector<const VfView*>& views, const PropertyFilter& filter);
 /// Names of the SIGNALLED properties that differ, in the order of *_properties.def. Leaves out a
 /// VF's State if it changed only between READY and RUNNING.
@@ -97,12 +97,12 @@ void check_document(const std::string& text);
 
 /// Throws OutOfRange if `text` is longer than kMaxTextBytes. `name`: the argument, for the message.
 void check_argument(std::string_view name, const std::string& text);
-/// Throws InvalidOwner if `owner` is no valid name of an owner.
+/// Throws InvalidOwner if `owner` is not a valid name of an owner.
 void check_owner(const std::string& owner);
 
 /// Converts the options of a request. Throws WrongType for a type that no option has, and
-/// OutOfRange for more than kMaxOptionBytes. Call options_of() before the authorisation, because
-/// the options of open requests stay in memory.
+/// OutOfRange for more than kMaxOptionBytes. Call options_of() before the authorisation: while a
+/// request waits for polkit, its options stay in memory, so they must not exceed the limit.
 Options options_of(const Dict& options);
 
 }  // namespace vgpu::daemon::dbus

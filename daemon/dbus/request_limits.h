@@ -19,8 +19,9 @@ class RequestLimits {
 public:
     static constexpr std::size_t kMaxPerSender = 32;  ///< per connection
     static constexpr std::size_t kMaxPerUser = 40;    ///< over all connections; not for root
-    /// Limit of all open requests. Below 128, because the bus lets a connection, here vgpud, wait
-    /// for 128 replies, such as those of polkit (max_replies_per_connection in dbus-daemon(1)).
+    /// Limit of all open requests. Below 128: each request may wait for a reply of polkit, and the
+    /// bus lets a connection, here vgpud, wait for at most 128 replies (max_replies_per_connection
+    /// in dbus-daemon(1)).
     static constexpr std::size_t kMax = 112;
     static constexpr std::size_t kReserve = 32;  ///< part of kMax that only root may use
 

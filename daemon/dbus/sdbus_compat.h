@@ -13,7 +13,7 @@
 
 namespace vgpu::daemon::dbus {
 
-#if __has_include(<sdbus-c++/VTableItems.h>)  // first in 2.0
+#if __has_include(<sdbus-c++/VTableItems.h>)  // new in 2.0
 using ServiceName = sdbus::ServiceName;
 using InterfaceName = sdbus::InterfaceName;
 using PropertyName = sdbus::PropertyName;

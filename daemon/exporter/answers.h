@@ -29,7 +29,7 @@ public:
     Answers(Source source, const daemon::Clock& clock)
         : source_(std::move(source)), clock_(clock) {}
 
-    /// The response to a request of /metrics in this format. vgpud has sent the values at most
+    /// The response to a request for /metrics in this format. Its values arrived from vgpud at most
     /// kFresh ago. May wait for vgpud.
     [[nodiscard]] Response response(MetricsFormat format) {
         if (clock_.now() >= fresh_until_) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Converts vgpud's answers on D-Bus (dictionaries of properties, and the columns of ListVfs) to
-// plain values (values.h). Used by vgpuctl and vgpu-exporter.
+// Converts vgpud's answers on D-Bus to plain values (values.h). An answer is a dictionary of
+// properties or, from ListVfs, a dictionary of columns: one array per property, with one value per
+// VF. Used by vgpuctl and vgpu-exporter.
 #pragma once
 
 #include "daemon/exporter/values.h"
@@ -18,15 +19,15 @@ inline constexpr const char* kService = "org.vgpu1";  ///< bus name of vgpud
 using Dict = std::map<std::string, sdbus::Variant>;
 
 /// Converts a dictionary. If a property is itself a dictionary, its members get names with a dot,
-/// such as "Agent.Connected". Leaves out "Unknown" and the properties that "Unknown" names, because
-/// their values are not known.
+/// such as "Agent.Connected". The property "Unknown" lists properties whose values vgpud does not
+/// know; these and "Unknown" itself are left out.
 Properties properties_of(const Dict& dict);
 std::vector<Properties> properties_of(const std::vector<Dict>& dicts);
-/// Converts the columns of ListVfs to rows, one for each VF. Omits columns of unknown types, and
-/// leaves out values as properties_of() does.
+/// Converts the columns of ListVfs to rows, one for each VF. Leaves out columns of unknown types,
+/// and the same values as properties_of().
 std::vector<Properties> rows_of(const Dict& columns);
 
-/// All properties of an object, read with one call. Throws sdbus::Error.
+/// All known properties of an object, read with one call. Throws sdbus::Error.
 Properties all_properties(sdbus::IConnection& bus, const std::string& destination,
                           const std::string& path, const std::string& interface);
 

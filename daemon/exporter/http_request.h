@@ -22,10 +22,11 @@ struct HttpRequest {
 [[nodiscard]] bool is_complete(std::string_view head);
 
 /// Parses an untrusted head. HttpRequest::accept points into `head`. The page is BadRequest if the
-/// first line is no request line of HTTP/1.x.
+/// first line is not a request line of HTTP/1.x.
 [[nodiscard]] HttpRequest parse_request(const std::string& head);
 
-/// The whole response. Uses `type` and `text` only for Page::Metrics; other pages have fixed texts.
+/// The whole response. `type` (the media type) and `text` (the body) are used only for
+/// Page::Metrics; other pages have fixed texts.
 [[nodiscard]] std::string http_response(Page page, std::string_view type = "",
                                         std::string_view text = "");
 /// Number of bytes of a whole response before its body.

@@ -23,7 +23,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// True for a number from 0 to 65535. Needed because getaddrinfo() takes 65536 for 0.
+/// True for a number from 0 to 65535. Needed because getaddrinfo() accepts 65536 as port 0.
 bool is_port(std::string_view text) {
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);

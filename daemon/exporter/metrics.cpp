@@ -30,8 +30,8 @@ struct Family {
     std::string_view help;
 };
 
-/// The format of a value. Times are written without rounding, because a double cannot represent the
-/// nanoseconds of a few months exactly.
+/// The format of a value. Times are converted without a double, because a double cannot represent
+/// the nanoseconds of a few months exactly.
 enum class As {
     Number,
     Nanoseconds,   ///< as seconds
@@ -160,7 +160,7 @@ Labelled labelled_vf(const Properties& vf) {
                            text_of(vf, "Name"))};
 }
 
-/// The text of all metrics. The formats require that the samples of one family follow each other.
+/// The text of all metrics. Both formats require that the samples of one family are consecutive.
 class Document {
 public:
     explicit Document(MetricsFormat format)

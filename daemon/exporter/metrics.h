@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Metrics of vgpud as OpenMetrics 1.0 text, or in the older Prometheus format, which has no units
-// and no types for infos and sets of states. Most metric families come from rows of
-// {manager,gpu,vf}_metrics.def, each with one D-Bus property. Used by vgpu-exporter and
+// Metrics of vgpud as text, in the format OpenMetrics 1.0 or in the older Prometheus format, which
+// lacks units and the types info and stateset. Most metric families come from rows of
+// {manager,gpu,vf}_metrics.def; each row names a D-Bus property. Used by vgpu-exporter and
 // `vgpuctl metrics`. Pure functions.
 #pragma once
 
@@ -26,9 +26,9 @@ struct Readings {
     std::string problem{};  ///< why vgpud does not answer; empty if it answers
     /// Properties of org.vgpu1.Manager, and "Events": the number of events since vgpud started.
     Properties manager{};
-    /// Known properties of each GPU, and "Target".
+    /// Known properties of each GPU, and "Target": its id, such as "gpu0".
     std::vector<Properties> gpus{};
-    /// Known properties of each VF, and "Target".
+    /// Known properties of each VF, and "Target": its path, such as "gpu0/vf1".
     std::vector<Properties> vfs{};
 };
 

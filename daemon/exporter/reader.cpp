@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kManager = org::vgpu1::Manager_proxy::INTERFACE_NAME;
 constexpr const char* kPath = "/org/vgpu1";
-/// Maximum age of values. Above 1 s, the interval at which vgpud reads all GPUs anyway, so that a
-/// scrape causes no further read.
+/// Maximum age of the values. It is longer than 1 s, the interval at which vgpud reads all GPUs, so
+/// that a scrape causes no additional read.
 constexpr std::uint32_t kMaxAgeMs = 1500;
 
 /// Options of ListGpus and ListVfs that request the properties `names`.
@@ -32,7 +32,7 @@ Answer answer_of(sdbus::IProxy& manager, const std::string& method, const Dict& 
 Readings read_vgpud(sdbus::IConnection& bus, const std::string& destination) {
     const auto manager = sdbus::createProxy(bus, destination, kPath);
     Readings readings{.manager = all_properties(bus, destination, kPath, kManager)};
-    // vgpud numbers all events from 1, so the number of the newest event is their count.
+    // vgpud numbers events from 1, so the number of the newest event is the number of all events.
     readings.manager["Events"] = std::uint64_t{0};
     const Dict newest{{"limit", sdbus::Variant{std::uint32_t{1}}}};
     for (const Dict& event : answer_of<std::vector<Dict>>(*manager, "RecentEvents", newest))

@@ -28,7 +28,7 @@ public:
     static constexpr std::size_t kMaxRequest = 8192;  ///< bytes
     static constexpr daemon::Nanoseconds kTimeout = std::chrono::seconds(5);
 
-    /// Returns the response to a request of /metrics.
+    /// Returns the response to a request for /metrics.
     using Metrics = std::function<Response(MetricsFormat)>;
 
     /// `listeners`: listening sockets, non-blocking.

@@ -22,12 +22,13 @@ constexpr unsigned kKeepAliveCount = 3;
 /// Replaces libvirt's default error handler, which prints each error to stderr.
 void ignore_error(void*, virErrorPtr) {}
 
-/// Disarms the timer. virEventRunDefaultImpl() has no time limit, but returns after a timer fires.
+/// Called when the timer of limit_timer() fires. Disarms the timer.
 void on_limit(int timer, void*) {
     virEventUpdateTimeout(timer, -1);
 }
 
-/// The timer that limits a wait for events. The first call sets up libvirt's event loop.
+/// The timer that limits a wait for events. virEventRunDefaultImpl() has no time limit, but returns
+/// after a timer fires. The first call sets up libvirt's event loop.
 int limit_timer() {
     static std::once_flag once;
     static int timer = -1;
@@ -39,7 +40,7 @@ int limit_timer() {
     return timer;
 }
 
-/// Empty if libvirt does not return the UUID.
+/// The UUID of the domain; empty if libvirt does not return the UUID.
 std::string uuid_of(virDomainPtr domain) {
     std::array<char, VIR_UUID_STRING_BUFLEN> text{};
     return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
@@ -58,8 +59,8 @@ std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-/// True if the domain no longer exists. A transient domain vanishes when it stops, and libvirt
-/// reports only the stop.
+/// True if the domain no longer exists. A transient domain also vanishes when it stops, although
+/// libvirt reports only the stop.
 bool is_gone(virDomainPtr domain) {
     return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }

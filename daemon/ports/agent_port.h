@@ -32,7 +32,8 @@ public:
     virtual Result<> listen(const std::string& path) = 0;
     /// Closes and removes the socket, disconnects its client, and drops the events of this path.
     virtual void close(const std::string& path) = 0;
-    /// False: new clients wait until the next call with true. A connected client stays.
+    /// If `is_accepting` is false, new clients wait until the next call with true. A client that is
+    /// already connected stays connected.
     virtual void accept_clients(const std::string& path, bool is_accepting) = 0;
     /// Sends `bytes` to the client. False if there is no client, or if its socket does not take all
     /// `bytes` at once. The caller must then call disconnect(), because the stream may have a gap.

@@ -36,12 +36,12 @@ class AssignmentPort {
 public:
     virtual ~AssignmentPort() = default;
 
-    /// The mode in force. Returns Default only for a VF that does not exist, after set() with
-    /// Default.
+    /// The mode in force. Default is returned only if the VF does not exist and the last set() was
+    /// with Default.
     virtual Result<AssignmentMode> get(std::uint32_t vf) = 0;
-    /// Leaves the function alone if `assignment_mode` is already in force. AssignmentRefused, with
-    /// the reason, if the platform or the driver cannot set the mode. WrongState (vgpu_pf.ko) or
-    /// VfsInUse (a vendor's driver) if the function is in use.
+    /// Sets the mode. Does nothing if `assignment_mode` is already in force. Fails with
+    /// AssignmentRefused, and names the reason, if the platform or the driver cannot set the mode;
+    /// with WrongState (vgpu_pf.ko) or VfsInUse (a vendor's driver) if the function is in use.
     virtual Result<> set(std::uint32_t vf, AssignmentMode assignment_mode, TakeFromHost take) = 0;
 };
 

@@ -34,7 +34,7 @@ public:
     /// Skips all events so far: the next read() starts at next_seq().
     virtual void skip_to_end() = 0;
 
-    /// Readable when there are new events; -1 if no descriptor reports them.
+    /// A descriptor that is readable when there are new events; -1 if there is no such descriptor.
     [[nodiscard]] virtual int wait_fd() const = 0;
 };
 

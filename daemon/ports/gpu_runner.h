@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // GpuRunner: runs the loop of one GPU in a separate thread, so that a slow PF core delays only its
-// own GPU. After the first iteration, an iteration runs when a descriptor becomes readable, at
-// wake_at(), or after wake().
-// Implemented by adapters/gpu_thread; tests call iterate() themselves.
+// own GPU. After the first iteration, an iteration runs when one of wait_fds() becomes readable, at
+// wake_at(), or after wake(). Implemented by adapters/gpu_thread; tests call iterate() themselves.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// LogPort: changes level and target of vgpud's log at run time, in the words of syslog and systemd
-// (org.freedesktop.LogControl1). Implemented by adapters/log_control. Used in the main loop only.
+// LogPort: changes level and target of vgpud's log at run time. Levels and targets have the names
+// that systemd defines for org.freedesktop.LogControl1. Implemented by adapters/log_control. Used
+// in the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"

@@ -27,8 +27,8 @@ public:
     /// UUIDs (lower case) of the VMs that run on this host. Reads the command lines of all
     /// processes.
     [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
-    /// The process that has the VF socket `path` open: "qemu-system-x86 (pid 71)"; empty if
-    /// unknown.
+    /// The process that is connected to the VF's socket `path`, such as "qemu-system-x86 (pid 71)";
+    /// empty if unknown.
     [[nodiscard]] virtual std::string client_of(const std::string& path) const = 0;
 };
 

@@ -21,7 +21,8 @@ struct ProcessId {
     bool operator==(const ProcessId&) const = default;
 };
 
-/// `directory` must exist. `command` runs without a shell.
+/// A managed process, for start() and find(). `directory` must exist. `command` runs without a
+/// shell.
 struct ProcessSpec {
     std::string label;                 ///< "softgpu", "vgpu-pf": names the pid file and the log
     std::string directory;             ///< contains LABEL.pid and LABEL.log
@@ -43,7 +44,7 @@ public:
     /// runs or may run. "" if the cause is unknown, because the process was not a child of this
     /// vgpud or was reaped before. Reaps a child that has ended.
     [[nodiscard]] virtual std::optional<std::string> end_of(const ProcessId& id) = 0;
-    /// Bounds the log: moves the end of a long LABEL.log to LABEL.log.1, and empties LABEL.log.
+    /// Bounds the log: if LABEL.log is long, copies its end to LABEL.log.1, and empties LABEL.log.
     virtual void trim_log(const ProcessSpec& spec) = 0;
     [[nodiscard]] virtual bool socket_exists(const std::string& path) = 0;
     /// Removes the socket file at `path`, if any. Call only if no process serves the socket.

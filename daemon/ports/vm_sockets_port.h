@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // VmSocketsPort: gives an owner the sockets of its VFs at paths that are known before VFs are
-// chosen. RUN_DIR/OWNER_DIR/N.sock and N.agent.sock lead to the sockets of the owner's VF number N,
-// from 0. RUN_DIR is vgpud's run directory. Also changes the user and the group of sockets.
-// Implemented by adapters/vm_sockets, faked in tests. Used in the main loop only.
+// chosen. RUN_DIR/OWNER_DIR/N.sock and N.agent.sock lead to the sockets of one VF of the owner; N
+// counts the owner's VFs from 0. RUN_DIR is vgpud's run directory. Also changes the user and the
+// group of sockets. Implemented by adapters/vm_sockets, faked in tests. Used in the main loop only.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -23,7 +23,7 @@ struct VfSockets {
 };
 
 /// `owner_dir` is the directory of an owner: "vm/UUID" (lower case) for a domain, "owner/NAME" for
-/// a life of a job. N is the index in `sockets`.
+/// one start of a job, such as "owner/slurm:lab:17.0". N is the index in `sockets`.
 class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;
@@ -31,9 +31,9 @@ public:
     /// RUN_DIR/OWNER_DIR/N.sock, whether it exists or not.
     [[nodiscard]] virtual std::string path_of(const std::string& owner_dir,
                                               std::size_t n) const = 0;
-    /// Replaces all paths of `owner_dir`. System if a VF's vfio-user socket does not exist or a
-    /// path cannot be made; OutOfRange if a path is too long for a socket. Paths made before the
-    /// failure stay until the next link() or unlink().
+    /// Replaces all paths of `owner_dir`. Fails with System if a VF's vfio-user socket does not
+    /// exist or a path cannot be made; with OutOfRange if a path is too long for a socket. Paths
+    /// made before the failure stay until the next link() or unlink().
     virtual Result<> link(const std::string& owner_dir, const std::vector<VfSockets>& sockets) = 0;
     /// Removes all paths of `owner_dir`.
     virtual void unlink(const std::string& owner_dir) = 0;
@@ -41,8 +41,8 @@ public:
     virtual void unlink_vf(const std::string& owner_dir, const VfSockets& sockets) = 0;
     /// Targets of the paths N.sock of `owner_dir`, in the order of N; empty if there are no paths.
     [[nodiscard]] virtual std::vector<std::string> linked(const std::string& owner_dir) const = 0;
-    /// Gives the sockets to the user `uid` and the group `gid`; open connections stay. System on
-    /// failure. Skips an empty path in `sockets`.
+    /// Gives the sockets to the user `uid` and the group `gid`; open connections stay. Skips an
+    /// empty path in `sockets`. Fails with System.
     virtual Result<> grant(const VfSockets& sockets, std::uint32_t uid, std::uint32_t gid) = 0;
     /// Gives the sockets back to vgpud's user and group. Ignores failures.
     virtual void revoke(const VfSockets& sockets) = 0;

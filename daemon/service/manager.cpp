@@ -116,9 +116,9 @@ std::string Manager::clash_of(const std::string& name, const Target& own,
                        advice);
 }
 
-/// Finds VFs whose names are not unique, and emits an event when it first finds a VF. Two VFs can
-/// have one name because, for example, vgpud could not read the state file of one VF when it gave
-/// the name to the other, or an operator restored or copied a state file.
+/// Finds VFs whose names are not unique, and emits an event for each VF that it did not find in the
+/// last search. Two VFs can have one name because, for example, vgpud could not read the state file
+/// of one VF when it gave the name to the other VF, or an operator restored or copied a state file.
 void Manager::find_clashes() {
     if (clashes_version_ == store_.names_version()) return;
     clashes_version_ = store_.names_version();
@@ -146,8 +146,8 @@ void Manager::find_clashes() {
     }
 }
 
-/// Tries paths before names; a path contains '/', which no VF name may contain. Finds only VFs in
-/// the GPUs' snapshots, and so no VF of an absent GPU.
+/// Tries GPU ids and paths before names. A path contains '/', which no VF name may contain. Finds
+/// only VFs in the GPUs' snapshots, so VFs of an absent GPU are not found.
 Result<Target> Manager::resolve(const std::string& text) const {
     if (find_gpu(text) != nullptr) return Target{.gpu = text};
     const std::size_t slash = text.find("/vf");
@@ -306,8 +306,7 @@ bool Manager::has_ended(const std::string& gpu, const OwnerRecord& claim) const 
 /// Reserves `name`. Returns a callback that frees the name, then calls `done`.
 template <typename T> Done<T> Manager::reserve_name(const std::string& name, Done<T> done) {
     if (name.empty()) return done;
-    // Each GPU's thread sees only its own requests, so the main loop keeps the new names of the
-    // requests to all GPUs.
+    // The main loop keeps these names, because each GPU's thread sees only the requests to its GPU.
     pending_names_.insert(name);
     return [this, name, done = std::move(done)](Result<T> result) {
         pending_names_.erase(name);
@@ -315,9 +314,9 @@ template <typename T> Done<T> Manager::reserve_name(const std::string& name, Don
     };
 }
 
-/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty: of the GPUs in state Ok with
-/// writable state, the one with the most VRAM for one VF. If there is none: StateReadOnly or
-/// StateNewer if the state of a GPU is not writable, else PfLost.
+/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty: of the GPUs in state Ok with a
+/// writable state file, the one that can give a VF the most VRAM. If there is none: StateReadOnly
+/// or StateNewer if the state file of a GPU is not writable, else PfLost.
 Result<GpuHost*> Manager::gpu_for_new_vf(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Manager: all GPUs of one vgpud. Finds targets (gpu0, gpu0/vf3, a VF's name or UUID), chooses the
-// GPU of a new VF, keeps names unique, and passes checked options to GpuModels. Owns the GPUs and
-// the state store. Runs in the main loop and never waits for a PF core: a GPU's thread carries out
-// a request, and finish() then calls the request's `done`. If Manager itself refuses a request, it
-// calls `done` at once.
+// GPU of a new VF, keeps names unique, and passes checked options to the GpuModel of a GPU. Owns
+// the GPUs and the state store. Runs in the main loop and never waits for a PF core: a GPU's thread
+// carries out a request, and finish() then calls the request's `done`. If Manager itself refuses a
+// request, it calls `done` at once.
 #pragma once
 
 #include "daemon/service/gpu/host.h"
@@ -37,9 +37,9 @@ struct Target {
 [[nodiscard]] tl::unexpected<Error> ambiguous(std::string_view name, std::span<const Target> found);
 
 /// Manager refuses a VF name that a GPU, another VF on record, a request under way or a lock()
-/// uses, and the default name of another VF ("gpu0-vf3"). State files can still give two VFs one
-/// name, or a VF the name of a GPU. Then finish() emits an event, and the name alone may not
-/// identify the VF.
+/// uses. It also refuses names that begin with a GPU's id and "-vf"; only a VF's own default name,
+/// such as "gpu0-vf3", is valid. State files can still give two VFs one name, or a VF the name of a
+/// GPU. Then finish() emits an event, and resolve() may not find the VF by this name.
 class Manager {
 public:
     Manager(StatePort& port, const Clock& clock) : store_(port, &clock), clock_(clock) {
@@ -69,8 +69,8 @@ public:
     /// Finds a GPU by its id, or a VF by its path (GPU/vfN), name or UUID. Fails with NoSuchVf,
     /// which suggests a similar name, if any, or with AmbiguousName, which lists the VFs' paths.
     Result<Target> resolve(const std::string& text) const;
-    /// Creates a VF on `gpu`. If `gpu` is empty, takes the GPU in service with the most VRAM for
-    /// one VF. docs/dbus-api.md lists the options of this request and of the other ones.
+    /// Creates a VF on `gpu`. If `gpu` is empty, chooses the GPU in service that can give a VF the
+    /// most VRAM. docs/dbus-api.md lists the options of this request and of the other ones.
     void create(const std::string& gpu, const Options& options, Done<Target> done);
     /// Changes the name and the settings of a VF.
     void set_vf(const Target& target, const Options& options, Done<> done);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Checks names of VFs. Also imports into vgpu::daemon the helpers of text/ with which all of
-// daemon/service writes error causes and properties.
+// Checks names of VFs. Also imports helpers of text/ into vgpu::daemon, because all of
+// daemon/service uses them to write error causes and properties.
 #pragma once
 
 #include "text/nearest.h"

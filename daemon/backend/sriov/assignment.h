@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovAssignment: implements AssignmentPort for a PF with a vendor's driver. Records each
-// requested mode in SriovLink::modes. The backend sets the recorded modes when it enables VFs,
-// because a new VF has no driver, and because set() cannot bind a VF that is not enabled.
+// SriovAssignment: implements AssignmentPort for a PF with a vendor's driver: reads and sets the
+// assignment modes of VFs. Records each requested mode in SriovLink::modes. The backend sets the
+// recorded modes when it enables VFs, because a new VF has no driver, and because set() cannot bind
+// a VF that is not enabled.
 #pragma once
 
 #include "daemon/backend/sriov/backend.h"

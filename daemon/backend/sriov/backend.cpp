@@ -13,8 +13,8 @@ namespace vgpu::daemon::sriov {
 
 namespace {
 
-/// Checks that vgpud may drive this PF, and that the card has the model that the configuration
-/// expects, if any.
+/// Checks that vgpud may drive this PF, and that the card is of the expected model, if the
+/// configuration names one.
 Result<> check_card(const SriovConfig& config, const PfFunction& facts) {
     const PfKind kind = kind_of(facts.driver);
     if (kind == PfKind::None)
@@ -75,7 +75,7 @@ bool SriovBackend::take_changes() {
     return batch.has_lost || !batch.events.empty();
 }
 
-/// Reports a change of the number of VFs that another program made.
+/// Reports if another program has changed the number of VFs.
 void SriovBackend::check_count(const PfFunction& facts) {
     const std::size_t before = std::exchange(count_, facts.vfs.size()).value_or(facts.vfs.size());
     if (before == facts.vfs.size()) return;
@@ -154,8 +154,8 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     return facts;
 }
 
-/// If the VF does not exist, first disables all VFs, enables more VFs, and binds the drivers of the
-/// earlier VFs again. Then takes the VF over.
+/// If the VF does not exist, first disables all VFs, enables more VFs, and binds the drivers again.
+/// Then takes the VF over.
 Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     TRY(const PfFunction facts, inspect());
     if (requested.vf == 0 || requested.vf > facts.total_vfs)
@@ -222,8 +222,8 @@ Result<> SriovBackend::bind_again(std::uint32_t vf, AssignmentMode mode) {
     return is_driverless ? link_->pf->reset(vf) : link_->pf->bind(vf, mode);
 }
 
-/// Sets the modes of SriovLink::modes again, and returns the first failure. The id of a failure is
-/// never one that says that nothing has changed, such as VfsInUse.
+/// Sets the modes of SriovLink::modes again, and returns the first failure. Replaces an id such as
+/// VfsInUse, which means that nothing has changed, by PfRefused.
 Result<> SriovBackend::bind_again() {
     std::optional<Error> first;
     for (const auto& [vf, mode] : link_->modes) {
@@ -256,8 +256,8 @@ Result<SriovBackend::ProvisionedVf*> SriovBackend::find(std::uint32_t vf,
     return &found->second;
 }
 
-/// Ends the use of a VF: resets it, and takes it from a driver of the host, but never from a VM
-/// that has the VF open. A VF with NVIDIA's vGPU types only has to be closed.
+/// Resets a VF. First takes the VF from a driver of the host, but never from a VM that has the VF
+/// open. If the VF has NVIDIA's vGPU types, only checks that it is closed.
 Result<> SriovBackend::clear(const VfFunction& vf) {
     if (vf.driver.empty()) return link_->pf->reset(vf.vf);
     if (vf.vgpu_type.empty())

@@ -2,13 +2,13 @@
 //
 // SriovBackend: drives any SR-IOV PF through the sysfs files of the kernel's PCI core. It offers
 // what the PCI core offers: the number of VFs, the driver of each VF, and a reset. XeBackend
-// (xe/backend.h), which is derived from it, adds the abilities of the PF driver xe.
+// (xe/backend.h) is derived from SriovBackend, and adds the abilities of the PF driver xe.
 //
-// A VF that exists belongs to the service only after provision(). Before that, get_vf() reports the
-// VF as ABSENT. The driver keeps no names, so a restarted vgpud provisions the VFs of its records
-// again. This provision() takes over existing VFs, even open ones, and changes nothing if a VF has
-// a driver and the requested resources. A VF without a driver is reset. The scrub of a VF is a
-// reset, which is over when release() returns.
+// A VF that exists belongs to vgpud only after provision(). Before that, get_vf() reports the VF as
+// ABSENT. The PF driver does not record which VFs belong to vgpud, so a restarted vgpud provisions
+// the VFs of its records again. provision() takes over an existing VF, even an open one. It changes
+// nothing if the VF has a driver and the requested resources, and resets a VF without a driver. The
+// scrub of a VF is a reset, which is over when release() returns.
 //
 // After another program has changed the number of VFs, vgpud does not change the number until the
 // next connect(). With SriovConfig::is_observing no call writes to the PF, because SriovLink::files
@@ -33,7 +33,7 @@ struct SriovConfig {
     std::optional<PciModel> model{};  ///< the expected card; none: any card
     /// True if vgpud may offer settings that the driver only approximates.
     bool accepts_approximations = false;
-    std::uint32_t vfs = 0;            ///< minimum number of VFs to enable
+    std::uint32_t vfs = 0;            ///< when VFs are enabled, enable at least this number
     std::uint64_t vram_bytes = 0;     ///< xe: VRAM of all VFs together; 0: size of the VRAM BAR
     std::uint32_t pf_quantum_ms = 1;  ///< xe: quantum of the PF, that is, of the host itself
 };
@@ -46,7 +46,7 @@ struct SriovLink {
     SriovConfig config;
     std::unique_ptr<UeventSocket> uevents{};          ///< null: vgpud does not listen to uevents
     std::optional<SriovPf> pf{};                      ///< none while not connected
-    std::map<std::uint32_t, AssignmentMode> modes{};  ///< modes to set when VFs are enabled, by VF
+    std::map<std::uint32_t, AssignmentMode> modes{};  ///< by VF: to set when VFs are enabled
 
     /// The PF; PfLost unless connected.
     Result<SriovPf*> connected();
@@ -81,7 +81,8 @@ public:
     void interrupt() override { link_->files->interrupt(); }
 
 protected:
-    // Extensions for a PF driver. SriovBackend calls them only while connected.
+    // The virtual functions below are extensions for one PF driver. SriovBackend calls them only
+    // while connected.
     /// Adds the abilities that the PF driver has beyond those of the PCI core.
     virtual void add_abilities(Abilities& /*abilities*/) const {}
     virtual EnableSteps& enable_steps() { return no_steps_; }
@@ -108,7 +109,7 @@ protected:
     [[nodiscard]] const SriovLink& link() const { return *link_; }
 
 private:
-    /// A VF that belongs to the service.
+    /// A VF that belongs to vgpud.
     struct ProvisionedVf {
         std::uint32_t generation = 0;
         text::Uuid uuid{};
@@ -133,7 +134,8 @@ private:
     std::map<std::uint32_t, ProvisionedVf> provisioned_;
     std::set<std::uint32_t> scrubbed_;  ///< VFs scrubbed since connect(), not provisioned since
     std::uint32_t generation_ = 0;      ///< generation of the VF that was provisioned last
-    /// Number of VFs at the last read; none from a change by vgpud until the next read.
+    /// Number of VFs at connect() or the last get_info(); none after a change by vgpud, until the
+    /// next get_info().
     std::optional<std::size_t> count_{};
     /// How another program changed the number of VFs; empty if none did.
     std::string foreign_change_;

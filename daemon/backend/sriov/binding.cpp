@@ -126,8 +126,8 @@ Result<> SriovPf::probe(const VfFunction& vf, const std::string& driver) {
                             driver, vf.vf, vf.address, now.driver.empty() ? "none" : now.driver));
 }
 
-/// Switches autoprobe on for a moment, because host drivers bind to VFs only while it is on. A
-/// write to drivers_probe binds only this VF.
+/// Switches autoprobe on for a moment, because host drivers bind to VFs only while it is on. Other
+/// VFs get no driver, because a write to drivers_probe binds only the VF that the write names.
 Result<> SriovPf::probe_host_driver(const VfFunction& vf) {
     TRY_VOID(write_autoprobe(true));
     const auto probed = files_.write(std::string(kProbe), vf.address);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Discovery: says how vgpud manages a PF, by the name of its driver (kind_of(), for SriovBackend),
-// and lists SR-IOV PFs of this machine (find_pfs(), for tests). Writes to no PF. The list contains
-// display controllers and accelerators. It contains another PF (network card, disk) only if the
-// caller names its address.
+// Decides by the name of a PF's driver how vgpud manages the PF (kind_of(), for SriovBackend), and
+// lists the SR-IOV PFs of this machine (find_pfs(), for tests). Writes to no PF. The list contains
+// display controllers and accelerators, and other PFs (network card, disk) only if the caller names
+// their addresses.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -18,9 +18,9 @@ namespace vgpu::daemon::sriov {
 enum class PfKind {
     Own,      ///< vgpu_pf: our PF core manages the PF, not SriovBackend
     Xe,       ///< xe: the files in sriov_admin decide what the backend offers
-    Generic,  ///< vgpud sets the number of VFs and their drivers
+    Generic,  ///< another driver: vgpud sets the number of VFs and their drivers
     Adopted,  ///< vgpud uses the VFs that exist, and cannot change their number
-    None,     ///< no driver, or vfio-pci, by which a VM has the PF itself
+    None,     ///< no driver, or vfio-pci, which gives the PF itself to a VM
 };
 [[nodiscard]] PfKind kind_of(std::string_view driver);
 /// Why vgpud cannot change the number of VFs of a PF with this driver; empty if vgpud can.

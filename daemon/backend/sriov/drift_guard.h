@@ -2,10 +2,10 @@
 //
 // DriftGuard: limits how often vgpud restores a value that another program has changed. Two
 // programs that both restore their values would overwrite each other for ever. So vgpud restores a
-// value at most once in kPause, and kTries times in all. At the next difference vgpud reports that
-// it gives up. The count starts again when vgpud itself sets the value (forget()). Unless vgpud has
-// given up, the count also starts again kForget after the last restoration. No I/O; the caller
-// passes the time.
+// value at most once in kPause, and kTries times in all. At the next difference after that, vgpud
+// reports that it gives up. The count starts again when vgpud itself sets the value (forget()).
+// Unless vgpud has given up, the count also starts again kForget after the last time that vgpud
+// restored the value. No I/O; the caller passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"

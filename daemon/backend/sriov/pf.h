@@ -41,19 +41,19 @@ struct PciIds {
 
     bool operator==(const PciIds&) const = default;
 };
-/// The ids of all cards of one model.
+/// The ids that all cards of one model share.
 struct PciModel {
     std::uint16_t vendor = 0, device = 0;
 };
 /// "8086:e212 (subsystem 8086:1114, revision 00)"
 [[nodiscard]] std::string describe(const PciIds& ids);
 
-/// The kind of user that a VF has. vgpud does not bind, reset or disable a VF whose use is Open or
-/// Unknown.
+/// Who uses a VF. vgpud does not bind, reset or disable a VF whose use is Open or Unknown.
 enum class VfUse {
     Closed,
     Open,  ///< a VM has the VF through vfio, or another program has enabled its function
     Host,  ///< a driver of the host has the VF
+    /// A file of the VF cannot be read, or the VF has a vGPU type of NVIDIA (see above).
     Unknown,
 };
 
@@ -88,7 +88,7 @@ struct PfIdentity {
     std::string driver;
 };
 
-/// Steps that a PF driver adds when VFs are enabled again; by default none.
+/// Steps that the backend for a PF driver adds when VFs are enabled; by default none.
 class EnableSteps {
 public:
     virtual ~EnableSteps() = default;
@@ -107,9 +107,9 @@ public:
     [[nodiscard]] const PfIdentity& identity() const { return identity_; }
 
     // --- reads only (inspect.cpp)
-    /// Reads the PF at `address` and its VFs. Does not wait for a change of the number of VFs,
-    /// because it counts the links virtfnN and never reads sriov_numvfs. Leaves out VFs that vanish
-    /// meanwhile.
+    /// Reads the PF at `address` and its VFs. Does not block while another program changes the
+    /// number of VFs, because inspect() follows the links virtfnN and does not read sriov_numvfs.
+    /// Leaves out VFs that vanish meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
     /// As inspect(), without the VFs.
     static Result<PfFunction> inspect_pf(Sysfs& files, const std::string& address);
@@ -124,8 +124,8 @@ public:
     Result<std::string> vfio_driver();
 
     // --- one VF (binding.cpp)
-    /// Sets the mode of an enabled VF: None (also for Default), VfioPci or Host. Resets a VF that
-    /// changes its mode. VfsInUse if a VM has or may have the VF open, or if a driver of the host
+    /// Sets the mode of an enabled VF: None (also for Default), VfioPci or Host. Resets the VF if
+    /// its mode changes. VfsInUse if a VM has or may have the VF open, or if a driver of the host
     /// has the VF and `take` is No. AssignmentRefused if no driver for the mode is loaded or takes
     /// the VF. A VF with NVIDIA's vGPU types keeps VfioPci: VfioPci and Default change nothing, and
     /// other modes are AssignmentRefused.
@@ -142,9 +142,9 @@ public:
     Result<> check_all_closed();
     /// Enables exactly `count` VFs, without drivers. If another number is enabled, first disables
     /// all VFs. If `count` VFs are enabled already, calls only after_enable(). If a VF is in use,
-    /// fails with VfsInUse and writes nothing. If a VF is opened while the drivers are unbound,
-    /// binds the drivers again and fails with VfsInUse. OutOfRange if the PF has fewer than `count`
-    /// VFs.
+    /// fails with VfsInUse and writes nothing. If a VF is opened while set_count() unbinds the
+    /// drivers, binds the drivers again and fails with VfsInUse. OutOfRange if the PF can have
+    /// fewer than `count` VFs.
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:

@@ -45,10 +45,11 @@ public:
     virtual SysfsResult<std::string> link(const std::string& path) = 0;
     /// The access that the kernel has not finished (BoundedSysfs); empty if there is none.
     [[nodiscard]] virtual std::string pending() const { return {}; }
-    /// BoundedSysfs: ends the waits for the access under way and for later ones. By default no
-    /// effect. Any thread may call interrupt().
+    /// BoundedSysfs: the access under way and later ones no longer wait for the kernel. By default
+    /// no effect. Any thread may call interrupt().
     virtual void interrupt() {}
-    /// Permission bits; none if the file does not exist. sysfs checks the bits even for root.
+    /// Permission bits; none if the file does not exist. sysfs checks the bits even if root opens
+    /// the file.
     virtual std::optional<unsigned> mode(const std::string& path) = 0;
 
     [[nodiscard]] bool has(const std::string& path) { return mode(path).has_value(); }
@@ -88,8 +89,8 @@ Result<std::uint64_t> parse_number(const std::string& path, std::string_view tex
 Result<std::uint64_t> read_number(Sysfs& files, const std::string& path,
                                   std::uint64_t max = UINT64_MAX);
 
-/// Refuses every write with EROFS and passes reads on. A backend in mode observe has no other
-/// access to the files.
+/// Refuses every write with EROFS and passes reads on. In mode observe, a backend has only a
+/// ReadOnlySysfs.
 class ReadOnlySysfs final : public Sysfs {
 public:
     explicit ReadOnlySysfs(std::shared_ptr<Sysfs> files) : files_(std::move(files)) {}

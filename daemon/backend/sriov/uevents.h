@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// UeventSocket: receives the kernel's uevents (netlink messages) of PCI functions: a function has
-// appeared, vanished or changed its driver. The kernel sends uevents to all network namespaces, so
-// they also reach a service with PrivateNetwork=; udev's copies do not. A uevent means only that
-// the state must be read again: the kernel sends it before it stores the new number of VFs, and
-// sends none for the PF when VFs are disabled. Only the GPU's thread calls a UeventSocket.
+// UeventSocket: receives the kernel's uevents (netlink messages) about PCI functions: a function
+// has appeared, vanished or changed its driver. The kernel sends uevents to all network namespaces,
+// so they also reach a service with PrivateNetwork=; udev's copies do not. A uevent means only that
+// the state must be read again: the kernel sends the uevent before it stores the new number of VFs,
+// and sends no uevent for the PF when VFs are disabled. Only the GPU's thread calls a UeventSocket.
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -24,7 +24,7 @@ struct Uevent {
     bool operator==(const Uevent&) const = default;
 };
 
-/// Reads a message, which consists of "add@/devices/…" and KEY=VALUE pairs, each ended by a zero
+/// Parses a message, which consists of "add@/devices/…" and KEY=VALUE pairs, each ended by a zero
 /// byte. None for subsystems other than pci and for malformed messages.
 [[nodiscard]] std::optional<Uevent> parse_uevent(std::string_view message);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// SriovPf: changes the number of VFs. The PCI core changes a number such as 3 to 4 only through 0
-// (else EBUSY). A write of 0 while a VF is open sleeps until the VF is closed, and holds the locks
-// of the PF. So vgpud writes 0 only when every VF is closed and without a driver. The steps:
+// SriovPf: changes the number of VFs. While VFs are enabled, the PCI core refuses every other
+// number except 0 with EBUSY, so vgpud writes 0 first. A write of 0 while a VF is open sleeps until
+// the VF is closed, and holds the locks of the PF. So vgpud writes 0 only when every VF is closed
+// and has no driver. The steps:
 //
 //   1. If a VF is not closed, fail with VfsInUse and write nothing.
 //   2. Write 0 to sriov_drivers_autoprobe, so that the new VFs get no driver.

@@ -48,8 +48,8 @@ std::uint64_t XeAdmin::vram_unit() const {
     return kTileUnit * std::max<std::uint64_t>(1, tiles);
 }
 
-/// `resource` has a line "FIRST LAST FLAGS" for each BAR; xe has its VRAM behind BAR 2
-/// (drivers/gpu/drm/xe/regs/xe_bars.h).
+/// `resource` has a line "FIRST LAST FLAGS" for each BAR, with its first and last address. VRAM is
+/// behind BAR 2 (drivers/gpu/drm/xe/regs/xe_bars.h).
 Result<std::uint64_t> XeAdmin::vram_bar_bytes() const {
     constexpr int kVramBar = 2;
     const std::string file = sriov::device_path(address_, "resource");

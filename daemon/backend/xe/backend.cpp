@@ -47,7 +47,8 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
     if (bytes != 0) settings_.vram_bytes[vf] = bytes;
 }
 
-/// Writes the quota only if another one is in force, so that an open VF is not disturbed.
+/// Writes the quota only if another quota is in force, so that an open VF with the requested quota
+/// can be taken over.
 Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
     TRY(const auto now, admin_.vram(vf.vf));
     if (requested.vram_bytes == 0 && now && *now == 0 && !link().config.is_observing)
@@ -80,8 +81,8 @@ Result<> XeBackend::free_resources(std::uint32_t vf) {
 
 Result<> XeBackend::set_shares(std::span<const VfShare> vfs) {
     if (admin_.level() == Level::None) return SriovBackend::set_shares(vfs);
-    // Write nothing if vgpud has no VFs. Kernels from 7.2 on set defaults, but only while no
-    // function has a value.
+    // Write nothing if vgpud has no VFs, so that kernels from 7.2 on can set their defaults: they
+    // do so only while no function has a value.
     if (vfs.empty()) {
         settings_.timings.clear();
         return {};

@@ -2,11 +2,11 @@
 //
 // XeBackend: the backend of every GPU with a vendor's driver. If the driver is xe of Linux and has
 // the files of sriov_admin (XeAdmin::level()), XeBackend offers more than SriovBackend: VRAM for
-// each VF, weights as quanta, preempt time-outs, and stop. The firmware schedules by itself; vgpud
-// writes values and checks them:
+// each VF, weights as quanta, preempt time-outs, and stop. The firmware of the GPU schedules by
+// itself; vgpud writes values and checks them:
 //
-//   provision     writes the VRAM quota if another is in force, then resets the VF, because xe does
-//                 not clear the memory
+//   provision     if another VRAM quota is in force, writes the quota and then resets the VF,
+//                 because xe does not clear the memory
 //   set_shares    converts weights to quanta (quanta_of()), writes them for the PF and all VFs, and
 //                 reads them back
 //   get_info      restores values that another program changed, within limits (DriftGuard), and

@@ -2,14 +2,14 @@
 //
 // BusyTime: measures for how long each VF keeps the GPU busy, with the perf PMU of xe. The PMU has
 // two counters for each engine and each function (drivers/gpu/drm/xe/xe_pmu.c). q is the function's
-// quantum, Σ q the sum of all quanta:
+// quantum, Σ q the sum of the quanta of all functions:
 //
 //   engine-active-ticks   ticks in which the function kept the engine busy
-//   engine-total-ticks    all ticks · q / Σ q
+//   engine-total-ticks    all ticks of the interval · q / Σ q
 //
-// So the busy part of an interval is active · Σ q / (total · q). BusyTime computes this part for
-// the render and the compute engine of GT 0. The larger part, times the interval, is added to the
-// busy time of the VF.
+// So the function keeps the engine busy for the part active · q / (total · Σ q) of an interval.
+// BusyTime computes this part for the render and the compute engine of GT 0. The larger part, times
+// the interval, is added to the busy time of the VF.
 //
 // While a counter is open, xe keeps the GPU awake. So vgpud counts only if the configuration
 // requests it ("busy_time"), and only while VFs are enabled.
@@ -42,7 +42,7 @@ public:
     BusyTime& operator=(const BusyTime&) = delete;
 
     /// Reads the counters. `timings`: the timings in force since the last call, by function; 0 is
-    /// the PF. Opens counters for new VFs, and closes those of VFs that are gone. Closes all
+    /// the PF. Opens counters for new VFs, and closes the counters of VFs that are gone. Closes all
     /// counters if a quantum is unlimited, or if a counter cannot be opened or read
     /// (take_problem()).
     void update(const std::map<std::uint32_t, Timing>& timings);
@@ -60,7 +60,7 @@ private:
         std::uint32_t type = 0;                   ///< perf_event_attr.type
         int cpu = 0;                              ///< the CPU that the PMU requires
         std::uint64_t active = 0, total = 0;      ///< the two events
-        unsigned engine_class = 0, function = 0;  ///< first bits of the two fields
+        unsigned engine_class = 0, function = 0;  ///< lowest bits of the two fields
     };
     struct Engine {
         int active = -1, total = -1;                        ///< descriptors of the counters

@@ -7,8 +7,8 @@ namespace vgpu::daemon::xe {
 
 namespace {
 
-/// The timing of functions without a requested timing. It must be written, because kernels before
-/// 7.2 leave all functions at 0, which is unlimited.
+/// The timing of functions without a requested timing. Must be written, because kernels before 7.2
+/// leave all functions at 0, which is unlimited.
 constexpr Timing kDefault{.quantum_ms = 16, .preempt_timeout_us = 16'000};
 
 }  // namespace

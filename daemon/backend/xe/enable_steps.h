@@ -5,9 +5,8 @@
 //
 //   before enabling   VRAM of every VF, or of none: if one VF has a quota, VFs without a quota get
 //                     no VRAM
-//   after enabling    quanta and time-outs of the PF and every VF. If one function had a value
-//                     earlier, xe would set no defaults, and the other functions would be
-//                     unlimited.
+//   after enabling    quanta and time-outs of the PF and every VF. xe sets defaults only if no
+//                     function has a value yet; without a default, a function is unlimited.
 #pragma once
 
 #include "daemon/backend/sriov/pf.h"
@@ -33,8 +32,9 @@ public:
 
     /// Writes the VRAM quotas of all VFs, unless no VF has a requested quota.
     Result<> before_enable(std::uint32_t count) override;
-    /// Checks the quotas, and writes the timings if they differ. Turns XeAdmin::is_strict() off,
-    /// because no contract uses it. VFs may run meanwhile.
+    /// Checks the quotas, and writes the timings if they differ. Ends the strict mode of xe
+    /// (XeAdmin::end_strict()), because no setting that vgpud offers on xe uses it. VFs may run
+    /// meanwhile.
     Result<> after_enable(std::uint32_t count) override;
 
 private:

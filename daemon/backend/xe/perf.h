@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Perf: counters of the kernel's PMUs (perf_event_open(2)), for all processes together. HostPerf
-// uses the kernel; unit tests have counters in memory. Only the GPU's thread calls a Perf.
+// Perf: the interface to counters of the kernel's PMUs (perf_event_open(2)), which count for all
+// processes together. HostPerf uses the kernel; unit tests have counters in memory. Only the GPU's
+// thread calls a Perf.
 #pragma once
 
 #include <tl/expected.hpp>

@@ -2,8 +2,8 @@
 //
 // Allocations: gives VFs to containers in the mode device-plugin of vgpu-dra. A VF is a device of
 // the resource vgpu.org/PROFILE. The kubelet names the devices for a container, but does not name
-// the pod or report when the devices are free again. So the name of an owner contains the device
-// instead of a pod, and the claim ends only when the kubelet gives the device to the next
+// the pod or report when the devices are free again. So the owner of a claim in vgpud names the
+// device instead of a pod, and the claim ends only when the kubelet gives the device to the next
 // container.
 //
 //   owner: k8s:CLUSTER:device-gpu0-vf3.0
@@ -39,11 +39,11 @@ public:
     Allocations(VgpudPort& vgpud, const PciPort& pci, std::string cluster, SocketUser user)
         : vgpud_(vgpud), pci_(pci), cluster_(std::move(cluster)), user_(user) {}
 
-    /// Claims the VFs of the devices `ids` for one container, all or none. If an earlier container
-    /// had a VF, ends that claim first, because the end of a claim scrubs the VF. Returns the
-    /// additions to the container. WrongState if a client of an earlier container still has one of
-    /// the VFs open. NoSuchVf if this host has no such device. Other errors are those of edits_of()
-    /// and VgpudPort.
+    /// Claims the VFs of the devices `ids` for one container, all or none. If a VF is still claimed
+    /// for an earlier container, ends that claim first, because the end of a claim scrubs the VF.
+    /// Returns the additions to the container. WrongState if a client of an earlier container still
+    /// has one of the VFs open. NoSuchVf if this host lacks one of the devices. Other errors are
+    /// those of edits_of() and VgpudPort.
     Result<ContainerEdits> allocate(const std::vector<std::string>& ids);
 
 private:

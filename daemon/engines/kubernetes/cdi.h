@@ -35,7 +35,7 @@ struct ContainerEdits {
 };
 
 /// The additions for one VF. `device`: device_name_of() the VF. WrongState if the VF is a PCI
-/// function without an IOMMU group.
+/// function without a known address or without an IOMMU group.
 [[nodiscard]] Result<ContainerEdits> edits_of(const std::string& device, const HostVf& vf,
                                               const PciPort& pci);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Claim: the devices of this driver that Kubernetes has allocated to a ResourceClaim on this host.
-// These pure functions read a Claim from an answer of the API server. In this file, a claim is a
-// ResourceClaim.
+// Claim: the devices of this host that Kubernetes has allocated to a ResourceClaim. Only devices of
+// this driver (kDriver in names.h) count. These pure functions read a Claim from an answer of the
+// API server. In this file, a claim is a ResourceClaim.
 #pragma once
 
 #include "daemon/engines/kubernetes/ports.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ClaimFiles: writes and removes the files of prepared ResourceClaims on this host. Each file is
-// replaced atomically, by a rename. STATE and CDI are the directories that the constructor gets,
+// ClaimFiles: writes and removes the files of the ResourceClaims of this host (claims.h). Each file
+// is replaced atomically, by a rename. STATE and CDI are the directories that the constructor gets,
 // and UID is the uid of the ResourceClaim.
 //
 //   STATE/claims/UID/claim.json             the record: namespace and name of the ResourceClaim

@@ -9,7 +9,7 @@
 
 namespace vgpu::kubernetes {
 
-/// The devices of the claim with their VFs. NoSuchVf if this host does not have one of them.
+/// The devices of the claim with their VFs. NoSuchVf if this host lacks one of the devices.
 Result<std::vector<PreparedDevice>> Claims::with_vfs(const Claim& claim) {
     TRY(const std::vector<HostVf> vfs, vgpud_.vfs());
     std::vector<PreparedDevice> devices;
@@ -84,8 +84,8 @@ Result<bool> Claims::end_if_gone(const ClaimReference& reference) {
     return true;
 }
 
-/// Reads the VFs before the records: because prepare() writes the record before it claims the VFs,
-/// a VF that a concurrent prepare() has claimed then has a record.
+/// Reads the VFs before the records. prepare() writes the record before it claims the VFs. So if
+/// reconcile() has read a VF as claimed by a concurrent prepare(), it also finds the record.
 std::vector<std::string> Claims::reconcile() {
     std::vector<std::string> log;
     std::set<std::string> recorded;

@@ -2,8 +2,8 @@
 //
 // Claims: claims VFs in vgpud for the ResourceClaims of this host, and ends these claims. The
 // kubelet requests prepare() before the containers of a pod with the ResourceClaim start, and
-// unprepare() after the last such pod has ended. The kubelet may repeat both requests. reconcile()
-// ends claims whose ResourceClaims are gone although the kubelet did not request unprepare().
+// unprepare() after the last such pod has ended. The kubelet may repeat both requests. If a
+// ResourceClaim is gone and the kubelet never requested unprepare(), reconcile() ends the claim.
 //
 //   prepare     read the ResourceClaim -> write its record -> claim its VFs in vgpud -> write
 //               metadata and CDI file
@@ -35,8 +35,8 @@ public:
 
     /// Claims the VFs of the ResourceClaim. Returns its devices, in the order of its allocation. A
     /// repeated call returns the same. Errors are those of check_reference(), claim_in(),
-    /// cdi_spec(), ClaimFiles and the ports, and NoSuchVf if this host does not have a device of
-    /// the ResourceClaim.
+    /// cdi_spec(), ClaimFiles and the ports, and NoSuchVf if this host lacks a device of the
+    /// ResourceClaim.
     Result<std::vector<PreparedDevice>> prepare(const ClaimReference& reference);
     /// Ends the claim and removes its files. Succeeds also for a ResourceClaim that was never
     /// prepared. Does not ask the API server.

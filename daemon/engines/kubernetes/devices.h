@@ -51,8 +51,9 @@ struct Device {
 /// `bytes` in the canonical form of a Kubernetes quantity: "64Mi", "1Gi", "1000".
 [[nodiscard]] std::string quantity_of(std::uint64_t bytes);
 
-/// The attributes of a VF: name, gpu, profile, weight and minPct (in percent, rounded down); for a
-/// PCI function also numaNode and resource.kubernetes.io/pciBusID. Omits values that are not known.
+/// The attributes of a VF: name, gpu, profile, weight and minPct (HostVf::min_pct, rounded down);
+/// for a PCI function also numaNode and resource.kubernetes.io/pciBusID. Omits values that are not
+/// known.
 [[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
 
 /// The devices, sorted by name. BadConfiguration if two VFs would have the same device name, or if
@@ -64,7 +65,7 @@ struct Device {
 [[nodiscard]] nlohmann::json json_of(const Device& device);
 
 /// Reads a device of a ResourceSlice. Ignores fields that vgpu-dra does not write, such as the time
-/// of a taint. Throws nlohmann::json::exception if a required field is missing or has another type.
+/// of a taint. Throws nlohmann::json::exception if a required field is missing or has a wrong type.
 [[nodiscard]] Device device_of(const nlohmann::json& json);
 
 }  // namespace vgpu::kubernetes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// HostLock: ensures that at most one vgpu-dra serves a kubelet, even if several containers run one.
-// Uses flock(2) on a file in the kubelet's directory, so the lock ends with the process. main.cpp
-// takes the lock before vgpu-dra serves or claims anything.
+// HostLock: ensures that at most one vgpu-dra serves a kubelet, even if several containers start
+// vgpu-dra. Uses flock(2) on a file in the kubelet's directory, so the lock ends with the process.
+// main.cpp takes the lock before vgpu-dra serves or claims anything.
 #pragma once
 
 #include "daemon/adapters/unique_fd.h"

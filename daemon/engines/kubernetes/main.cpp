@@ -24,9 +24,9 @@
 namespace vgpu::kubernetes {
 namespace {
 
-/// How long a call of vgpud waits for a vgpud that is starting.
+/// How long a call to vgpud waits for a vgpud that is starting.
 constexpr std::chrono::milliseconds kVgpudWait{5000};
-/// Time limit of a call of the API server. It is shorter than the time for which the kubelet waits
+/// Time limit of a call to the API server. It is shorter than the time for which the kubelet waits
 /// for an answer of vgpu-dra.
 constexpr std::chrono::milliseconds kApiWait{10'000};
 /// Longest name of a cluster: an owner k8s:CLUSTER:UID.0 may have at most 72 bytes, and a UID
@@ -119,8 +119,8 @@ void log_registration(const std::string& refusal) {
         log_line(fmt::format("the kubelet refuses the driver {}: {}", kDriver, refusal));
 }
 
-/// Runs the mode dra. Each registration requests a pass over everything, because the kubelet
-/// removes the ResourceSlices of a driver while the driver's socket is gone.
+/// Runs the mode dra. Each registration requests a pass over everything: while the driver's socket
+/// was gone, the kubelet may have removed the driver's ResourceSlices.
 Result<> serve_dra(Host& host, const CommandLine& line, const sigset_t& signals) {
     ApiAddress address = line.api;
     if (address.server.empty()) {

@@ -4,7 +4,7 @@
 // host to Kubernetes:
 //
 //   a change in vgpud -------------------> pass(Changes)
-//   start, resync(), no change for kResync
+//   start, resync(), or kResync after the last pass(Everything)
 //     -----------------------------------> pass(Everything): in the mode dra also checks the claims
 //                                          and the published ResourceSlices
 //   pass fails --------------------------> the same pass after 1 s, 2 s, 4 s, … kMaxRetry, or at
@@ -30,7 +30,7 @@ enum class Extent { Changes, Everything };
 
 class MainLoop {
 public:
-    /// Time between two calls of pass(Everything), however often the VFs change in between.
+    /// Longest time between two calls of pass(Everything), however often the VFs change.
     static constexpr std::chrono::minutes kResync{10};
     /// The first delay before a pass is repeated after a failure, and the longest delay.
     static constexpr std::chrono::seconds kMinRetry{1}, kMaxRetry{30};

@@ -32,9 +32,9 @@ inline constexpr std::string_view kDomain = "vgpu.org";
 /// True if `name` is labels separated by dots, at most 253 characters (an RFC 1123 subdomain).
 [[nodiscard]] bool is_subdomain(std::string_view name);
 
-/// The owner of the VFs of a ResourceClaim: "k8s:CLUSTER:UID.0". The life is always 0, because
-/// Kubernetes never uses a uid again. In the mode device-plugin, "device-NAME" replaces UID
-/// (allocations.h).
+/// The owner of the VFs of a ResourceClaim: "k8s:CLUSTER:UID.0". The last part, the life, is always
+/// 0, because Kubernetes never uses a uid again. In the mode device-plugin, "device-NAME" replaces
+/// UID (allocations.h).
 [[nodiscard]] std::string owner_of(std::string_view cluster, std::string_view uid);
 
 /// The uid (a UUID) in `owner`, if `owner` is a ResourceClaim of `cluster`; else none.

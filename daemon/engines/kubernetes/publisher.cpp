@@ -66,8 +66,8 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Reads the uid of the Node object, which owns the slices. Ignores failures, because slices
-/// without an owner work as well; Kubernetes only does not remove them together with the node.
+/// Reads the uid of the Node object, which owns the slices. Ignores failures, because slices work
+/// without an owner; but Kubernetes then does not remove them together with the node.
 void Publisher::read_node() {
     if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");
@@ -75,7 +75,7 @@ void Publisher::read_node() {
         node_.uid = word_at(response->body, "/metadata/uid");
 }
 
-/// Creates the slice, or replaces it if `before` has a slice of its name. Returns the resource
+/// Creates the slice, or replaces it if `before` has a slice with its name. Returns the resource
 /// version of the written slice.
 Publisher::Written<std::string> Publisher::write_one(const std::vector<PublishedSlice>& before,
                                                      const nlohmann::json& slice) {

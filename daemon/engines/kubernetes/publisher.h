@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Publisher: makes the ResourceSlices of this host on the API server match the devices of the host.
-// publish() writes only if slices and devices differ; then it writes a new generation of the pool
-// (slices.h). If another program has written in between (HTTP status 409 or 404), publish() starts
-// again, up to kTries times in all. Not thread-safe.
+// publish() reads the slices. If slices and devices differ, it writes a new generation of the pool
+// (slices.h). If another program has written since the read (HTTP status 409 or 404), publish()
+// starts again, up to kTries attempts in all. Not thread-safe.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -58,9 +58,9 @@ private:
 
     ApiPort& api_;
     NodeReference node_;
-    /// The devices of the last successful publish(); none after a failure. If publish() gets the
-    /// same devices again, and the slices still have versions_, it writes nothing, even if the
-    /// slices differ from the devices: the API server drops fields of features that are off.
+    /// The devices of the last successful publish(); none after a write that failed. If publish()
+    /// gets the same devices again, and the slices still have versions_, it writes nothing, even if
+    /// the slices differ from the devices: the API server drops fields of features that are off.
     std::optional<std::vector<Device>> published_;
     /// The resource versions of the slices after the last successful publish().
     Versions versions_;

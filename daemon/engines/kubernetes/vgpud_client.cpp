@@ -117,7 +117,7 @@ bool VgpudWatch::connect() {
     if (bus_) return true;
     try {
         bus_ = engines::open_bus(bus_name_);
-        // without a sender: a signal of another program only causes a needless pass
+        // no sender in the rule: a signal of another program only causes a needless pass
         subscribe(
             "type='signal',path='/org/vgpu1',"
             "interface='org.freedesktop.DBus.Properties',member='PropertiesChanged',"

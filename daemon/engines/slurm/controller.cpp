@@ -27,7 +27,8 @@ Result<Job> Controller::job(const std::string& id) {
     return read_job(text, id, node_);
 }
 
-/// scontrol would apply the number of an array job to all tasks of the array.
+/// requeue() and hold() need this name, because scontrol applies the number of an array job to all
+/// tasks of the array.
 Result<std::string> Controller::task_name(const std::string& id) {
     TRY(const std::string text, output_of({"scontrol", "-o", "-d", "show", "job", id}));
     return slurm::task_name(text, id);

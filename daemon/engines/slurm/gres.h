@@ -22,12 +22,12 @@ inline constexpr std::size_t kMaxShown = 200;
 using Counts = std::map<std::string, std::uint32_t>;
 
 /// Parses a GRES list, such as "gpu:1,vgpu:small:8" or "vgpu:small(CNT:2)". Slurm prints an empty
-/// list as "(null)". Skips GRES other than vgpu. BadConfiguration if a vgpu has no type, or no
-/// number up to 65535, or if parentheses do not match.
+/// list as "(null)". Skips GRES other than vgpu. BadConfiguration if an element of vgpu lacks a
+/// type or a number up to 65535, or if parentheses do not match.
 [[nodiscard]] Result<Counts> read_gres(std::string_view list);
 
-/// Returns `list` with the numbers of `counts` for vgpu. Other GRES stay. Types of vgpu that are in
-/// `list` but not in `counts` get the number 0.
+/// Returns `list` with the numbers of vgpu replaced by those of `counts`. Other GRES stay. Types of
+/// vgpu that are in `list` but not in `counts` get the number 0.
 [[nodiscard]] std::string with_counts(std::string_view list, const Counts& counts);
 
 /// One element per VF: {"small", "small"} for 2 VFs of the profile small.

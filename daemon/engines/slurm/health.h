@@ -3,14 +3,15 @@
 // Health: keeps Slurm's view of this host correct. slurmd runs it (`vgpu-slurm health`) as
 // HealthCheckProgram.
 //
-//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark, unless it is
-//                                drained with another reason
+//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark, unless the
+//                                host is drained with a reason without kMark
 //   all is well                  publish how many VFs of each profile Slurm may use, and resume
-//                                the host if it was drained with such a reason
-//   a claim without a job        end it
+//                                the host if it is drained with a reason that begins with kMark
+//   a claim without a job        end the claim
 //
-// If nothing has changed since the last publication, kPublishedFor is not over, and no claim looks
-// left behind, a check does not ask slurmctld, which serves many hosts.
+// slurmctld serves many hosts. So a check asks slurmctld only if the values to publish have
+// changed, if the last publication is older than kPublishedFor, or if a claim has neither an open
+// VF nor a step of its job on this host.
 #pragma once
 
 #include "daemon/engines/slurm/controller.h"

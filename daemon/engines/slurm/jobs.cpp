@@ -45,8 +45,8 @@ std::string device_of(const std::string& socket) {
                        socket);
 }
 
-/// Claims for the life that slurmctld reports, because the environment of a step may name an
-/// earlier life. If a job is requeued and its host goes down before Slurm knows that the job has
+/// Claims the VFs for the life that slurmctld reports, because the environment of a step may name
+/// an earlier life. If a job is requeued and its host goes down before Slurm knows that the job has
 /// ended there, Slurm 22.05 starts the job again without its GRES. assign() then returns
 /// NoMatchingVf, so that prolog() requeues the job once more; the next start has the GRES.
 Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
@@ -117,7 +117,8 @@ Outcome Jobs::task(const JobName& job) {
 /// True if `life` of the job has ended. The epilog names the life `job.life`, and `life` <=
 /// `job.life`. If `life` < `job.life`, `life` has ended. If the two are equal, either `life` has
 /// ended, or this is the late epilog of the life before: the epilog of a requeued job names the
-/// next life. Life 0 has no life before it. `is_open`: true if a client has a VF of `life` open.
+/// next life. If the two are 0, there is no life before, so `life` has ended. `is_open`: true if a
+/// client has a VF of `life` open.
 Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;

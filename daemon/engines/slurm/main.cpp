@@ -41,7 +41,8 @@ std::string variable(const char* name, const std::string& otherwise = "") {
     return value == nullptr ? otherwise : value;
 }
 
-/// The name that slurmd uses for this host; without slurmd, the host name up to its first dot.
+/// The name of this host in Slurm: SLURMD_NODENAME, or the host name up to its first dot if slurmd
+/// did not start this process.
 std::string node_name() {
     std::array<char, 256> name{};
     ::gethostname(name.data(), name.size() - 1);
@@ -49,7 +50,7 @@ std::string node_name() {
     return variable("SLURMD_NODENAME", host.substr(0, host.find('.')));
 }
 
-/// Reads slurm.conf if the environment does not name the cluster; in a health check it does not.
+/// Reads slurm.conf if the environment does not name the cluster, as in a health check.
 Result<std::string> cluster_name() {
     if (std::string name = variable("SLURM_CLUSTER_NAME"); !name.empty()) return name;
     const std::string path = variable("SLURM_CONF", "/etc/slurm/slurm.conf");

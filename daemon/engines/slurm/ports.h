@@ -31,7 +31,7 @@ struct ProgramResult {
 class ProgramPort {
 public:
     virtual ~ProgramPort() = default;
-    /// Runs a program of Slurm to its end or its time limit. argv[0]: its name, without a
+    /// Runs a program of Slurm to its end or its time limit. argv[0]: the program's name, without a
     /// directory.
     virtual ProgramResult run(const std::vector<std::string>& argv) = 0;
 };
@@ -82,8 +82,8 @@ public:
     virtual Result<std::vector<Capacity>> capacity() = 0;
 };
 
-/// The record of the values that were last published to Slurm. While they are unchanged, a health
-/// check need not ask Slurm.
+/// The record of the values that were last published to Slurm. While these values are unchanged, a
+/// health check need not publish them again.
 class PublishedPort {
 public:
     virtual ~PublishedPort() = default;

@@ -6,7 +6,7 @@
 namespace vgpu::slurm {
 
 ProgramResult Programs::run(const std::vector<std::string>& argv) {
-    constexpr std::size_t kMaxBytes = 64u << 20;  // limit of each output; then status 124
+    constexpr std::size_t kMaxBytes = 64u << 20;  // limit of each output; above: status 124
     std::vector<std::string> command = argv;
     if (!directory_.empty()) command.front() = directory_ + "/" + command.front();
     text::Finished finished = text::run_child(command, limit_, kMaxBytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Programs: implements ProgramPort. Runs Slurm's programs without a shell and with a time limit. If
-// slurmctld is out of reach, squeue and scontrol wait 20 s or more, and slurmd would wait for
-// vgpu-slurm as long.
+// slurmctld is out of reach, squeue and scontrol wait 20 s or more; without the limit, slurmd would
+// wait for vgpu-slurm as long.
 #pragma once
 
 #include "daemon/engines/slurm/ports.h"

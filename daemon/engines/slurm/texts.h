@@ -2,7 +2,7 @@
 //
 // Parsers for the output of Slurm's programs (versions 22.05 to 26.05). Pure functions. If the text
 // is not as expected, a parser that returns a Result fails with System and does not guess, because
-// vgpu-slurm could otherwise end the claim of a running job.
+// after a wrong guess vgpu-slurm could end the claim of a running job.
 #pragma once
 
 #include "daemon/engines/slurm/gres.h"

@@ -63,8 +63,8 @@ inline constexpr std::chrono::seconds kCallLimit{8};
 inline constexpr std::uint32_t kScrubWaitMs = 5000;
 
 /// Returns the value of `call(manager)`, where `manager` is a ManagerProxy. If the call fails with
-/// System, repeats it for up to `max_wait`, because vgpud may be starting. Fails with the errors of
-/// error_of(), or at once with System if the answer lacks a member.
+/// System, repeats it for up to `max_wait` (zero: calls once), because vgpud may be starting. Fails
+/// with the errors of error_of(), or at once with System if the answer lacks a member.
 template <typename T, typename Call>
 daemon::Result<T> manager_call(const std::string& bus_name, std::chrono::milliseconds max_wait,
                                const Call& call) {

@@ -16,7 +16,7 @@ constexpr Range kTimeoutsMs{100, 300'000};
 
 }  // namespace
 
-/// There may be hundreds of sessions, so steps them only if one of them may have work.
+/// Steps the sessions only if one of them may have work, because there may be hundreds.
 void Agents::step() {
     const auto& gpus = manager_.gpus();
     followed_.resize(gpus.size());
@@ -48,7 +48,7 @@ bool Agents::is_same_guest(const GuestIdentity& before, const GuestIdentity& now
     return before.vf == now.vf && before.generation == now.generation && has_same_owner;
 }
 
-/// Erases an old session before open(), because both sessions use the same socket path.
+/// Erases a replaced session before open(), because the new session uses the same socket path.
 void Agents::follow(const GpuHost& gpu) {
     const auto seen = gpu.snapshot();
     // agents_ and seen->vfs are both in the order of VF numbers, so one pass compares them

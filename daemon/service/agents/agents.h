@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Agents: the AgentSessions of all VFs that have a socket vfN.sock. A session listens at
-// vfN.agent.sock in the same directory. VFs work without agents, and agents cannot block the main
-// loop: sockets do not block, and sessions bound their input. Runs in the main loop only.
+// vfN.agent.sock in the same directory for the agent, the program vgpu-agent in the VF's guest. VFs
+// work without agents, and agents cannot block the main loop: sockets do not block, and sessions
+// bound their input. Runs in the main loop only.
 #pragma once
 
 #include "daemon/ports/timed_part.h"
@@ -15,11 +16,11 @@
 
 namespace vgpu::daemon {
 
-/// Agents replaces a VF's session whenever the VF may have a new owner, so that an earlier guest
-/// never answers for the new guest:
+/// Agents replaces a VF's session whenever the VF may have a new guest, so that an earlier guest
+/// never answers for the new one:
 ///   - the VF is recreated (its UUID changes), or scrubbed or resized (its generation changes)
 ///   - a claim ends
-///   - a new claim follows: the earlier guest may have connected again after its claim ended
+///   - a new claim is made: the earlier guest may have connected again after its claim ended
 /// The first claim that this vgpud sees, and a renewal, keep the session, because the owner's guest
 /// may be connected already.
 class Agents final : public TimedPart {
@@ -45,7 +46,8 @@ public:
     std::vector<AdminEvent> take_admin_events();
 
 private:
-    /// Identifies the guest that may use the VF. If it changes, Agents replaces the session.
+    /// Identifies the guest that may use the VF. is_same_guest() decides whether a changed identity
+    /// means another guest; Agents then replaces the session.
     struct GuestIdentity {
         Uuid vf{};
         std::uint32_t generation = 0;  ///< of the VF's resources; each scrub or resize changes it

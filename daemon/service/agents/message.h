@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The lines that vgpud and an agent exchange: parses and checks the agent's lines, encodes vgpud's.
-// The guest may be hostile. So a line is bounded in length, depth and number of values before it is
-// parsed, each member must have its type and range, and texts are clipped and made printable.
-// schemas/vf-agent.schema.json is the schema of lines. Pure functions; used by AgentSession and
-// tests/fuzz/agent_fuzz.cpp.
+// The lines of JSON that vgpud and an agent exchange: parses and checks the agent's lines, encodes
+// vgpud's lines. The guest may be hostile. So the length, the depth and the number of values of a
+// line are checked before the line is parsed, each member must have the right type and range, and
+// texts are clipped and made printable. schemas/vf-agent.schema.json is the schema of lines. Pure
+// functions; used by AgentSession and tests/fuzz/agent_fuzz.cpp.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace vgpu::daemon {
 
-/// Version of the protocol. An agent with another version is disconnected for misbehaviour, and the
-/// event says why.
+/// Version of the protocol. To AgentSession, another version is misbehaviour: it disconnects the
+/// agent, and the event names the version as the cause.
 inline constexpr std::uint32_t kAgentProtocol = 1;
 /// Longest line in either direction, newline included.
 inline constexpr std::size_t kMaxAgentLine = 64 * 1024;

@@ -76,7 +76,7 @@ void AgentSession::enter_welcomed() {
 void AgentSession::handle_bytes(std::string_view bytes) {
     bytes_.refill(clock_.now());
     if (!bytes_.take(bytes.size())) return misbehave("it sends more than is allowed");
-    // A wrong line shuts the session, and the rest of the bytes is dropped.
+    // After a wrong line the state is Shut, and the remaining bytes are dropped.
     while (!bytes.empty() && state_ != State::Shut) {
         const std::size_t end = bytes.find('\n');
         line_ += bytes.substr(0, end);
@@ -87,7 +87,8 @@ void AgentSession::handle_bytes(std::string_view bytes) {
     }
 }
 
-/// A new agent first sends an empty line, which ends a line that an earlier agent left incomplete.
+/// Ignores an empty line: an agent that starts sends one, to end a line that an earlier agent may
+/// have left incomplete.
 void AgentSession::handle_line(std::string_view line) {
     if (line.empty()) return;
     lines_.refill(clock_.now());
@@ -177,7 +178,7 @@ void AgentSession::step() {
         state_ = State::Listening;
     }
     if (state_ == State::Serving && now >= seen_at_ + kSilence) {
-        // The connection stays, because a suspended guest uses the connection again.
+        // Keep the connection, because a suspended guest uses it again when it is resumed.
         end_connection("the agent is silent");
         state_ = State::Welcomed;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// AgentSession: the host's side of the protocol with one VF's agent. The agent may be hostile: it
-// misbehaves if it sends a wrong line, sends faster than allowed, or does not read. AgentSession
-// then disconnects the client, and accepts no client during a pause. The pause doubles each time,
-// up to kLongestPause.
+// AgentSession: the host's side of the protocol with one VF's agent, which is the client of the
+// VF's agent socket. The agent may be hostile. It misbehaves if it sends a wrong line, sends faster
+// than allowed, or does not read. AgentSession then disconnects the client, and accepts no client
+// during a pause. The pause doubles each time, up to kLongestPause.
 //
 //               client: welcome         hello (welcomed)
 //   Listening ──────────────────▶ Welcomed ──────▶ Serving ⟲ status, result
@@ -34,15 +34,15 @@ namespace vgpu::daemon {
 enum class AgentRequest { SelfTest, Quiesce, Thaw };
 std::string_view name_of(AgentRequest request);
 
-/// Never blocks: if the client does not take a message at once, the client misbehaves.
+/// Never blocks: a client that does not take a message at once misbehaves.
 class AgentSession {
 public:
     using Done = std::function<void(Result<AgentReport>)>;
 
     /// Interval between the agent's statuses, which the welcome requests.
     static constexpr std::uint32_t kStatusIntervalS = 2;
-    /// After this time without a valid line, the agent counts as not connected (Serving ends).
-    /// Several status intervals, because a guest may be suspended or slow.
+    /// After this time without a valid line, the agent counts as not connected (Serving ends). The
+    /// time is several status intervals, because a guest may be suspended or slow.
     static constexpr Nanoseconds kSilence = std::chrono::seconds(15);
     /// ask() waits this much longer than the limit that it sends to the agent.
     static constexpr Nanoseconds kGrace = std::chrono::seconds(5);
@@ -67,7 +67,7 @@ public:
     /// requests cannot keep a quiesced guest from being resumed.
     static constexpr std::size_t kMaxOpenRequests = 8;
 
-    /// `target`: "gpu0/vf3", for messages. `path`: path of the socket, which listen() opens.
+    /// `target`: "gpu0/vf3", for error texts. `path`: path of the socket, which listen() opens.
     AgentSession(std::string target, std::string path, AgentPort& port, const Clock& clock);
     /// Answers open requests with an error.
     ~AgentSession();

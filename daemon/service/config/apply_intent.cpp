@@ -23,7 +23,7 @@ DesiredGpu planned_section(GpuInventory gpu, const ChangePlan& plan) {
     for (const Step& step : plan.steps)
         if (step.gpu == gpu.id) perform(step, gpu);
     DesiredGpu section = current_section(gpu);
-    // Only `before` has owners and open VFs.
+    // Keep only spec and number, because owners and open VFs are recorded only in `before`.
     for (DesiredVf& vf : section.vfs) vf = DesiredVf{.spec = std::move(vf.spec), .vf = vf.vf};
     return section;
 }

@@ -4,7 +4,7 @@
 // before the apply, and the state that the plan leads to. A state file holds the intent from before
 // the first step until the apply has ended or is rolled back. If vgpud crashes in this time, the
 // next vgpud finds the intent when it starts, and finishes the apply or rolls the apply back
-// (apply_recovery.h). Plain values; ApplyRun makes them.
+// (jobs/apply_recovery.h). Plain values; ApplyRun (jobs/apply_run.h) makes them.
 #pragma once
 
 #include "daemon/service/config/configuration.h"
@@ -54,17 +54,18 @@ enum class Claims { All, NotPersistent };
 std::set<std::uint64_t> claims_before(const ApplyIntent& intent, std::string_view gpu,
                                       std::string_view owner, Claims which = Claims::All);
 
-/// True if no user prevents `step`. A step of one VF requires that the VF exists and is unused. In
-/// a forced apply, the VF may instead have the claim that it had when the apply began, and may be
+/// True if no user prevents `step`. For a step of one VF, the VF must exist and be unused. In a
+/// forced apply, the VF may instead have the claim that it had when the apply began, and may be
 /// open if it was open then. (The operator who forces an apply agrees to disturb these users, but
-/// not later ones.) A step of the GPU itself (step.vf is 0) requires this of all VFs of the GPU,
-/// and that no VF is open or has a running domain, and that GpuInventory::other_users is empty.
+/// not later ones.) For a step of the GPU itself (step.vf is 0), each VF of the GPU must be unused
+/// or, in a forced apply, have the claim that it had. In addition, no VF may be open or have a
+/// running domain, and GpuInventory::other_users must be empty.
 bool is_step_allowed(const ApplyIntent& intent, const Step& step,
                      std::span<const GpuInventory> gpus);
 
-/// True if the VF of `step` did not exist before the apply, or if its spec then differed from
-/// step.from. If such a VF is not in service (Step::condition), the recovery holds the apply
-/// responsible and rolls it back.
+/// True if the VF of `step` did not exist before the apply, or if its spec before the apply differs
+/// from step.from. If such a VF is not in service (Step::condition), the recovery assumes that the
+/// apply is the cause, and rolls the apply back.
 bool is_vf_changed(const ApplyIntent& intent, const Step& step);
 
 }  // namespace vgpu::daemon

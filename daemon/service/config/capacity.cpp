@@ -26,7 +26,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
 }
 
 /// "96 MiB or 112 MiB": the multiples of `unit` just below and above `bytes`. Leaves out the lower
-/// one if it is 0, or else the upper one if it exceeds `max`.
+/// multiple if it is 0, or else the upper multiple if it exceeds `max`.
 std::string multiples_near(std::uint64_t bytes, std::uint64_t unit, std::uint64_t max) {
     const std::uint64_t above = round_up(bytes, unit);
     const std::uint64_t below = above - unit;
@@ -139,8 +139,8 @@ std::string omission_hint(std::span<const VfSpec> vfs, std::uint64_t shortage) {
 }
 
 /// Suggests smaller VFs. Chooses the size for which (size · number of VFs of this size) is largest,
-/// and takes an equal part of the shortage from each of these VFs. Empty if they cannot lose that
-/// much.
+/// and takes an equal part of the shortage from each of these VFs. Empty if they are too small for
+/// that.
 std::string shrink_hint(const GpuInventory& gpu, std::span<const VfSpec> vfs,
                         std::uint64_t shortage) {
     std::map<std::uint64_t, std::uint64_t> count_by_size;

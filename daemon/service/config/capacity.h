@@ -14,20 +14,20 @@ namespace vgpu::daemon {
 
 /// Checks one VF, regardless of other VFs. Fails with NoVram, NoDoorbells or NoComputeUnits if the
 /// request exceeds the limit of one VF; with OutOfRange for other invalid values; with NotOffered
-/// if the driver cannot change a setting; or with Observed if vgpud only watches the GPU. Without
-/// normalised(), an explicit number or mask that means "all" counts as a change.
+/// if the driver cannot change a setting; or with Observed if vgpud only watches the GPU. Pass
+/// normalised() resources, because a number or a mask that means "all" counts as a change.
 Result<> check_capacity(const GpuInventory& gpu, const VfSpec& vf);
 
 /// Checks each of `vfs`, and then whether they fit together, as if `gpu` had no other VFs. Fails as
-/// the check of one VF, as admit(), with NoVram if the sum of the VRAM is too large, or with
-/// NoFreeVf if the GPU has too few VF numbers.
+/// the check of one VF and admit() do; with NoVram if the sum of the VRAM is too large; or with
+/// NoFreeVf if there are more VFs than the GPU can have.
 Result<> check_capacity(const GpuInventory& gpu, const GpuSettings& settings,
                         std::span<const VfSpec> vfs);
 
 /// Checks that the driver offers everything in `vfs` that differs from the default, except VRAM.
 /// If vgpud plans run tables or sets quanta, also checks that all contracts can be kept together.
-/// Fails with NotOffered or Observed, with OutOfRange for an invalid value, or with NoSchedule and
-/// any values that would fit.
+/// Fails with NotOffered or Observed; with OutOfRange for an invalid value; or with NoSchedule. The
+/// cause of NoSchedule names values that would fit, if there are any.
 Result<> admit(const GpuInventory& gpu, const GpuSettings& settings, std::span<const VfSpec> vfs);
 
 /// Checks that the driver can change the GPU's own settings from `from` to `to`. Fails with

@@ -75,8 +75,8 @@ struct Work {
         return at == model.vfs.end() ? 0 : at->vf;
     }
     /// A free number for the new VF `name`; 0 if none. Tries the numbers after the number of the
-    /// previous new VF first, so that the numbers, and thus an export, have the order of the
-    /// document.
+    /// previous new VF first, so that the numbers have the order of the document. An export, which
+    /// lists VFs by number, then has this order, too.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
         for (std::uint32_t i = 0; i < vf_limit; ++i) {
@@ -119,9 +119,9 @@ const InventoryVf* find_existing(const GpuInventory& gpu, const DesiredVf& desir
     return find([&](const VfSpec& vf) { return vf.name == desired.was; });
 }
 
-/// Returns `now` with the settings and the profile name of `desired`. If no setting or resource
-/// differs, returns `now` unchanged, except for a `desired` with a UUID, which a recovery restores
-/// exactly.
+/// Returns `now` with the settings and the profile name of `desired`. If only the profile name
+/// differs, returns `now` unchanged, unless `desired` has a UUID: then `desired` comes from an
+/// ApplyIntent, and the VF is restored exactly.
 VfSpec with_settings(const VfSpec& now, const VfSpec& desired) {
     VfSpec after = now;
     apply(settings_of(desired), after);
@@ -214,8 +214,8 @@ Result<> Planner::record_name(const std::string& name, const std::string& gpu, b
         fmt::format("'{}' is the name of two VFs, of {} and of {}", name, at->second.gpu, gpu));
 }
 
-/// Adds a Rename, a Set and a Resize as needed, or else a Keep. `from` is the current spec in all
-/// of them, and each changes other members, so their order does not matter.
+/// Adds a Rename, a Set and a Resize as needed, or else a Keep. All these steps have the current
+/// spec as `from`, and no two of them change the same member, so their order does not matter.
 void Planner::add_existing_vf(Work& work, const InventoryVf& vf, const VfSpec& desired) {
     const VfSpec& now = vf.spec;
     const Step step{.gpu = work.model.id, .vf = vf.vf, .from = now, .condition = vf.condition};
@@ -382,7 +382,7 @@ bool Planner::make_changes(Work& work) {
     return true;
 }
 
-/// Adds the first Create that fits. The others wait for later rounds.
+/// Adds the first Create that fits. The other Create steps wait for later rounds.
 bool Planner::make_create(Work& work) {
     for (auto create = work.creates.begin(); create != work.creates.end(); ++create) {
         Step step = *create;
@@ -432,8 +432,8 @@ std::string Planner::waiting_step() const {
     return "";
 }
 
-/// Adds the first Destroy. advance() tries this last, so each remaining step of another kind lacks
-/// VRAM, a number, a name or time in the schedule.
+/// Adds the first Destroy. advance() calls make_destroy() last, so each remaining step of another
+/// kind lacks VRAM, a number, a name or time in the schedule.
 bool Planner::make_destroy(Work& work) {
     if (work.destroys.empty()) return false;
     Step step = work.destroys.front();
@@ -546,8 +546,8 @@ void perform(const Step& step, GpuInventory& gpu) {
 
 namespace {
 
-/// Empty unless the driver serves its functions in turn. The settings are admitted, so quanta_of()
-/// succeeds.
+/// The quanta for GpuRoom; empty unless the driver serves its functions in turn. quanta_of()
+/// succeeds, because check_capacity() has admitted the settings.
 std::vector<PlannedQuantum> planned_quanta(const GpuInventory& gpu, const DesiredGpu& desired) {
     std::vector<PlannedQuantum> planned;
     if (!gpu.abilities.pf_quantum_ms) return planned;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // ChangePlan: ordered steps from the current VFs of GPUs to the VFs of a configuration. A desired
-// VF with a UUID stands for the current VF with this UUID. A desired VF without a UUID stands for
-// the current VF with its name or, if there is none, with its former name (DesiredVf::was).
+// VF with a UUID describes the current VF with this UUID. A desired VF without a UUID describes the
+// current VF with its name or, if there is none, with its former name (DesiredVf::was).
 //
 // A Keep step stands for a VF that does not change; all Keep steps come first. An Enable concerns
 // all VFs of its GPU, and comes before all other changes of this GPU. Every other step changes one
 // VF, or the settings of a GPU. Steps without loss (Set, Rename, Create) come before steps that
-// scrub VRAM (Resize, Destroy), unless they wait for what a Resize or Destroy frees: VRAM, a
-// number, a name or engine time. ApplyRun carries out consecutive Set and Rename steps of one GPU
-// as one request.
+// scrub VRAM (Resize, Destroy), unless they wait for what a Resize or Destroy frees: VRAM, a VF
+// number, a name or engine time. ApplyRun (jobs/apply_run.h) carries out consecutive Set and Rename
+// steps of one GPU as one request.
 //
 // After each request the schedule is valid, VRAM and VF numbers suffice, and the names that the
 // plan has given are unique. Only sums of VRAM matter, because the VRAM of a VF need not be
@@ -70,7 +70,7 @@ struct Step {
     std::optional<OwnerRecord> owner{};
     Needs needs = Needs::Nothing;  ///< the condition for the step
     /// Users that the step would disturb, as text: users of the VF or, if `needs` is AllIdle, of
-    /// any VF of the GPU. If there are any, the step requires force. Empty: none.
+    /// all VFs of the GPU. Empty: none. If there are any, the step requires force.
     std::string in_use{};
     /// Users that prevent the step even with force, as text: VFs that are open or have a running
     /// domain, and GpuInventory::other_users. Empty: none.
@@ -114,7 +114,7 @@ struct GpuRoom {
 /// The steps for all GPUs of a configuration, and the result for each GPU.
 struct ChangePlan {
     std::string label;             ///< label of the configuration
-    std::vector<Step> steps;       ///< first Keep steps, then steps in the order of execution
+    std::vector<Step> steps;       ///< Keep steps, then the other steps in order of execution
     std::vector<GpuRoom> rooms{};  ///< in the order of the configuration's GPUs
 
     [[nodiscard]] bool is_empty() const;          ///< true if all steps are Keep
@@ -135,9 +135,9 @@ Step inverse_of(const Step& step);
 void perform(const Step& step, GpuInventory& gpu);
 
 /// Makes the plan for `desired`. `gpus`: the inventories of the GPUs in `desired`, in any order;
-/// the plan is valid only for these inventories. Fails as check_capacity() and check_settings();
+/// the plan is valid only for these inventories. Fails as check_capacity() and check_settings() do;
 /// with NoSchedule if no order of the steps is possible; with NotOffered or Observed if VFs must be
-/// enabled and cannot be; with NameTaken or BadConfiguration for a name; or with NoSuchGpu.
+/// enabled but cannot be; with NameTaken or BadConfiguration for a name; or with NoSuchGpu.
 Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
                                     std::span<const GpuInventory> gpus, const Surroundings& around);
 

@@ -125,7 +125,7 @@ PciConfig pci_of(const Json& json, const std::string& path, Error& error) {
     return config;
 }
 
-/// Complains about settings of the GPU that a vendor's PF driver cannot keep.
+/// Complains about values of quantum_us and max_gap_ms that a vendor's PF driver cannot keep.
 void check_settings_of_pci(JsonSection& section, const GpuConfig& config) {
     constexpr std::uint32_t kUnitUs = 1000;
     if (section.find("max_gap_ms") != nullptr)
@@ -211,7 +211,8 @@ void check_socket(JsonSection& root, const std::string& key, const std::string& 
                          VGPU_SOCKET_PATH_MAX));
 }
 
-/// Assumes the longest names of sockets, except names of engine owners, which may be longer.
+/// Checks the longest socket paths of VFs and of VMs. Paths of an engine's jobs, such as Slurm's,
+/// may be longer; they are checked when they are made (VmSocketsPort::link()).
 void check_sockets(JsonSection& root, const Config& config) {
     constexpr std::string_view kLongestOfVf = "vf16.agent.sock";
     constexpr std::string_view kLongestOfVm = "00000000-0000-0000-0000-000000000000/15.agent.sock";

@@ -45,7 +45,7 @@ struct PciConfig {
     std::optional<std::pair<std::uint16_t, std::uint16_t>> model{};
     bool is_observing = true;             ///< true: vgpud writes nothing to the GPU
     bool accepts_approximations = false;  ///< true: offer settings that the driver approximates
-    std::uint32_t vfs = 0;                ///< when vgpud enables VFs: minimum number of VFs
+    std::uint32_t vfs = 0;                ///< if vgpud enables VFs: the minimum number of VFs
     std::uint32_t vram_mb = 0;            ///< xe: MiB for all VFs; 0: the size of the VRAM's BAR
     std::uint32_t pf_quantum_ms = 1;      ///< xe: the PF's quantum, for work of the host
     bool counts_busy_time = false;        ///< xe: true if vgpud reads busy times from the perf PMU
@@ -63,20 +63,20 @@ struct GpuConfig {
     std::optional<PciConfig> pci{};
 };
 
-/// The whole file. vgpud makes the directories at start. It looks up a program name without a slash
-/// in PATH.
+/// The whole file. vgpud makes the directories at start. It looks up programs in PATH if their
+/// names have no slash.
 struct Config {
     std::string state_dir = "/var/lib/vgpu";  ///< state files
     std::string run_dir = "/run/vgpu";        ///< sockets, and logs of managed processes
     std::string softgpu_program = "softgpu";
     std::string pf_program = "vgpu-pf";
     std::string libvirt_program = "vgpu-libvirt";
-    std::string libvirt_uri;  ///< where vgpud looks up names of domains; empty: nowhere
+    std::string libvirt_uri;  ///< URI for vgpu-libvirt; empty: vgpu-libvirt is not started
     std::vector<GpuConfig> gpus;
 };
 
-/// Reads vgpud's configuration. `text`: the content of the file. `name`: the file's name, for
-/// messages. "gpus": "auto" stands for all `pf_devices` (/dev/vgpu-pfN becomes gpuN), or for one
+/// Reads vgpud's configuration. `text`: the content of the file. `name`: the file's name, for error
+/// texts. "gpus": "auto" stands for all `pf_devices` (/dev/vgpu-pfN becomes gpuN), or for one
 /// software GPU, gpu0, if there are none.
 Result<Config> parse_config(const std::string& text, const std::string& name,
                             const std::vector<std::string>& pf_devices = {});

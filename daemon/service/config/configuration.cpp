@@ -28,9 +28,9 @@ constexpr std::uint32_t kMaxCus = 64;
 constexpr std::uint64_t kMaxVramBytes = 1ull << 50;
 constexpr std::string_view kOff = "off";
 
-/// A document may leave out the size, because some drivers decide the size themselves. For other
-/// drivers check_capacity() refuses a VF without a size. A plain number is bytes, because JSON has
-/// no units.
+/// Reads the size of a VF's VRAM. A document may leave the size out, because some drivers decide it
+/// themselves; for other drivers check_capacity() refuses a VF without a size. A number without a
+/// unit is in bytes.
 void read_vram(JsonSection& section, std::uint64_t& to) {
     const Json* value = section.find("vram");
     if (value == nullptr) return;
@@ -139,8 +139,8 @@ std::string name_of(const std::string& pattern, const std::string& gpu, std::uin
     return replace_all(replace_all(pattern, "{n}", std::to_string(n)), "{gpu}", gpu);
 }
 
-/// Limits the work of replace_all(). A longer pattern cannot make a valid name for the GPU "gpu0",
-/// with which check_pattern() tries the pattern.
+/// Limits the work of replace_all(). A longer pattern cannot make a valid name, of at most 63
+/// bytes, for the GPU "gpu0", with which check_pattern() tries the pattern.
 constexpr std::size_t kMaxPatternBytes = 256;
 
 /// Checks the name of the VF with the largest number, which is the longest name.
@@ -167,7 +167,8 @@ VfGroup group_of(const Json& json, const std::string& path, Error& error,
     read_value(section, "description", kDescription, group.description);
     if (group.profile.empty()) section.complain("profile", "is missing");
     if (group.name.empty()) section.complain("name", "is missing");
-    // Not after another mistake, because did_you_mean() would be slow for thousands of names.
+    // Skipped after another mistake: its result would be dropped, and did_you_mean() is slow for
+    // thousands of names.
     if (!profiles.contains(group.profile) && !section.has_complained()) {
         std::vector<std::string_view> known;
         for (const auto& [name, profile] : profiles) known.push_back(name);
@@ -272,7 +273,7 @@ void read_configs(JsonSection& root, Configuration& to) {
 /// visit() for each event.
 class DuplicateFinder {
 public:
-    /// Always true: the parser keeps what it has read.
+    /// Always returns true, so that the parser keeps what it has read.
     bool visit(Json::parse_event_t event, const Json& value) {
         if (event == Json::parse_event_t::object_start) keys_.emplace_back();
         if (event == Json::parse_event_t::object_end) keys_.pop_back();
@@ -389,7 +390,8 @@ Result<const std::vector<GpuSection>*> sections_of(const Configuration& configur
                 fmt::format("{}; its labels are {}", what, fmt::join(known, ", ")));
 }
 
-/// Refuses sections for GPUs that do not exist, because their VFs would silently be missing.
+/// Refuses sections for GPUs that do not exist. Otherwise their VFs would be missing without an
+/// error.
 Result<> check_gpus(const std::vector<GpuSection>& sections, std::span<const std::string> gpus) {
     const std::vector<std::string_view> known(gpus.begin(), gpus.end());
     for (const GpuSection& section : sections) {
@@ -420,8 +422,8 @@ std::vector<DesiredVf> desired_vfs(const Configuration& configuration, const Gpu
     return vfs;
 }
 
-/// Two passes, because a former name must differ from the names of all other VFs.
-/// make_change_plan() decides whether VFs of two GPUs may share a name.
+/// Makes two passes, because a former name must differ from the names of all other VFs. Allows VFs
+/// of two GPUs to share a name; make_change_plan() decides about these.
 Result<> check_names(const std::vector<DesiredGpu>& desired) {
     std::set<std::string> names;
     std::set<std::pair<std::string, std::string>> names_on_gpu;

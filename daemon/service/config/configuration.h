@@ -41,7 +41,8 @@ struct GpuSection {
 
 /// A document.
 struct Configuration {
-    /// By name: common properties of VFs. If a VF is changed later, it keeps the profile's name.
+    /// By name: the properties that the VFs of a profile have in common. A VF that is changed later
+    /// keeps the profile's name.
     std::map<std::string, VfSpec> profiles;
     /// By label: sections, at most one for each GPU.
     std::map<std::string, std::vector<GpuSection>> configs;
@@ -71,8 +72,8 @@ struct DesiredGpu {
 };
 
 /// Limits of a document, because any caller on the bus may send one. In addition, a section may
-/// request at most kMaxVfsPerGpu VFs (backend/vf_limit.h), even for a GPU that has fewer; then
-/// check_capacity() reports how many the GPU has.
+/// request at most kMaxVfsPerGpu VFs (backend/vf_limit.h). If the GPU can have fewer VFs,
+/// check_capacity() refuses the request later and reports how many.
 inline constexpr std::size_t kMaxConfigurationBytes = 256 * 1024;
 inline constexpr std::size_t kMaxProfiles = 1024;
 inline constexpr std::size_t kMaxLabels = 64;

@@ -125,8 +125,8 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
     return configuration;
 }
 
-/// PowerOfTwo rounds the number of units. The unit is a power of two on every device, so the size
-/// in bytes is a power of two as well.
+/// For PowerOfTwo, the number of units becomes a power of two. The unit is a power of two on every
+/// device, so the size in bytes is a power of two as well.
 std::uint64_t split_vram_bytes(const GpuInventory& gpu, std::uint32_t vfs, Rounding rounding) {
     const Ability& vram = gpu.abilities[Change::VramBytes];
     if (vfs > gpu.total_vfs || vram.needs == Needs::Never) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Configurations that vgpud makes. current_configuration() describes the current VFs, so that its
-// document requests exactly these VFs. automatic_configuration() splits each GPU equally into 1, 2,
+// Configurations that vgpud makes. current_configuration() describes the current VFs, so that an
+// apply of its document changes no VF. automatic_configuration() splits each GPU equally into 1, 2,
 // 4, 8 or 16 VFs. A split depends only on the device, not on free resources. Each VF gets (VRAM for
 // all VFs) / count, rounded down, but at most the limit of one VF. Each VF also gets all compute
 // units, all doorbell pages and the default weight. Pure.
@@ -24,8 +24,8 @@ Configuration current_configuration(std::span<const GpuInventory> gpus, const st
 
 /// How to round down a VF's VRAM.
 enum class Rounding {
-    PowerOfTwo,  ///< to common sizes, so that a guest can move between GPUs
-    Unit,        ///< to a multiple of the GPU's unit, which wastes little VRAM
+    PowerOfTwo,  ///< to a power of two, so that GPUs have VFs of equal sizes and guests can move
+    Unit,        ///< to a multiple of the GPU's unit, so that little VRAM is wasted
 };
 
 /// A document with labels "auto-N" (PowerOfTwo) and "even-N" (Unit) for each split that is possible

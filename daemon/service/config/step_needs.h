@@ -29,11 +29,11 @@ bool is_blocking(const InventoryVf& vf);
 /// `step.blocked` and, unless the step is an Enable, `step.why`.
 void set_needs(Step& step, const GpuInventory& gpu, Need need);
 
-/// The greatest VF number that the plan may use. If VFs need not be enabled, this is the number of
-/// VFs that the device can have. Else it is the number of enabled VFs or, if `creates` require more
-/// VFs, the required number, but at least Ability::min. `creates`: a step with VF 0 takes any
-/// number. `kept`: numbers of the VFs that stay. Fails with NotOffered or Observed if more VFs are
-/// required and cannot be enabled.
+/// The greatest VF number that the plan may use. If Change::Vfs needs nothing (as with a PF core of
+/// this project), this is the number of VFs that the device can have. Else it is the number of
+/// enabled VFs or, if `creates` require more VFs, the required number, but at least Ability::min.
+/// `creates`: the Create steps; a step with VF 0 takes any number. `kept`: numbers of the VFs that
+/// stay. Fails with NotOffered or Observed if more VFs are required and cannot be enabled.
 Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint32_t>& kept,
                                const std::vector<Step>& creates);
 
@@ -43,8 +43,8 @@ bool needs_enable(const GpuInventory& gpu, std::uint32_t limit);
 Step enable_step(const GpuInventory& gpu, std::uint32_t count);
 
 /// Sets VfCount::vram_bytes of each Enable step: the VRAM sizes of the VFs that later steps create
-/// on its GPU, up to the first Resize or Destroy. VFs after that may need VRAM that is not free at
-/// the Enable.
+/// on its GPU before the first Resize or Destroy. VFs that are created later may need VRAM that is
+/// not free yet at the Enable.
 void add_sizes(std::vector<Step>& steps);
 
 }  // namespace vgpu::daemon

@@ -27,8 +27,8 @@ AssignmentMode assignment_mode_in(const GpuRecord& record, std::uint32_t vf) {
 
 }  // namespace
 
-/// Makes settings durable, then sets the changed assignment modes. If a mode cannot be set, rolls
-/// back the record and the modes.
+/// Checks the settings and makes them durable, then sets the changed assignment modes. If a mode
+/// cannot be set, rolls back the record and the modes.
 Result<> GpuModel::apply_settings(const GpuRecord& before, const GpuRecord& after,
                                   const Requester& requester) {
     TRY_VOID(admit(after));
@@ -110,7 +110,7 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
         emit(record.vf, EventKind::AssignmentModeFailed, back.error().cause);
 }
 
-/// Sets the defined mode of each VF again if another mode is in force. Does not set Default.
+/// Sets the defined mode of each VF again if another mode is in force. Never sets Default.
 void GpuModel::check_assignment_modes() {
     if (!ports_.assignment_mode) return;
     const GpuRecord record = record_.get();

@@ -95,9 +95,9 @@ Result<> GpuModel::attach(Nanoseconds now) {
 }
 
 Result<> GpuModel::read_all_vfs() {
-    // A run that ends during this loop may be counted twice: in the VF's counters and by its RUN
-    // event. So the loop is repeated until no event arrives during it. If events arrive in each of
-    // the tries, a few runs are counted twice, and the shares are slightly wrong.
+    // A run that ends while the VFs are read may be counted twice: in the VF's counters and by its
+    // RUN event. So all VFs are read again until no event arrives meanwhile. If events arrive in
+    // each of the tries, a few runs are counted twice, and the shares are slightly wrong.
     constexpr int kTries = 8;
     for (int i = 0; i < kTries; ++i) {
         if (events_) events_->skip_to_end();
@@ -204,8 +204,8 @@ Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
     return {};
 }
 
-/// Ends the destroy of a VF that the PF driver refuses to release: the VF stays defined. Fails only
-/// if the PF core is lost.
+/// Cancels the destroy of a VF that the PF driver refuses to release: the VF stays defined. Fails
+/// only if the PF core is lost.
 Result<> GpuModel::keep_unreleased(VfRecord& record, const Error& refusal) {
     if (!pf_.is_connected()) return tl::make_unexpected(refusal);
     record.is_releasing = false;

@@ -92,7 +92,7 @@ Result<> GpuModel::configure(const Settings& settings) {
     return {};
 }
 
-/// If a resize of the VF is under way, only replaces VfRecord::next.
+/// If the VF is already being scrubbed for a resize or a release, only replaces VfRecord::next.
 Result<> GpuModel::resize(std::uint32_t vf, const VfResources& resources, Force force) {
     TRY_VOID(refresh_before_change(vf));
     TRY_VOID(check_defined(vf));
@@ -150,10 +150,10 @@ Result<> GpuModel::finish_resize(std::uint32_t vf) {
     emit(vf, EventKind::NotResized,
          fmt::format("'{}' did not get {}: {}", new_record.spec.name,
                      size_text(new_record.spec.resources.vram_bytes), made.error().cause));
-    // Write the record before requesting the old resources. Otherwise, after a crash in between,
-    // the VF would have its old resources and a record with `next`. If old and new resources differ
-    // only in the limits of the guest, which the PF core does not report, resolve_next() would then
-    // record the new limits.
+    // Write the record before requesting the old resources. In the other order, a crash between the
+    // two would leave a VF with its old resources and a record with `next`. If old and new
+    // resources differ only in the limits of the guest, which the PF core does not report,
+    // resolve_next() would then record the new limits.
     record.vfs[vf] = old_record;
     put(vf, record);
     made = restore_vf(old_record);

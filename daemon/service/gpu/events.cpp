@@ -55,8 +55,9 @@ bool may_compete(std::uint32_t state) {
     return std::find(kCompeting.begin(), kCompeting.end(), state) != kCompeting.end();
 }
 
-/// True if the STATE event is a change from READY to RUNNING or back. Our PF core pushes no such
-/// events, because a RUN event reports the run (pf-driver/core/vf/control.c).
+/// True if the STATE event is a change from READY to RUNNING or back. The VF then need not be read
+/// again. Our PF core pushes no such events, because a RUN event reports the run
+/// (pf-driver/core/vf/control.c).
 bool is_mere_switch(const vgpu_pf_event& event) {
     const auto is_ready_or_running = [](std::uint64_t state) {
         return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
@@ -223,7 +224,6 @@ void GpuModel::record_event(const vgpu_pf_event& event) {
          fmt::format(fmt::runtime(text), name_in(event), event.arg, event.arg2));
 }
 
-/// Handles writes to the PF's sysfs files, which arrive as events while vgpud holds the lease.
 void GpuModel::handle_policy_events() {
     for (const vgpu_pf_event& policy : std::exchange(policies_, {})) {
         std::vector<std::uint32_t> numbers{policy.vf};
@@ -276,8 +276,9 @@ void GpuModel::on_lost_events(std::uint64_t count) {
 }
 
 /// Adds the service in lost events: the PF core's counters minus the service that vgpud has
-/// counted. Skips the unread events before it reads the VFs, not after, so that it does not skip an
-/// event that arrives meanwhile, such as SCRUBBED. A run that ends meanwhile may count twice.
+/// counted. Skips the unread events, because the counters include their service. Skips them before
+/// it reads the VFs, so that an event that arrives meanwhile, such as SCRUBBED, is not skipped. A
+/// run that ends meanwhile may count twice.
 void GpuModel::count_missed_service() {
     if (events_) events_->skip_to_end();
     for (auto& [vf, one] : vfs_) {
@@ -318,7 +319,8 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         }
         const auto done = finish_scrub(vf, generation);
         if (done) continue;
-        // lose() has already reported the loss of the PF core, and the record may be on disk.
+        // lose() has already reported the loss of the PF core. The record may be on disk, so
+        // ScrubNotRecorded could be wrong.
         if (!pf_.is_connected()) return;
         // If the record could not be written, a later step tries again. Until then the VRAM stays
         // out of use.
@@ -468,7 +470,8 @@ void GpuModel::refresh_members(Nanoseconds now) {
 }
 
 /// The schedule ignores the IDLE event of a strict VF, and the PF core does not repeat the event
-/// when the VF stops being strict. So this function requests another read of each such VF.
+/// when the VF stops being strict. So this function marks each VF that has stopped being strict, to
+/// be read again.
 void GpuModel::mark_formerly_strict(const std::vector<GpuSchedule::Member>& members) {
     for (const GpuSchedule::Member& member : members) {
         const bool is_strict = member.qos.mode == scheduler::SlotMode::Strict;
@@ -526,7 +529,7 @@ void GpuModel::report_notices() {
              std::move(notice.text));
 }
 
-/// Emits a condition only when it changes.
+/// Emits an event only when a new condition begins.
 void GpuModel::record_table_condition(std::string condition) {
     if (condition == table_condition_) return;
     table_condition_ = std::move(condition);

@@ -53,7 +53,7 @@ void GpuModel::step() {
     retry_scrubs(now);
     restore_missing(now);
     find_orphans(now);
-    // change() and change_gpu() leave this to step(), so that their answers do not wait for it.
+    // change() and change_gpu() leave refresh_members() to step(), so that they answer sooner.
     if (are_members_stale_) refresh_members(now);
     install_table(now);
 }

@@ -3,14 +3,17 @@
 // GpuModel: runs one GPU. Keeps three things consistent: the PF core's state (GET_INFO, GET_VF,
 // events), the operator's records (StateStore) and time slicing (GpuSchedule). In this folder, "PF
 // core" also stands for a vendor's driver; Backend is the interface to both (backend/backend.h).
-//   attach:   connect, acquire the policy lease, adopt VFs in service, recreate missing VFs
+//   attach:   connect, acquire the lease (the right to set run tables), adopt VFs in service,
+//             recreate missing VFs
 //   step:     read events, finish scrubs, install run tables, notice the loss of the PF core
 //   requests: check the request, make changes of the record durable, then request the change from
 //             the PF core; step() does the rest
 //
-// create() makes the record durable, then sends PROVISION; step() installs the new run table.
-// destroy() makes the record durable, then sends RELEASE. When the scrub has ended, step() makes
-// its end durable, then sends SCRUB_DURABLE. After a crash at any point, the next vgpud continues.
+// create() makes the record durable, then sends PROVISION (an operation of the uapi, as the other
+// names in capitals); step() installs the new run table. destroy() makes the record durable, then
+// sends RELEASE. When the scrub has ended, step() makes its end durable, then sends SCRUB_DURABLE.
+// After a crash at any point, the next vgpud continues.
+//
 // Calls may block until the PF core answers. Once the GPU's thread runs (host.h), this thread makes
 // all calls except interrupt().
 #pragma once
@@ -52,9 +55,9 @@ struct CreateRequest {
     OwnerRecord owner{};   ///< owner of a VF that is recreated; an empty name: none
 };
 
-/// With No, a request fails with WrongState if a client would lose its open VF or the engine, and
-/// with Claimed if another owner would lose its work. If the request needs all VFs of the GPU idle,
-/// the error is VfsInUse.
+/// Whether a request may disturb users of VFs. With No, a request fails with WrongState if a client
+/// would lose its open VF or the engine, and with Claimed if another owner would lose its work. A
+/// request that needs all VFs of the GPU idle fails with VfsInUse instead.
 enum class Force { No, Yes };
 
 /// How much to read again from the PF core.
@@ -72,7 +75,7 @@ struct Requester {
     Force force = Force::No;
 };
 
-/// Changes of a GPU and of its VFs, by VF number. GpuModel admits these changes together, and
+/// Changes of a GPU and of its VFs, by VF number. GpuModel checks these changes together, and
 /// writes all of them to the record at once.
 struct Settings {
     GpuChange gpu{};
@@ -84,7 +87,7 @@ struct Settings {
 enum class AfterRelease {
     Keep,          ///< scrub the VRAM only if the VF's assignment policy requires it
     Scrub,         ///< scrub the VRAM before the next claim
-    OwnerStopped,  ///< as Scrub, but the claim does not end if outlives_stops() (ownership.h)
+    OwnerStopped,  ///< as Scrub, but a persistent claim stays (outlives_stops() in ownership.h)
 };
 
 /// Errors of all requests: StateReadOnly, StateNewer, VersionMismatch, PfLost or DeviceLost while
@@ -101,10 +104,11 @@ public:
     static constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(20);
     /// Limit of the delay between attempts to attach.
     static constexpr Nanoseconds kLongestRetry = std::chrono::seconds(2);
-    /// Time between two reads of counters that no event reports. Also the delay before a refused
-    /// write of the record, or a refused release for a scrub, is tried again.
+    /// Time between two reads of the GPU and all VFs, for values that no event reports. Also the
+    /// delay after which a refused write of the record, or a refused release for a scrub, is tried
+    /// again.
     static constexpr Nanoseconds kRefresh = std::chrono::seconds(1);
-    /// refresh() reads counters again only if they are at least this old.
+    /// refresh() reads values again only if they are at least this old.
     static constexpr Nanoseconds kFreshness = std::chrono::milliseconds(100);
     /// Time between two attempts to give a VF its defined resources (restore_missing()), or to
     /// restart a scrub that has failed (retry_scrubs()).
@@ -148,9 +152,9 @@ public:
     [[nodiscard]] GpuState state() const { return state_; }
 
     /// Creates a VF and returns its number. Fails as check_capacity() and admit() (capacity.h),
-    /// with NoVram or NoFreeVf if too little is free now, with VfsInUse, or as
-    /// AssignmentPort::set(). Makes the record durable first, so that after a crash the next vgpud
-    /// creates the VF.
+    /// with NoVram or NoFreeVf if too little is free now, with VfsInUse if the driver needs idle
+    /// VFs, or as AssignmentPort::set(). Makes the record durable first, so that after a crash the
+    /// next vgpud creates the VF.
     Result<std::uint32_t> create(const CreateRequest& request);
     /// Destroys a VF. `by`: as Requester::owner. Returns when the PF core has begun the release;
     /// step() does the rest. Succeeds if the VF is already being destroyed. For a VF without
@@ -169,8 +173,9 @@ public:
     /// Claims a VF and returns the generation of the claim in force. The claim is then durable, so
     /// that no VF gets two owners. Fails with Claimed, StaleClaim or InvalidOwner, or with
     /// WrongState if the VF has no resources, is not as defined, is being destroyed or resized, or
-    /// must be scrubbed first. With VfAssignmentPolicy::scrubs_on_release, a claim after the lease
-    /// of another owner only ends that owner's claim, and fails with WrongState.
+    /// must be scrubbed first. If another owner's lease is over and
+    /// VfAssignmentPolicy::scrubs_on_release is set, ends that owner's claim, requires a scrub, and
+    /// fails with WrongState.
     Result<std::uint64_t> claim(std::uint32_t vf, const ClaimRequest& request);
     /// Ends a claim; succeeds if there is no claim. One write records the end of the claim and the
     /// required scrub (VfNext::needs_scrub), so that no owner can claim the VF before the scrub.
@@ -187,17 +192,17 @@ public:
     /// Makes many changes with one write of the record, so that after a crash all of them are made
     /// or none.
     Result<> configure(const Settings& settings);
-    /// Changes the resources of a VF, which scrubs its VRAM. Continues in step(), until the record
-    /// has no `next`; the record's resources then show the result. For a VF without resources,
-    /// changes the definition, and tries at once to provision the VF.
+    /// Changes the resources of a VF, which scrubs its VRAM. Continues in step(), until
+    /// VfRecord::next is empty; VfRecord::spec then shows the result: new or old resources. For a
+    /// VF without resources, changes the definition, and tries at once to provision the VF.
     Result<> resize(std::uint32_t vf, const VfResources& resources, Force force);
     /// Enables VFs 1 to `count.to`, unless they are enabled. If any VFs are enabled, the driver
-    /// first disables all of them. Fails with NotOffered or Observed, or with VfsInUse if a VF is
-    /// open, belongs to a running domain or is one of GpuFacts::other_users. Without force,
-    /// VfsInUse also if a VF has any other owner whose lease is not over. A failure may leave VFs
-    /// disabled; step() then tries to recreate them. If `to` < `from`, rolls back an earlier call:
-    /// frees the VRAM of the VFs in `count.vram_bytes` that were not created. These VFs stay
-    /// enabled.
+    /// first disables all of them, and they lose the content of their VRAM. Fails with NotOffered
+    /// or Observed, or with VfsInUse if a VF is open, belongs to a running domain or is one of
+    /// GpuFacts::other_users. Without force, VfsInUse also if a VF has any other owner whose lease
+    /// is not over. A failure may leave VFs disabled; step() then tries to recreate these VFs. If
+    /// `to` < `from`, rolls back an earlier call: frees the VRAM of the VFs in `count.vram_bytes`
+    /// that were not created. These VFs stay enabled.
     Result<> enable_vfs(const VfCount& count, Force force);
     /// Writes the PF core's diagnostic dump to `fd`; the caller closes `fd`.
     Result<> dump(int fd);
@@ -233,8 +238,8 @@ public:
     [[nodiscard]] std::optional<Nanoseconds> checked_at() const { return checked_at_; }
     /// The event ring of the PF core; null while not connected, or if the driver reports no events.
     [[nodiscard]] std::shared_ptr<const EventPort> events() const { return events_; }
-    /// No event with a smaller sequence number is unread. 0 while the schedule lacks changes
-    /// of the records, so that no snapshot counts as current (GpuSnapshot::is_current()).
+    /// All events with smaller sequence numbers are read. 0 while the schedule lacks changes of the
+    /// records, so that no snapshot counts as current (GpuSnapshot::is_current()).
     [[nodiscard]] std::uint64_t events_read_to() const {
         return are_members_stale_ ? 0 : events_read_to_;
     }
@@ -250,8 +255,8 @@ public:
     [[nodiscard]] std::optional<std::uint32_t> take_only_changed_vf() {
         return std::exchange(only_changed_vf_, std::nullopt);
     }
-    /// True if a record has changed since the schedule got its members, so a new run table may
-    /// follow.
+    /// True if a record has changed since the schedule got its members. The next step() may then
+    /// install a new run table.
     [[nodiscard]] bool owes_table() const { return are_members_stale_; }
 
     [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
@@ -286,7 +291,8 @@ private:
     /// and shows the reason (show_unrestored()).
     Result<> restore_vf(const VfRecord& desired);
     Result<> provision(const VfRecord& desired);
-    /// Keeps vfs_ until attach() reads the VFs again, because the VFs continue to compute.
+    /// Closes the connection and delays the next attempt to attach. Keeps vfs_ until attach() reads
+    /// the VFs again, because the VFs continue to compute.
     void lose(const Error& error, Nanoseconds now);
     Result<> read_info();
     /// Sets the counted service of `one` to the PF core's counters. RUN events add to the result.
@@ -306,16 +312,18 @@ private:
     void show_absent(const VfRecord& desired);
     void reset_vf(const VfRecord& desired);
     void record_absent(const VfFacts& absent);
-    /// Recreates VFs without resources, if now >= restore_at_: every kRestoreRetry and, for example
-    /// after a scrub, at once.
+    /// Recreates VFs without resources: every kRestoreRetry and, for example after a scrub, at once
+    /// (restore_at_).
     void restore_missing(Nanoseconds now);
     Result<> forget_definition(std::uint32_t vf);
-    /// Defines other resources for a VF that has none now. Success: the definition is durable.
+    /// Defines other resources for a VF that has none now, and tries at once to provision the VF.
+    /// Success: the definition is durable, even if the PF core has refused the resources.
     Result<> redefine(std::uint32_t vf, const VfResources& resources);
     [[nodiscard]] std::string state_text() const;
     /// WrongState, with the reason, while the VF has a record but no resources.
     [[nodiscard]] Result<> check_in_service(std::uint32_t vf) const;
-    /// WrongState while the VF in service under this number is not as defined.
+    /// WrongState if the VF in service under this number is not as defined. Success if no VF is in
+    /// service under this number.
     [[nodiscard]] Result<> check_defined(std::uint32_t vf) const;
 
     // assignment of functions (assignment_mode.cpp)
@@ -376,8 +384,8 @@ private:
     Result<> read_vf(std::uint32_t vf);
     /// Calls Backend::get_vf(), and limits the counters, because another program measures them.
     Result<VfFacts> ask_vf(std::uint32_t vf);
-    /// Sets Vf::scrubbed if the VF is SCRUBBING and its VRAM is zero. Call it if the event SCRUBBED
-    /// may have been missed, or if the driver reports no events.
+    /// Sets Vf::scrubbed if the VF is SCRUBBING and its scrub is over (Backend::verify_zero()).
+    /// Call it if the event SCRUBBED may have been missed, or if the driver reports no events.
     void record_scrub(Vf& one);
     Result<> check_gpu();
     void refresh_all(Nanoseconds now);
@@ -458,7 +466,7 @@ private:
     /// Tries again to write a record that the disk has refused.
     void retry_record(Nanoseconds now);
 
-    /// Emits an event for administrators, unless fold_ holds it back. `vf` 0: the GPU.
+    /// Emits an event for administrators, unless fold_ only counts it (EventFold). `vf` 0: the GPU.
     void emit(std::uint32_t vf, EventKind kind, std::string text);
     void report(AdminEvent admin_event, Nanoseconds now);
     [[nodiscard]] trace::Recorder::Source trace_source() const;
@@ -493,7 +501,7 @@ private:
     VfTable vfs_;
     Nanoseconds scrub_retry_at_{0};        ///< earliest time to write a refused record again
     Nanoseconds rescrub_at_{0};            ///< earliest time to restart failed scrubs
-    std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again; may be absent in vfs_
+    std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again, also VFs not in vfs_
     std::vector<vgpu_pf_event> policies_;  ///< writes to sysfs, not handled yet
     trace::Recorder schedule_;
     WaitAccount waits_;

@@ -69,7 +69,7 @@ bool GpuHost::request_refresh(Freshness desired, Nanoseconds max_age) {
     if (max_age > Nanoseconds::zero() && refreshed_at && clock_.now() - *refreshed_at <= max_age)
         return false;
     const bool is_late = refresh_requested_ != refresh_done_;
-    // A running iteration may have taken the earlier request, which desired less.
+    // A running iteration may have taken the earlier request, which asked for less freshness.
     if (!is_late || desired > freshness_) ++refresh_requested_;
     freshness_ = std::max(freshness_, desired);
     lock.unlock();
@@ -133,9 +133,9 @@ void GpuHost::iterate() {
     }
     std::vector<Answer> answers;
     for (Queued& queued : queue) {
-        static_cast<void>(model_->take_only_changed_vf());  // drops the change of an earlier step
+        static_cast<void>(model_->take_only_changed_vf());  // drops a change that a step has made
         answers.push_back(do_job(queued));
-        // Now only the answer holds the captures of the request, so the main loop frees them.
+        // Now only the answer holds the caller's `done`, so the main loop frees its captures.
         queued.job = nullptr;
         // Publish after each job, because the caller must see the result in snapshot().
         if (const auto vf = model_->take_only_changed_vf())
@@ -153,7 +153,8 @@ void GpuHost::iterate() {
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // Each world switch is an event. A snapshot per event would cost more than the iterations.
+    // Each world switch is an event. A snapshot per event would cost more than the rest of the
+    // iteration.
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;

@@ -50,8 +50,8 @@ struct GpuSnapshot {
     /// True if no event is unread. False if that is unknown: the driver reports no events, the GPU
     /// is not connected, or the schedule lacks a change of settings (GpuModel::events_read_to()).
     [[nodiscard]] bool is_current() const { return events && events->next_seq() == events_read_to; }
-    /// False if at most made_at differs from `before`. A VF's view counts as different if it is not
-    /// the same object.
+    /// True if anything except made_at differs from `before`. The views of a VF are equal only if
+    /// both snapshots share one object.
     [[nodiscard]] bool differs_from(const GpuSnapshot& before) const;
 };
 
@@ -104,14 +104,14 @@ public:
     /// Calls the `done` of all finished requests, in the order of ask(). `done` may call ask().
     void finish();
     /// Requests a snapshot as fresh as `desired`. await_refresh() is a separate call, so that many
-    /// GPUs refresh at the same time. False if the caller should not wait: an earlier request is
-    /// late, a refresh as fresh as `desired` began at most `max_age` ago, only events are desired
-    /// and the snapshot has them all, or there is no runner.
+    /// GPUs refresh at the same time. False if the caller should not wait: an earlier refresh is
+    /// not done yet, a refresh as fresh as `desired` began at most `max_age` ago (0: not checked),
+    /// only events are desired and the snapshot has them all, or there is no runner.
     [[nodiscard]] bool request_refresh(Freshness desired,
                                        Nanoseconds max_age = Nanoseconds::zero());
     /// Waits until the requested snapshot is published, at most for `limit`.
     void await_refresh(Nanoseconds limit);
-    /// Waits for the first iteration, at most for `limit`.
+    /// Waits until the first iteration has ended, at most for `limit`.
     void wait_for_first(Nanoseconds limit);
     /// Events since the last call, oldest first.
     std::vector<AdminEvent> take_admin_events();

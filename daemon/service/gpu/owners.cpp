@@ -74,8 +74,7 @@ Result<std::uint64_t> GpuModel::claim(std::uint32_t vf, const ClaimRequest& requ
     const bool is_taken_over = !before.name.empty() && before.name != one.owner.name;
     if (is_taken_over && one.spec.assignment_policy.scrubs_on_release)
         return scrub_before_claim(vf, record, before);
-    // No generation is used twice on this GPU, so that a late release names a claim that no longer
-    // exists.
+    // No generation is used twice on this GPU, so that a late release cannot end a newer claim.
     record.claims = std::max(record.claims, one.owner.generation);
     Vf& shown = vfs_.at(vf);
     const bool is_new = shown.defined.owner.generation != one.owner.generation;

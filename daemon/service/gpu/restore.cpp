@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// GpuModel: VFs that are not in service as defined. vgpud shows each of them with the reason. If
-// the VF has no resources, vgpud tries to restore it until that succeeds or the operator changes or
-// destroys the definition. If another VF has the number, vgpud changes neither VF.
+// GpuModel: VFs that are not in service as defined. vgpud shows each of these VFs with the reason.
+// vgpud tries to provision a VF without resources again, until that succeeds or the operator
+// destroys the VF. If another VF is in service under the number of a defined VF, vgpud changes
+// neither VF.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -108,7 +109,6 @@ Result<> GpuModel::forget_definition(std::uint32_t vf) {
     return {};
 }
 
-/// Defines other resources for a VF that has none, and tries at once to provision the VF.
 Result<> GpuModel::redefine(std::uint32_t vf, const VfResources& resources) {
     GpuRecord record = record_.get();
     VfRecord& one = record_in(record, vf);
@@ -126,7 +126,6 @@ Result<> GpuModel::check_in_service(std::uint32_t vf) const {
                                                  why.empty() ? "it is being created" : why));
 }
 
-/// Success if no VF is in service under this number, or if the VF in service is as defined.
 Result<> GpuModel::check_defined(std::uint32_t vf) const {
     if (vfs_.at(vf).is_absent()) return {};
     const std::string why = condition(vf);

@@ -2,8 +2,8 @@
 //
 // GpuModel: changes the number of enabled VFs, for drivers that must disable all VFs to do so.
 // Checks that all VFs are idle, enables VFs through the backend, and reads the facts again. The
-// record contains the VFs, but not their number. So after a crash during these steps, the next
-// vgpud enables the VFs of its record, all at once.
+// number of enabled VFs is not on record. After a crash during these steps, the next vgpud enables
+// as many VFs as its record needs, all at once.
 #include "daemon/service/gpu/gpu.h"
 
 #include <fmt/format.h>
@@ -56,9 +56,9 @@ void GpuModel::show_lost_vfs(const Error& cause) {
     restore_at_ = Nanoseconds{0};
 }
 
-/// Rolls back enable_vfs(): frees the VRAM that was planned for VFs that were not created, by
-/// taking each of these VFs over and releasing it (generation 0: any). The VFs stay enabled,
-/// because the driver could only disable all VFs.
+/// Rolls back enable_vfs(), except the number of VFs: the driver can only disable all VFs at once.
+/// enable_vfs() has given VRAM to VFs that were then not created. To free this VRAM, takes each of
+/// these VFs over (Backend::provision()), and releases it (generation 0: any).
 Result<> GpuModel::discard_new_vfs(const VfCount& count) {
     for (const auto& [vf, bytes] : count.vram_bytes) {
         if (vfs_.contains(vf) || bytes == 0) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfTable: what GpuModel knows of each VF, by VF number. A VF in the table has resources, or is
-// defined and has none now. One entry has all these facts of a VF, so that the next VF with the
-// same number inherits none of them.
+// defined and has none now. One entry has everything that GpuModel knows of a VF, so that nothing
+// is left for the next VF with the same number when the entry is erased.
 #pragma once
 
 #include "daemon/ports/assignment_port.h"
@@ -40,7 +40,8 @@ struct Vf {
     /// GpuModel::sync_counted_service(), plus the RUN events since then. The PF core's counter
     /// minus this count is the service in events that are lost or not read yet.
     std::uint64_t counted_service_ns = 0;
-    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns from the reservation
+    std::uint64_t counted_reserved_ns = 0;  ///< part of counted_service_ns, from the reservation or
+                                            ///< in gang slots
     bool may_be_idle = false;  ///< true if an IDLE event of the VF may have been lost or ignored
 
     AssignmentMode assignment_mode = AssignmentMode::Default;  ///< as last read
@@ -60,7 +61,8 @@ struct Vf {
 
 using VfTable = std::map<std::uint32_t, Vf>;
 
-/// Numbers of the VFs for which `holds(vf)` is true. A loop over these may erase entries of `vfs`.
+/// Numbers of the VFs for which `holds(vf)` is true. A loop over these numbers may erase entries of
+/// `vfs`.
 template <typename Predicate>
 [[nodiscard]] std::vector<std::uint32_t> numbers_where(const VfTable& vfs, const Predicate& holds) {
     std::vector<std::uint32_t> numbers;

@@ -11,7 +11,7 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// Shortens a text for messages, because a hostile value may be long.
+/// Shortens a text that an error text quotes, because a hostile value may be long.
 std::string clip(std::string text) {
     constexpr std::size_t kMaxValueBytes = 60;
     return text.size() <= kMaxValueBytes ? text

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// JsonSection: reads one JSON object of a hand-written document. Remembers the document's first
-// mistake and its path. A member with a wrong value keeps its default, so callers check for a
-// mistake only at the end. Used by parse_config() and parse_configuration().
+// JsonSection: reads one JSON object of a hand-written document. Records the first mistake in the
+// document, with its path. A variable keeps its default if its member has a wrong value, so callers
+// check for a mistake only at the end. Used by parse_config() and parse_configuration().
 #pragma once
 
 #include "daemon/ports/result.h"
@@ -22,15 +22,15 @@ struct Bounds {
     std::uint32_t max;
 };
 
-/// `value` as text for messages: "a list", "an object", or else its JSON, clipped if long.
+/// `value` as an error text shows it: "a list", "an object", or else its JSON, clipped if long.
 [[nodiscard]] std::string shown(const nlohmann::json& value);
 
 /// The document and the error must outlive the section.
 class JsonSection {
 public:
-    /// `path`: the place of `json` in the document, for messages. `error`: shared by all sections
-    /// of a document; the caller sets its id, and the first mistake sets its cause. It is a mistake
-    /// if `json` is not an object.
+    /// `path`: the place of `json` in the document, for error texts. `error`: shared by all
+    /// sections of a document; the caller sets its id, and the first mistake sets its cause. It is
+    /// a mistake if `json` is not an object.
     JsonSection(const nlohmann::json& json, std::string path, Error& error);
 
     /// Complains about a key that is not in `known`. The error lists the known keys and suggests

@@ -11,8 +11,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-/// A D-Bus type for messages, such as "b". For an integer, the widest type of its sign, because
-/// Value does not keep the caller's type.
+/// The D-Bus type of `value` for error texts, such as "b". For an integer, the widest type ("x" or
+/// "t"), because Value does not keep the width that the caller sent.
 std::string type_text(const Value& value) {
     struct Namer {
         std::string operator()(bool) const { return "b"; }
@@ -43,7 +43,7 @@ tl::unexpected<Error> out_of_range(const std::string& name, Range range, const s
 Result<> OptionReader::only(std::span<const std::string_view> known) const {
     for (const auto& [name, value] : options_) {
         if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-        // Clip the caller's name, which may be long.
+        // Clip the option's name, because the caller may have sent a long one.
         constexpr std::size_t kMaxNameBytes = 40;
         const std::string shown(start_of(name, kMaxNameBytes));
         const std::string all = known.empty()
@@ -60,7 +60,7 @@ Result<std::optional<std::uint64_t>> OptionReader::number(const std::string& nam
     const Value* value = find(name);
     if (value == nullptr) return std::optional<std::uint64_t>{};
     const auto* with_sign = std::get_if<std::int64_t>(value);
-    // Refuse negative numbers before the conversion, which would make large numbers of them.
+    // Refuse negative numbers before the conversion, which would turn them into large numbers.
     if (with_sign != nullptr && *with_sign < 0)
         return out_of_range(name, range, std::to_string(*with_sign));
     const auto* plain = std::get_if<std::uint64_t>(value);

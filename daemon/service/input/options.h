@@ -38,7 +38,7 @@ public:
     /// Fails with UnknownOption if an option is not in `known`.
     [[nodiscard]] Result<> only(std::span<const std::string_view> known) const;
 
-    /// None if the option is absent. Fails with WrongType or OutOfRange.
+    /// Reads a whole number. None if the option is absent. Fails with WrongType or OutOfRange.
     [[nodiscard]] Result<std::optional<std::uint64_t>> number(const std::string& name,
                                                               Range range) const;
     /// As number(), but the number may have a fraction, and must be from `min` to `max`.

@@ -36,8 +36,8 @@ std::optional<Enum> value_among(const Words<Enum, N>& words, std::string_view na
 /// The mistake in a line of text, and the fix; empty if the line has no mistake.
 std::string mistake_in(std::string_view text, const Line& kind);
 
-/// Reads an option into `to`, which keeps its value if the option is absent. This and the next
-/// overloads for options fail with WrongType or OutOfRange.
+/// Reads an option into `to`, which keeps its value if the option is absent. All overloads for
+/// options fail with WrongType or OutOfRange.
 inline Result<> read_value(const OptionReader& options, const std::string& key, const Whole& kind,
                            std::uint32_t& to) {
     TRY(auto number, options.number(key, {kind.takes_zero ? 0 : kind.min, kind.max}));
@@ -80,7 +80,7 @@ Result<> read_value(const OptionReader& options, const std::string& key, const L
                     std::string& to);
 
 /// Reads a member of a document into `to`, which keeps its value if the member is absent or wrong.
-/// This and the next overloads for documents call complain() for a wrong value.
+/// All overloads for documents call complain() for a wrong value.
 inline void read_value(JsonSection& section, const std::string& key, const Whole& kind,
                        std::uint32_t& to) {
     const nlohmann::json* value = section.find(key);
@@ -114,9 +114,9 @@ void read_value(JsonSection& section, const std::string& key, const Words<Enum, 
 /// Unlike in an option, an empty text is a mistake.
 void read_value(JsonSection& section, const std::string& key, const Line& kind, std::string& to);
 
-/// Reads a member of a state file into `to`. This overload throws if the member is absent; with the
-/// next overloads for state files, `to` then keeps its value. A wrong type throws an exception of
-/// nlohmann::json; an unknown word or a wrong text throws std::runtime_error.
+/// Reads a member of a state file into `to`. If the member is absent, this overload throws, but the
+/// other overloads for state files leave `to` as it is. All overloads throw an exception of
+/// nlohmann::json for a wrong type, and std::runtime_error for an unknown word or a wrong text.
 inline void read_value(const nlohmann::json& json, const std::string& key, const Whole&,
                        std::uint32_t& to) {
     json.at(key).get_to(to);

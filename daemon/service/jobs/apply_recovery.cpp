@@ -191,7 +191,7 @@ Result<> ApplyRecovery::check_forward(const ChangePlan& plan,
         if (!step.in_use.empty() && !is_step_allowed(intent_, step, found))
             return fail(ErrorId::WrongState,
                         fmt::format("{}: {}; the use would end", describe(step), step.in_use));
-        // The VF is as desired, but could not be put into service.
+        // The definition is as desired, but the VF could not be put into service.
         const bool has_failed = step.action == Action::Keep && !step.condition.empty();
         if (has_failed && is_vf_changed(intent_, step))
             return fail(ErrorId::WrongState,

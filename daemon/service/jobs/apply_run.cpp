@@ -230,9 +230,9 @@ void ApplyRun::end_step(const StepEnd& end) {
     record_emptied_by_enable(request.front(), end.result);
     const bool is_resized =
         request.front().action == Action::Resize && end.ended == Ended::Afterwards;
-    // A failed request is rolled back, too, if it is late, because it may still complete, or if it
-    // is a resize that left its VF without resources, because the record may have the new
-    // resources.
+    // Two kinds of failed requests are rolled back, too: a late request, because it may still
+    // complete, and a resize that left its VF without resources, because the record may have the
+    // new resources.
     if (end.result || end.ended == Ended::Late ||
         (is_resized && defined_if_absent(request.front()))) {
         Request inverse;
@@ -246,7 +246,8 @@ void ApplyRun::end_step(const StepEnd& end) {
         ++next_;
         return;
     }
-    // The record may already have the new definition, which vgpud applies when the GPU returns.
+    // The record may already have the new definition, which vgpud applies when the GPU returns. A
+    // recovery must then roll the definition back.
     if (is_loss(end.result.error().id) && !is_setting(request)) {
         may_be_recovered_ = true;
         conditions_.push_back(fmt::format("{}: {}", describe(request), end.result.error().cause));
@@ -256,8 +257,8 @@ void ApplyRun::end_step(const StepEnd& end) {
                                             describe(request), end.result.error().cause)});
 }
 
-/// Takes every error except a loss, PfRefused and DriverBusy for a refusal before the driver
-/// disabled a VF, in which case all VFs still have the content of their VRAM.
+/// After a success, a loss, PfRefused or DriverBusy, the driver may have disabled VFs. Every other
+/// error is a refusal before that, so all VFs still have the content of their VRAM.
 void ApplyRun::record_emptied_by_enable(const Step& step, const Result<>& result) {
     const bool is_refused = !result && !is_loss(result.error().id) &&
                             result.error().id != ErrorId::PfRefused &&
@@ -289,8 +290,8 @@ std::optional<VfResources> ApplyRun::defined_if_absent(const Step& step) const {
     return seen->vfs.at(step.vf).record.spec.resources;
 }
 
-/// Ends the run if nothing was done yet; else rolls back. Makes this decision durable first, so
-/// that after a crash the next vgpud rolls back, too.
+/// Ends the run if nothing was done yet; else rolls back. Makes the decision to roll back durable
+/// first, so that after a crash the next vgpud rolls back, too.
 void ApplyRun::abandon(Error error) {
     error_ = std::move(error);
     if (phase_ == Phase::Inventory)

@@ -3,8 +3,8 @@
 // ApplyRun: applies one configuration. Collects inventories, makes the plan, records the intent
 // (ApplyIntent), and carries out one request after the other. If a request fails or the run is
 // cancelled, rolls back what the requests have changed, the latest first. Removes the intent at the
-// end. If vgpud dies, or a GPU or the disk is lost, a recovery continues (apply_recovery.h). "x
-// durable" means that the state files have x:
+// end. If vgpud dies, or a GPU or the disk is lost, a recovery continues (apply_recovery.h). At
+// "(x durable)" the run waits until x is in the state files:
 //
 //   Inventory --> (intent durable) --> Executing --> (end durable) --> Done
 //       |                                  | failed, cancelled
@@ -76,7 +76,7 @@ private:
     bool begin_next();
     bool begin_undo();
     /// Call it when a request has ended. Adds its inverse to to_undo_ if there may be something to
-    /// roll back. After a failure, abandons the run. During a rollback, calls end_undo().
+    /// roll back. After a failure, abandons the run. During a rollback, only calls end_undo().
     void end_step(const StepEnd& end);
     /// If `step` is an Enable that may have emptied the VRAM of VFs, adds these VFs to emptied_.
     void record_emptied_by_enable(const Step& step, const Result<>& result);
@@ -107,7 +107,7 @@ private:
     std::vector<Request> to_undo_;          ///< inverse requests; the last one is sent first
     std::vector<std::string> emptied_;      ///< VFs that a failed apply leaves with empty VRAM
     std::vector<std::string> conditions_;   ///< what is not rolled back, and why
-    bool may_be_recovered_ = false;         ///< true if some of conditions_ are temporary
+    bool may_be_recovered_ = false;         ///< true if a recovery may end some of conditions_
     std::optional<ApplyIntent> left_over_;  ///< what a recovery must continue, if anything
 };
 

@@ -27,7 +27,7 @@ public:
 
     /// Begins or continues the work. Returns when the work is over or must wait for something.
     virtual void step() = 0;
-    /// The work is over from Done on.
+    /// The work is over in Done, Failed and Cancelled.
     [[nodiscard]] virtual State state() const = 0;
     /// 0..1: finished requests / all requests of the plan; 1 if Done.
     [[nodiscard]] virtual double progress() const = 0;
@@ -47,8 +47,8 @@ public:
     [[nodiscard]] bool is_over() const { return state() >= State::Done; }
     /// What the run does now, as text; may be empty.
     [[nodiscard]] const std::string& step_text() const { return step_text_; }
-    /// Why the run failed, was cancelled or began a rollback; at the end of an apply, also what
-    /// state it left. None otherwise.
+    /// Why the run failed, was cancelled or began a rollback. At the end of an apply, also in
+    /// which state the apply left the VFs. None otherwise.
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
     /// The plan as JSON (encode_change_plan()); empty until the plan is made.
     [[nodiscard]] const std::string& plan_text() const { return plan_text_; }

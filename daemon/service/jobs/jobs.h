@@ -75,8 +75,8 @@ public:
     /// once, the error. Busy if kMaxOfKind jobs of kind `job` are under way for `target`.
     Result<std::uint32_t> start(const VfRun::Services& services, VfJob job, const Target& target,
                                 const Options& options);
-    /// Cancels a job. An apply first ends its current request, then rolls back. WrongState if the
-    /// job is over or cannot be cancelled.
+    /// Cancels a job. An apply first finishes its current request, then rolls back. WrongState if
+    /// the job is over or cannot be cancelled.
     Result<> cancel(std::uint32_t id);
     /// Waiting, running and finished jobs, by number.
     [[nodiscard]] std::vector<JobView> list() const;

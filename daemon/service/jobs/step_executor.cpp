@@ -35,7 +35,8 @@ CreateRequest create_request(const Step& step) {
     return {.spec = *step.to, .vf = step.vf, .owner = step.owner.value_or(OwnerRecord{})};
 }
 
-/// True if the step would disturb users of the VF, so that it requires force if there are any.
+/// True if the step would disturb users of the VF. If there are such users, the step requires
+/// force.
 bool needs_force(const Step& step) {
     return disruption_of(step) != Disruption::None || step.needs >= Needs::VfIdle;
 }

@@ -28,7 +28,7 @@ std::string describe(const Step& step);
 std::string describe(const Request& request);
 /// True if the request creates or resizes a VF. The VF then has empty VRAM.
 bool empties(const Request& request);
-/// True if a later attempt may succeed: the error is a loss, or the disk refused.
+/// True if a later attempt may succeed: the error is a loss (is_loss()), or the disk refused.
 bool is_temporary(ErrorId id);
 /// True if the error says that vgpud cannot use the GPU now.
 bool is_loss(ErrorId id);
@@ -55,8 +55,8 @@ public:
     StepExecutor(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
     /// Begins `request`. No other request may be under way. Uses force only if a step may need
-    /// it, and `intent` allows it when the GPU's thread begins the request. A VF that is created
-    /// again gets its owner back, unless the owner's claim has ended.
+    /// force, and if `intent` still allows that when the GPU's thread begins the request. A VF that
+    /// a rollback recreates gets its owner back, unless the owner's claim has ended.
     void begin(Request request, const ApplyIntent& intent);
     [[nodiscard]] bool is_under_way() const { return step_.has_value(); }
     /// The end of the request; none while the request runs. Returns each end only once.

@@ -124,9 +124,9 @@ bool VfRun::is_not_resetting() {
 /// True if the VF has no work or no longer exists. If the GPU is no longer in state Ok, reads the
 /// VF again; this read fails and ends the job with the reason.
 bool VfRun::is_idle() {
-    // Requests counters for the next check. Does not request counters that are newer than
-    // kFreshness, because the snapshot with the counters wakes step(), which would request them
-    // again at once.
+    // Requests counters for the next check, unless the last ones are newer than kFreshness. Without
+    // this limit, each snapshot with new counters would wake step(), and step() would request
+    // counters again at once.
     static_cast<void>(gpu().request_refresh(Freshness::Counters, GpuModel::kFreshness));
     const auto seen = gpu().snapshot();
     if (seen->gpu.state != GpuState::Ok) {

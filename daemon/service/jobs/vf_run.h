@@ -17,11 +17,11 @@
 
 namespace vgpu::daemon {
 
-/// The methods of org.vgpu1.Vf that begin a job, in the order of kRows (vf_run.cpp). From SelfTest
-/// on, these are requests to the agent.
+/// The methods of org.vgpu1.Vf that begin a job, in the order of kRows (vf_run.cpp). SelfTest,
+/// Quiesce and Thaw are requests to the agent.
 enum class VfJob { Destroy, Reset, Resume, ClearQuarantine, SelfTest, Quiesce, Thaw };
 
-/// "self-test"; the value of Job.Kind.
+/// The value of the D-Bus property Job.Kind, such as "self-test".
 [[nodiscard]] std::string_view kind_of(VfJob job);
 
 class VfRun final : public JobRun {

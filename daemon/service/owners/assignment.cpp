@@ -39,8 +39,8 @@ bool is_withheld(const VfView& view) {
            !view.socket.empty();
 }
 
-/// The availability of a VF for `owner`, and why it is not available. Checks temporary causes
-/// first, so that a request waits if that may help.
+/// The availability of a VF for `owner`, and why it is not available. Apart from a destroy, checks
+/// temporary causes first, so that a request waits if that may help.
 std::pair<Availability, std::string> availability_for(const VfView& view, const std::string& owner,
                                                       bool is_reserved, UnixTime now) {
     const OwnerRecord& owned = view.record.owner;

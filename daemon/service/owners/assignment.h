@@ -34,8 +34,8 @@ enum class Availability {
     Scrubbing,  ///< the VF is being scrubbed, resized or reset; it may be available soon
     Claimed,    ///< another owner has claimed the VF, or another request is claiming it
     Open,       ///< the VF has no owner, but a client has it open
-    /// The VF has no resources, is paused, stopped or in quarantine, or has the assignment mode
-    /// none; or its GPU does not work, or the state of the GPU is read-only.
+    /// The VF has no resources, is being destroyed, is paused, stopped or in quarantine, or has the
+    /// assignment mode none; or its GPU is not in service, or the GPU's state file is read-only.
     NotInService,
 };
 
@@ -69,9 +69,9 @@ struct Refusal {
 [[nodiscard]] std::vector<Candidate> candidates_of(const Manager& manager, const std::string& owner,
                                                    const std::set<Target>& reserved, UnixTime now);
 
-/// Chooses one VF for each element of `selectors`, in their order. Serves names before profiles.
-/// Fails for the first element without an available VF: with NoSuchVf, AmbiguousName, Claimed,
-/// WrongState or NoMatchingVf.
+/// Returns one VF for each element of `selectors`, in the order of `selectors`. Chooses VFs by name
+/// first, then by profile. Fails for the first element without an available VF: with NoSuchVf,
+/// AmbiguousName, Claimed, WrongState or NoMatchingVf.
 [[nodiscard]] tl::expected<std::vector<Target>, Refusal> choose(
     std::span<const VfSelector> selectors, std::span<const Candidate> candidates);
 

@@ -74,7 +74,7 @@ public:
     void adopt(const std::string& owner, const Options& options, Done<std::uint32_t> done);
 
     /// Returns true if the owner is a domain that is known to be off. Assignments then ends the
-    /// owner's claims from before the boot.
+    /// owner's claims from before the host's boot.
     using IsOff = std::function<bool(const std::string& owner)>;
     void set_is_off(IsOff is_off) { is_off_ = std::move(is_off); }
     /// Call it when the results of IsOff may have changed. The next step() checks all VFs again.
@@ -149,7 +149,7 @@ private:
     /// called unassign() for the domain.
     void release_left_behind(const Target& target, const VfView& view);
     /// Revokes the sockets if the claim of `owned` has ended. Returns true if `owned` must stay in
-    /// opened_: the consumer still has the VF, or the VF has no owner, and adopt() may need the
+    /// opened_: the consumer still has the VF, or the VF has no owner, so that adopt() may need the
     /// consumer's paths. Otherwise removes the consumer's paths to the VF and returns false.
     bool keep_or_revoke(const Target& target, OwnedVf& owned);
     /// The record of a VF, if any. Takes it from the state file if the snapshot has no such VF,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Domains: the states of libvirt's domains, read from lines of vgpu-libvirt
-// (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and reports whether
-// a domain is off. vgpu-libvirt is optional: without its lines, all states are unknown. Runs in the
-// main loop.
+// Domains: the states of libvirt's domains, read from lines of the process vgpu-libvirt, which
+// watches libvirt (daemon/libvirt/domain_watch.h). Passes the names of domains to Assignments, and
+// reports whether a domain is off. vgpu-libvirt is optional: without its lines, all states are
+// unknown. Runs in the main loop.
 #pragma once
 
 #include "daemon/service/owners/assignments.h"

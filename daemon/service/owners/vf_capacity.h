@@ -16,19 +16,21 @@ namespace vgpu::daemon {
 struct CapacityRow {
     std::string gpu;
     GpuState gpu_state = GpuState::Starting;
-    std::string profile;        ///< empty: VFs without a profile
-    std::uint32_t total = 0;    ///< VFs that are defined
-    std::uint32_t free = 0;     ///< VFs that may be claimed, now or after a running scrub
-    std::uint32_t claimed = 0;  ///< VFs with an owner; not a VF in the snapshot whose lease is over
-                                ///< and that no client has open
+    std::string profile;      ///< empty: VFs without a profile
+    std::uint32_t total = 0;  ///< VFs that are defined
+    std::uint32_t free = 0;   ///< VFs that may be claimed, now or after a running scrub
+    /// VFs with an owner. If the GPU's snapshot shows that the lease is over and that no client has
+    /// the VF open, the VF counts as free or unavailable instead.
+    std::uint32_t claimed = 0;
     std::uint32_t unavailable = 0;  ///< all others, such as VFs of a lost GPU, stopped VFs, and VFs
                                     ///< without an owner that a client has open
 
     bool operator==(const CapacityRow&) const = default;
 };
 
-/// One row for each GPU and profile, in this order. Includes VFs that are on record but not in
-/// their GPU's snapshot: one with an owner counts as claimed, any other as unavailable.
+/// One row for each GPU and profile, sorted by GPU, then by profile. While a GPU is not in service,
+/// also counts the VFs that are on record but not in its snapshot: a VF with an owner as claimed,
+/// any other VF as unavailable.
 [[nodiscard]] std::vector<CapacityRow> capacity_of(const Manager& manager);
 
 /// Counts changes of capacity_of(), so that a client can wait for the next change.

@@ -41,8 +41,8 @@ Result<> check_range(const ContractParty& party, std::string_view name, double v
                                                  party_name(party), name, value, min, max));
 }
 
-/// Rounds a percentage for messages to two decimals, towards the side that fits. The 1e-6 outweighs
-/// errors of floating-point arithmetic.
+/// Rounds a percentage in a message to two decimals, so that the printed value still fits. 1e-6
+/// exceeds the error of the floating-point arithmetic.
 double rounded_down(double pct) {
     return std::floor(pct * 100 - 1e-6) / 100;
 }
@@ -51,14 +51,15 @@ double rounded_up(double pct) {
 }
 
 /// Longest time that a reservation leaves its VF without the engine. In the worst case, 1 + ahead
-/// budgets run in a row from time 0, and the next budget runs as late as possible: it ends after
-/// 2 + ahead periods. The gap between them is (2 + ahead) · (period − budget).
+/// budgets run in a row from time 0, and the next budget runs as late as possible: it ends at
+/// (2 + ahead) · period. The gap before this budget is (2 + ahead) · (period − budget).
 std::int64_t longest_gap_ns(const Reservation& reservation) {
     return (2 + reservation.ahead) * (reservation.period_ns - reservation.budget_ns);
 }
 
-/// The largest number of budgets ahead with which the reservation alone keeps gaps within `gap_ns`.
-/// kMaxAhead if no number does: then the run table must keep the gap, whatever the number is.
+/// The largest number of budgets ahead, up to kMaxAhead, with which the reservation alone keeps
+/// gaps within `gap_ns`. kMaxAhead if no number does: then the run table must keep the gap,
+/// whatever the number is.
 std::int64_t budgets_ahead(const Reservation& reservation, std::int64_t gap_ns) {
     Reservation tried = reservation;
     tried.ahead = kMaxAhead;
@@ -91,7 +92,7 @@ VfPolicy policy_of(const Contract& contract) {
     return policy;
 }
 
-/// Length of a budget (a gang's slot) with the two switches around it.
+/// Length of one budget (of a gang: one slot) and the two switches around it.
 std::int64_t slot_ns(const VfPolicy& policy, const Engine& engine) {
     return policy.reservation.budget_ns + 2 * engine.switch_ns;
 }
@@ -103,7 +104,8 @@ double reserved_part(const VfPolicy& policy, const Engine& engine) {
            static_cast<double>(policy.reservation.period_ns);
 }
 
-/// Longest time that a reservation waits for what cannot be preempted: a switch and a shortest run.
+/// Longest time that a reservation waits for work that cannot be preempted: a switch and the
+/// shortest run.
 std::int64_t blocking_ns(const Engine& engine) {
     return engine.switch_ns + engine.min_run_ns;
 }
@@ -115,9 +117,9 @@ bool is_before(const VfPolicy& other, const VfPolicy& policy) {
     return other.is_gang || other.reservation.period_ns <= policy.reservation.period_ns;
 }
 
-/// Part of the engine that the reservation of `policy` and the reservations that delay it need. The
-/// slots of a gang have fixed times, so a period of `policy` may contain one slot more than the
-/// gang's part of the engine.
+/// Part of the engine that is needed by the reservation of `policy`, the reservations that can
+/// delay it, and the blocking. The slots of a gang have fixed times, so one period of `policy` may
+/// contain up to one slot more than the gang's part of the engine.
 double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
                     const Engine& engine) {
     double demand = static_cast<double>(blocking_ns(engine)) /
@@ -132,11 +134,12 @@ double demand_up_to(std::span<const VfPolicy> policies, const VfPolicy& policy,
     return demand;
 }
 
-/// Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P:
+/// Checks Baker's sufficient condition for EDF with blocking (contract.h). For every reservation P:
 ///   Σ slot(j) / period(j) + (blocking + Σ slot(g)) / period(P) ≤ reservable part
-/// j: P and the reservations that delay P; slot: budget + 2 switches; g: all gangs, or none if P is
-/// a gang. demand_up_to() computes the left side. The error names the P that breaks the condition,
-/// and the min_pct that would fit, if any.
+/// j: P and the reservations that can delay P; slot: budget + 2 switches; g: all gangs, or none if
+/// P is a gang. demand_up_to() computes the left side. The error names the P that breaks the
+/// condition, and the min_pct that would fit, if any. Also refuses a budget shorter than the
+/// shortest run.
 Result<> admit_reservations(std::span<const ContractParty> parties,
                             std::span<const VfPolicy> policies, const Engine& engine) {
     const double max = engine.reservable_ppm / 1e6;
@@ -172,12 +175,12 @@ Result<> admit_reservations(std::span<const ContractParty> parties,
     return {};
 }
 
-/// Modulo the gcd of their periods, the offset between a slot of `a` and a slot of `b` is constant,
-/// and every offset with this remainder occurs (Bezout). So two slots overlap at some time if and
-/// only if they overlap modulo the gcd.
+/// Let g be the greatest common divisor of the periods of `a` and `b`. Modulo g, the offset from a
+/// slot of `a` to a slot of `b` is constant, and every offset with this remainder occurs (Bezout).
+/// So two slots overlap at some time if and only if the slots overlap modulo g.
 bool do_slots_overlap(const VfPolicy& a, const VfPolicy& b, const Engine& engine) {
     const std::int64_t common = std::gcd(a.reservation.period_ns, b.reservation.period_ns);
-    // time from `from` to the next `to`, modulo the gcd
+    // time from `from` to the next `to`, modulo g
     const auto after = [common](std::int64_t from, std::int64_t to) {
         return ((to - from) % common + common) % common;
     };
@@ -259,8 +262,8 @@ private:
 /// The shortest table gap that admission accepts.
 constexpr std::int64_t kMinTableGapNs = 1'000'000;
 
-/// TableTerms::table_gap_ns: kNoGapLimit, or max_gap · (1 − reserved part) less all budgets that
-/// may run in a row.
+/// Computes TableTerms::table_gap_ns: kNoGapLimit, or max_gap · (1 − reserved part) − all budgets
+/// that may run in a row.
 Result<std::int64_t> table_gap(const ContractParty& party, const VfPolicy& policy,
                                const ReservationTotals& totals, std::size_t parties,
                                const Engine& engine) {

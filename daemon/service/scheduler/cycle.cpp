@@ -30,9 +30,9 @@ namespace {
 
 using Wide = __int128;
 
-/// Number of successive multiples of the hyperperiod that cuttable_multiple() tries. In
-/// kMinQuantumUs successive multiples, one makes the total of a VF with the shortest request
-/// (kMinQuantumUs) divisible by that request.
+/// Number of successive multiples of the hyperperiod that cuttable_multiple() tries. Of
+/// kMinQuantumUs successive multiples, at least one makes the total of a VF with the shortest
+/// request (kMinQuantumUs) divisible by that request.
 constexpr std::uint64_t kCutTries = kMinQuantumUs;
 
 /// A VF's part of a cycle, rounded to whole us. At least the shortest slice, so that no VF is left
@@ -77,9 +77,8 @@ std::uint64_t fitting_multiple(const std::vector<Part>& parts, std::uint64_t ste
     return low;
 }
 
-/// The first number of hyperperiods, from `count` on, with which all totals can be cut. `count` if
-/// the next kCutTries numbers, as far as they need at most `max_entries` entries, have no such
-/// totals.
+/// The first of kCutTries numbers of hyperperiods, from `count` on, with which all totals can be
+/// cut; `count` if there is none. Tries no number that needs more than `max_entries` entries.
 std::uint64_t cuttable_multiple(const std::vector<Part>& parts, std::uint64_t hyperperiod_us,
                                 std::uint64_t count, std::uint64_t max_entries) {
     for (std::uint64_t tried = count; tried < count + kCutTries; ++tried) {

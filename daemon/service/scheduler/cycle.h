@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Cycle: computes the length of one cycle of a run table, each VF's part of the cycle, and the
-// number of slices of each part. planner.cpp orders the slices. Every slice is at least
-// kMinQuantumUs long (the minimum of the PF core) and, if possible, no longer than the VF's
-// request. Lengths are whole microseconds, so that sums are exact.
+// Computes the length of one cycle of a run table, each VF's part of the cycle, and the number of
+// slices of each part. planner.cpp orders the slices. Every slice is at least kMinQuantumUs long
+// (the minimum of the PF core) and, if possible, no longer than Part::request_us. Lengths are whole
+// microseconds, so that sums are exact.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"
@@ -23,7 +23,7 @@ struct Part {
     std::uint64_t request_us = 0;  ///< longest slice; a gap limit may shorten it
     std::uint64_t total_us = 0;    ///< engine time in one cycle
     std::uint64_t slices = 0;      ///< number of slices in one cycle
-    std::uint64_t next_slice = 0;  ///< index of the first slice that has no place in the order yet
+    std::uint64_t next_slice = 0;  ///< index of the first slice that is not ordered yet
 
     /// Length of the slice `index`. The lengths differ by at most 1 us; the longer slices come
     /// first.
@@ -51,24 +51,24 @@ struct Part {
 
 /// Length of a cycle in us. A hyperperiod is one microsecond per unit of weight, so it gives each
 /// VF whole microseconds. The cycle is the smallest number of hyperperiods that gives every VF at
-/// least its whole request. If they need more than `max_entries` slices, the cycle has fewer
-/// hyperperiods, or is a part of one hyperperiod. If a VF's total cannot be cut into slices between
-/// kMinQuantumUs and the request, the cycle has up to 99 more hyperperiods, if that helps.
+/// least request_us. If this needs more than `max_entries` slices, the cycle has fewer
+/// hyperperiods, or is a part of one hyperperiod. If a VF's total cannot be cut into slices of
+/// kMinQuantumUs to request_us, the cycle has up to 99 more hyperperiods, if that helps.
 [[nodiscard]] std::uint64_t cycle_of(const std::vector<Part>& parts, std::uint64_t max_entries);
 
-/// Sets the total and the number of slices of each VF. True if every total is exactly proportional
-/// to the weight.
+/// Sets the total and the number of slices of each VF. Returns true if every total is exactly
+/// proportional to the weight.
 bool set_totals(std::vector<Part>& parts, std::uint64_t cycle_us);
 
 /// Adds each VF's lag, limited to ± one quantum, to its total. If a total would become shorter than
 /// the shortest slice, changes nothing and returns false.
 bool add_corrections(std::vector<Part>& parts);
 
-/// Corrects lags of any length, by changing totals. Corrects the same fraction of each lag, so that
-/// no VF with lag < 0 loses more than 1/`divisor` of its total. As far as kMinQuantumUs allows, the
-/// slices of such a VF become shorter rather than fewer, because fewer slices would lengthen its
-/// gaps. Sets the lags to 0 and the weights to the totals, because an order by the old lags would
-/// put the slices of a VF with lag > 0 in a row.
+/// Corrects lags of any length: adds the same fraction of each lag to the VF's total. This is the
+/// largest fraction, up to 1, with which no VF with lag < 0 loses more than 1/`divisor` of its
+/// total. As far as kMinQuantumUs allows, the slices of such a VF become shorter rather than fewer,
+/// because fewer slices would lengthen its gaps. Sets the lags to 0 and the weights to the totals,
+/// because an order by the old lags would put the slices of a VF with lag > 0 in a row.
 void correct_lags(std::vector<Part>& parts, std::uint64_t divisor);
 
 }  // namespace vgpu::daemon::scheduler

@@ -61,8 +61,8 @@ void Fluid::sleep(std::uint32_t vf) {
     client.slept_at = priority_classes_[client.priority_class].now;
 }
 
-/// The virtual time of the VF advances by ns / weight, and that of its priority class by ns / (sum
-/// of awake weights).
+/// The VF's virtual time (`received`) advances by ns / weight, and that of its priority class by
+/// ns / awake_weight.
 void Fluid::serve(std::uint32_t vf, std::int64_t ns) {
     const auto at = clients_.find(vf);
     if (at == clients_.end()) return;
@@ -108,7 +108,7 @@ std::int64_t Fluid::lag_of(const FluidClient& client) const {
     return static_cast<std::int64_t>(scaled / (static_cast<__int128>(1) << kFractionBits));
 }
 
-/// The debt shrinks with the virtual time of the priority class, at the rate of the VF's share.
+/// Each ns of service of the priority class reduces the debt by weight / awake_weight.
 std::int64_t Fluid::debt_of(const FluidClient& client) const {
     const __int128 paid =
         (priority_classes_[client.priority_class].now - client.slept_at) * client.weight;
@@ -117,11 +117,11 @@ std::int64_t Fluid::debt_of(const FluidClient& client) const {
     return std::max<std::int64_t>(0, client.debt_ns - paid_ns);
 }
 
-/// Moves the virtual time of the class back by lag / awake_weight, which takes the lag from the
-/// other awake VFs, because lags sum to zero.
+/// Moves the virtual time of the class back by lag / awake_weight, which subtracts the lag from the
+/// other awake VFs by weight. So the lags still sum to 0.
 void Fluid::enter(FluidClient& client, std::int64_t lag) {
     FluidClass& priority_class = priority_classes_[client.priority_class];
-    // The only awake VF of a class has no lag, because lags sum to zero.
+    // The only awake VF of a class has no lag, because lags sum to 0.
     if (priority_class.awake_weight == 0) lag = 0;
     if (lag != 0) priority_class.now -= virtual_of(lag, priority_class.awake_weight);
     client.is_awake = true;
@@ -129,8 +129,8 @@ void Fluid::enter(FluidClient& client, std::int64_t lag) {
     client.received = priority_class.now - virtual_of(lag, client.weight);
 }
 
-/// Moves the virtual time of the class forward by lag / awake_weight, which spreads the lag over
-/// the other awake VFs, because lags sum to zero.
+/// Moves the virtual time of the class forward by lag / awake_weight, which adds the lag to the
+/// other awake VFs by weight. So the lags still sum to 0.
 void Fluid::exit(FluidClient& client) {
     FluidClass& priority_class = priority_classes_[client.priority_class];
     const std::int64_t lag = lag_of(client);

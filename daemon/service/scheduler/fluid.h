@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Fluid: the lag of each VF behind a perfectly fair engine (GPS, generalised processor sharing),
-// from measured service alone. Each ns of service that any VF receives also counts as 1 ns of ideal
-// service, split by weight among the VFs with work (awake VFs). lag = ideal − received service, so
-// the lags of the awake VFs sum to 0. A VF that runs out of work (falls asleep) forfeits a lag > 0.
-// While the VF sleeps, a lag < 0 rises towards 0 at the rate of the VF's share. Priority classes
-// are computed like separate engines. Virtual time is 128-bit fixed point, in units of 2^-32 ns per
+// Fluid: computes the lag of each VF behind a perfectly fair engine (GPS, generalised processor
+// sharing), from measured service alone. Each ns of service that any VF receives also counts as
+// 1 ns of ideal service, which is split by weight among the VFs with work (awake VFs).
+// lag = ideal − received service, so the lags of the awake VFs sum to 0. A VF that runs out of work
+// (falls asleep) forfeits a lag > 0. It keeps a lag < 0, but until it wakes, each ns of service
+// raises this lag towards 0 by the VF's weight / Σ weights of the awake VFs. Priority classes are
+// computed like separate engines. Virtual time is 128-bit fixed point, in units of 2^-32 ns per
 // unit of weight. Called by GpuSchedule; one thread.
 #pragma once
 
@@ -20,7 +21,7 @@ inline constexpr std::size_t kFluidPriorityClasses = 3;
 
 /// One priority class.
 struct FluidClass {
-    __int128 now = 0;  ///< virtual time: service in the class moves it by ns / awake_weight
+    __int128 now = 0;               ///< virtual time: service of the class adds ns / awake_weight
     std::int64_t awake_weight = 0;  ///< Σ weight of the VFs with work
 
     bool operator==(const FluidClass&) const = default;
@@ -67,17 +68,17 @@ public:
     /// Changes the VF's weight at once. The VF's lag in ns stays.
     void set_weight(std::uint32_t vf, std::uint32_t weight);
 
-    /// The VF has work from now on. The debt that is left becomes a negative lag, or is dropped if
-    /// no other VF of the class is awake.
+    /// The VF has work from now on. Its remaining debt becomes a negative lag, or is dropped if no
+    /// other VF of the class is awake.
     void wake(std::uint32_t vf);
-    /// The VF has no work from now on. Forfeits a lag > 0. A lag < 0 rises towards 0 until the VF
-    /// wakes.
+    /// The VF has no work from now on. Forfeits a lag > 0. A lag < 0 becomes a debt, which shrinks
+    /// until the VF wakes.
     void sleep(std::uint32_t vf);
 
     /// Adds `ns` of service of the VF. Wakes a sleeping VF, because a VF that runs has work.
     void serve(std::uint32_t vf, std::int64_t ns);
 
-    /// Sets all lags to 0. For use after service that could not be followed.
+    /// Sets all lags to 0. Call it after service that was not measured.
     void reset_lags();
 
     [[nodiscard]] bool has(std::uint32_t vf) const { return clients_.contains(vf); }
@@ -95,9 +96,10 @@ private:
     [[nodiscard]] std::int64_t lag_of(const FluidClient& client) const;
     /// −lag of a sleeping VF, ≥ 0.
     [[nodiscard]] std::int64_t debt_of(const FluidClient& client) const;
-    /// Makes the VF awake with `lag`, which the other awake VFs of the class lose.
+    /// Makes the VF awake with `lag`, and subtracts this lag from the other awake VFs of the class
+    /// by weight.
     void enter(FluidClient& client, std::int64_t lag);
-    /// Makes an awake VF sleep. The other awake VFs of the class get its lag.
+    /// Makes an awake VF sleep, and adds its lag to the other awake VFs of the class by weight.
     void exit(FluidClient& client);
 
     std::map<std::uint32_t, FluidClient> clients_;

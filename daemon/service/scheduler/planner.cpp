@@ -20,7 +20,7 @@ namespace {
 using Wide = __int128;
 
 constexpr std::uint64_t kUsPerMs = 1000;
-/// Desired number of entries of a table that corrects lags of more than a slice.
+/// Desired number of entries of a table with Correction::ManySlices.
 constexpr std::uint64_t kManySlicesEntries = 32;
 /// Desired number of entries of any other table with lags.
 constexpr std::uint64_t kLagEntries = 256;
@@ -32,12 +32,12 @@ constexpr std::array<std::uint64_t, 4> kCorrectionDivisors{2, 4, 16, 64};
 /// avoid that.
 constexpr std::array<std::uint64_t, 3> kCorrectionSlices{1, 2, 4};
 /// plan() shortens all slices to kShorterPart / kShorterParts if no table of full slices, with
-/// their overheads, handles the lags and keeps the gaps.
+/// their overheads, keeps or corrects the lags within the gap limits.
 constexpr std::uint64_t kShorterPart = 7, kShorterParts = 8;
 /// fit_gap() makes at most this many plans for one limit of the slice length.
 constexpr int kShrinkRounds = 24;
 /// For messages: because slices are not spaced evenly, the longest gap is taken to be the mean gap
-/// plus 1/kUnevenness of it.
+/// plus 1/kUnevenness of the mean.
 constexpr std::uint64_t kUnevenness = 4;
 /// find_best() tries lag bounds from kTightestBound / kBoundParts of the longest slice to the whole
 /// slice, in steps of 1 / kBoundParts.
@@ -50,11 +50,10 @@ std::int64_t magnitude(std::int64_t value) {
 
 /// Orders the slices of all parts. Without a bound, the order is EEVDF (Stoica and Abdel-Wahab,
 /// TR-95-22): among the parts with lag ≥ 0, the part with the earliest virtual deadline is next.
-/// With a bound B, a part is eligible if its lag is ≥ −B after its next slice, and the eligible
-/// part whose lag would be the first to reach B is next. B = half a slice centres every slice on
+/// With a bound B, a part is eligible if its lag is ≥ −B after its next slice. The next part is the
+/// eligible part whose lag would be the first to reach B. B = half a slice centres every slice on
 /// its ideal time. Not all weights allow that, so lags may exceed B, and find_best() checks the
-/// result. `Number` must hold lag · Σ weight, and the product of that with a weight, without
-/// overflow.
+/// result. `Number` must hold lag · Σ weight · weight without overflow.
 template <typename Number> class SliceSorter {
 public:
     explicit SliceSorter(std::vector<Part> parts, std::optional<std::int64_t> bound_ns = {})
@@ -78,8 +77,8 @@ public:
     }
 
 private:
-    /// Starts from the measured lags. Their sum may differ from zero; begin() spreads the
-    /// difference over all parts by weight.
+    /// Starts from the measured lags. If their sum is not zero, subtracts the sum from the parts by
+    /// weight.
     void begin() {
         std::int64_t lag_sum_ns = 0;
         for (const Part& part : parts_) lag_sum_ns += part.demand.lag_ns;
@@ -115,14 +114,13 @@ private:
                       : scaled_lag(part) >= 0;
     }
 
-    /// How much the part's lag may still grow, in the unit of lags_. Equal to (time until the
-    /// deadline) · weight.
+    /// How much the part's lag may still grow until the part's deadline, in the unit of lags_. The
+    /// smaller room / weight is, the earlier is the deadline.
     [[nodiscard]] Number room(const Part& part) const {
         return (bound_ ? *bound_ : next_ns(part) * weights_) - scaled_lag(part);
     }
 
-    /// True if a's deadline, room / weight, is before b's. If they are equal, the lower VF number
-    /// is first.
+    /// True if a's deadline is before b's. If they are equal, the lower VF number is first.
     [[nodiscard]] bool is_earlier(const Part& a, const Part& b) const {
         const Number left = room(a) * static_cast<Number>(b.weight);
         const Number right = room(b) * static_cast<Number>(a.weight);
@@ -178,8 +176,8 @@ struct Placed {
     Entry entry;
 };
 
-/// Divides the cycle into as many equal parts as a VF has slices, and places a slice in the middle
-/// of each part, so that the VF's slices are evenly spaced when it wakes.
+/// For each sleeper, divides the cycle into as many equal parts as the VF has slices, and places a
+/// slice in the middle of each part. So the VF's slices are evenly spaced when it wakes.
 std::vector<Placed> spread(const std::vector<Part>& sleepers, std::uint64_t cycle_us) {
     std::vector<Placed> placed;
     for (const Part& part : sleepers)
@@ -230,8 +228,8 @@ struct Gap {
     std::uint64_t longest_us = 0;
 };
 
-/// The gap of each VF, in the order of the VFs' first entries. Counts the table's own time plus
-/// `overhead_us` for each entry, including the entries of the VF itself. Reserved service is not
+/// The gap of each VF, in the order of the VFs' first entries. Counts the table's own time, plus
+/// `overhead_us` after each entry, also after those of the VF itself. Reserved service is not
 /// included (Limits::extra_us).
 std::vector<Gap> gaps_of(const Plan& plan, std::uint32_t overhead_us) {
     std::vector<Gap> gaps;
@@ -297,7 +295,8 @@ struct LagMode {
 };
 
 /// Makes a plan of one cycle: the length, each part's slices, and their order. If there are lags,
-/// prolongs the cycle to about the desired number of entries. `bound_ns`: bound of SliceSorter.
+/// prolongs the cycle to about kManySlicesEntries or kLagEntries entries. `bound_ns`: bound of
+/// SliceSorter.
 Plan plan_cycle(std::vector<Part> parts, const Limits& limits, LagMode mode,
                 std::optional<std::int64_t> bound_ns = {}) {
     std::uint64_t cycle_us = cycle_of(parts, limits.max_entries);
@@ -321,8 +320,8 @@ Plan plan_cycle(std::vector<Part> parts, const Limits& limits, LagMode mode,
 
 /// Finds the order with the smallest lags. Starts with EEVDF, whose lags are at most one slice for
 /// any weights, and then tries orders with a bound, the tightest bound first. Takes such an order
-/// if its lags are smaller, and if its gaps keep their limits, or exceed them by no more than in
-/// the order chosen before.
+/// if its lags are smaller, and if its gaps keep their limits or exceed them by no more than the
+/// gaps of the order chosen before.
 Plan find_best(const std::vector<Part>& parts, const Limits& limits, LagMode mode) {
     Plan chosen = plan_cycle(parts, limits, mode);
     double ratio = gap_ratio_of(chosen, parts, limits);
@@ -367,8 +366,8 @@ bool has_lag_over_slice(const std::vector<Part>& parts) {
     });
 }
 
-/// Shortens the request of each VF whose gap is too long, by the factor limit / gap, and at least
-/// by 1/64, but not below kMinQuantumUs. False if no request can be shortened.
+/// If the gap of a VF is too long, multiplies the VF's request by limit / gap. Shortens each such
+/// request by at least 1/64, but not below kMinQuantumUs. False if no request can be shortened.
 bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
     bool has_shrunk = false;
     for (const Gap& gap : gaps_of(plan, limits.overhead_us)) {
@@ -386,8 +385,8 @@ bool shrink(std::vector<Part>& parts, const Plan& plan, const Limits& limits) {
 }
 
 /// Finds slice lengths that keep the gap limits if all lags are 0. First shortens only the slices
-/// of VFs that wait too long, so that a VF with a short gap limit does not shorten the slices of
-/// other VFs. If that is not enough, halves the longest allowed slice of all VFs and tries again.
+/// of VFs that wait too long: such a VF then has more slices, and the other VFs keep theirs. If
+/// that is not enough, halves the longest allowed slice of all VFs and tries again.
 Result<std::vector<Part>> fit_gap(std::vector<Part> parts, const Limits& limits) {
     parts = without_lags(std::move(parts));
     std::uint64_t limit_us = 0;
@@ -484,8 +483,8 @@ std::optional<Plan> keep_or_correct(const std::vector<Part>& parts, const Plan& 
     return {};
 }
 
-/// A plan that corrects lags of more than a slice, for example after the host has stalled during a
-/// slice. None if no such plan keeps all gap limits.
+/// A plan that corrects a fraction of each lag. This handles lags of more than a slice, for example
+/// after the host has stalled during a slice. None if no such plan keeps all gap limits.
 std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& limits) {
     for (const std::uint64_t divisor : kCorrectionDivisors) {
         for (const std::uint64_t slices : kCorrectionSlices) {
@@ -501,10 +500,10 @@ std::optional<Plan> correct_many(const std::vector<Part>& parts, const Limits& l
 }  // namespace
 
 /// If no table can keep or correct the lags within the gap limits, the plan ignores the lags, which
-/// then stay. Only fitting_parts() can refuse, and it plans without lags, so a stalled host never
-/// causes a refusal. Where that helps, the overhead shortens the slices. But a table that keeps or
-/// corrects the lags may exceed a gap limit by the overhead: if a slice is a little late, the PF
-/// core still keeps the gap, and shorter slices for all VFs would cost more.
+/// then stay. Only fitting_parts() can refuse. It plans without lags, so large lags (after the host
+/// has stalled) never cause a refusal. The overhead shortens the slices where this keeps the gaps.
+/// Otherwise a table may exceed a gap limit by the overhead. The PF core then keeps the gap by a
+/// boost, which costs less than shorter slices for all VFs.
 Result<Plan> plan(std::span<const Demand> demands, Limits limits) {
     if (demands.empty()) return Plan{};
     if (demands.size() == 1) return single_entry_plan(demands.front());
@@ -543,9 +542,9 @@ std::int64_t advance_us(const Plan& plan, const Demand& demand) {
     return std::max<std::int64_t>(0, longest_us - demand.debt_ns / kNsPerUs);
 }
 
-/// If the other VFs use all their early runs, `others_us`, at once, the lag of `demand` grows by
-/// others_us · weight / Σ weights. Returns the largest fraction of `others_us`, in 1/1024, that
-/// makes this lag grow by at most half of the longest slice.
+/// If the other VFs use all their early runs (`others_us` in sum) at once, the lag of `demand`
+/// grows by others_us · weight / Σ weights. Returns the largest fraction of `others_us`, in 1/1024,
+/// that makes this lag grow by at most half of the longest slice.
 std::int64_t tolerable_1024ths(const Plan& plan, const Demand& demand, std::int64_t others_us,
                                std::int64_t weights) {
     const std::int64_t behind = others_us * demand.weight;  // in units of 1 / Σ weights

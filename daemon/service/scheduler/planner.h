@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// Planner: makes a run table from the weights and lags of VFs. A table is a list of at most 1024
-// entries (VF, quantum), which the PF core repeats until it gets another table. So a table must be
-// fair by itself: one cycle gives each VF its part by weight, exactly if the weights allow that
-// (Plan::is_exact).
+// Planner: makes a run table from the weights and lags (ideal − received service) of VFs. A table
+// is a list of at most 1024 entries (VF, quantum), which the PF core repeats until it gets another
+// table. So a table must be fair by itself: one cycle gives each VF its part by weight, exactly if
+// the weights allow that (Plan::is_exact).
 //
 // An exact table starts from the current lags and ends its cycle with the same lags, so lags stay
 // bounded however often tables are replaced. The order of the slices is EEVDF (earliest eligible
 // virtual deadline first; |lag| ≤ one quantum) or, if the weights allow one, an order with smaller
 // lags. For weights 1:1:2:4, lags stay within half a quantum.
 //
-// If no order keeps both the lags small and the gaps within their limits, the table corrects lags
-// (Plan::corrects) and is not fair by itself, so vgpud replaces it after one cycle. Such a table
-// corrects at most one quantum of each lag or, if a lag exceeds one quantum, more. If even that
-// makes a gap too long, the table ignores the lags.
+// If no order keeps both the lags small and the gaps (times off the engine) within their limits,
+// the table corrects lags (Plan::corrects). It is then not fair by itself, so vgpud replaces it
+// after one cycle. Such a table corrects up to one quantum of each lag. If a lag exceeds one
+// quantum, or if the correction makes a gap too long, the table corrects a fraction of each lag
+// instead. If that also makes a gap too long, the table ignores the lags.
 //
-// The reserve section of a table lists the VFs that may preempt other VFs when they wake
-// (reserve_of()).
+// The reserve section of a table lists the VFs that may preempt other VFs when they wake, and the
+// length of each such early run (reserve_of()).
 //
 // Pure: no clock, no I/O. Computes service and lags exactly (integers, 128 bits where products need
 // them), and compares gaps with their limits in floating point.
@@ -83,12 +84,12 @@ struct Entry {
 /// The entries of a run table, and their properties. Times are in the table's own time.
 struct Plan {
     std::vector<Entry> entries;
-    std::uint32_t quantum_us = 0;    ///< longest entry: the quantum in which lags are measured
+    std::uint32_t quantum_us = 0;    ///< longest entry; also the unit of lags "in quanta"
     std::uint64_t cycle_us = 0;      ///< sum of all entries
     std::uint64_t worst_gap_us = 0;  ///< longest time between successive entries of any VF
     std::int64_t worst_lag_ns = 0;   ///< bound of |lag| in the first cycle, for VFs not asleep
     bool is_exact = true;            ///< true if one cycle gives each VF exactly its part by weight
-    bool corrects = false;  ///< true if the plan corrects lags; it is replaced after one cycle
+    bool corrects = false;  ///< true if the table corrects lags; vgpud replaces it after one cycle
 
     bool operator==(const Plan&) const = default;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// describe_vf(): the text that names a VF in admission messages. Prefers the VF's name, because a
-// VF that does not exist yet has no number.
+// describe_vf(): makes the text that names a VF in refusals of contracts and weights. Prefers the
+// VF's name, because a VF that does not exist yet has no number.
 #pragma once
 
 #include <fmt/format.h>

@@ -28,8 +28,8 @@ void ServiceAccount::add(std::uint32_t vf, std::int64_t ns, std::int64_t end_ns)
     totals_[vf] += ns;
     const std::int64_t number = std::max<std::int64_t>(0, end_ns) / kBucketNs;
     Bucket& bucket = buckets_[static_cast<std::size_t>(number) % kBuckets];
-    // add() empties the bucket of ten seconds ago when it needs the bucket again, so there is no
-    // timer.
+    // add() empties the bucket of ten seconds ago when it needs the bucket again, so no timer is
+    // needed.
     if (bucket.number != number) bucket = {.number = number, .service_ns = {}};
     bucket.service_ns[vf] += ns;
     newest_ = std::max(newest_, number);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ServiceAccount: the engine time that each VF received, in total and in a window. The window
-// consists of the newest 100 buckets of 100 ms (10 s), up to the newest run, so memory is bounded.
-// The input consists of RUN events and, after lost events, the increase of the PF core's counters.
-// Owned by GpuSchedule; one thread.
+// ServiceAccount: the engine time that each VF received, in total and in a window. The window is
+// the last 10 s before the end of the newest run: 100 buckets of 100 ms, so memory is bounded. The
+// input is RUN events and, after lost events, the increase of the PF core's counters. Owned by
+// GpuSchedule; one thread.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace vgpu::daemon {
 
-/// A run counts in the bucket in which it ends, even if it is longer than 100 ms.
+/// A run counts as a whole in the bucket in which it ends, even if it is longer than 100 ms.
 class ServiceAccount {
 public:
     static constexpr std::int64_t kBucketNs = 100'000'000;

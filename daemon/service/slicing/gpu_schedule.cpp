@@ -87,7 +87,6 @@ void append(scheduler::Plan& plan, scheduler::Plan class_plan) {
     plan.corrects = plan.corrects || class_plan.corrects;
 }
 
-/// Compares by field, because padding has no meaning.
 bool is_same(const vgpu_pf_contract& a, const vgpu_pf_contract& b) {
     return a.budget_ns == b.budget_ns && a.period_ns == b.period_ns && a.ahead == b.ahead &&
            a.burst_ns == b.burst_ns && a.rate_ppm == b.rate_ppm &&
@@ -186,8 +185,8 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
     }
     if (reserved_ns == 0) record_overhead(vf, ns, between);
     const std::int64_t table_ns = ns - std::clamp<std::int64_t>(reserved_ns, 0, ns);
-    // The IDLE event of a VF comes before the RUN event of the run that just ended. So the VF
-    // counts as awake during this run, and sleeps after the run.
+    // The IDLE event of a VF comes before the RUN event of the run in which the VF ran out of work.
+    // So the VF counts as awake during this run, and sleeps after the run.
     const bool is_idle_after = state_.asleep_since.contains(vf) && !state_.woken.contains(vf);
     std::vector<std::pair<Nanoseconds, std::uint32_t>> wakes;
     for (const auto& [woken, at] : state_.woken) wakes.emplace_back(at, woken);
@@ -215,7 +214,7 @@ void GpuSchedule::on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end,
 }
 
 /// Measures the overhead of a slice only if the VF had work all the time, so that the engine was
-/// not idle between the two runs.
+/// not idle between the previous run and this one.
 void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds between) {
     constexpr int kPart = 32;  // weight of a new value: 1/32
     if (!state_.fluid.is_awake(vf) || state_.asleep_since.contains(vf) || !state_.woken.empty())
@@ -225,7 +224,7 @@ void GpuSchedule::record_overhead(std::uint32_t vf, std::int64_t ns, Nanoseconds
     for (const scheduler::Entry& entry : state_.plan.entries)
         if (entry.vf == vf) slice_ns = std::max(slice_ns, entry.quantum_us * kNsPerUs);
     const Nanoseconds overrun{slice_ns > 0 ? std::max<std::int64_t>(0, ns - slice_ns) : 0};
-    // such a long run was not a slice of the table: no other VF had work, or the VF hung
+    // the run was far longer than a slice: no other VF had work, or the VF hung
     if (overrun > kMaxOverhead) return;
     state_.overhead += (std::min(between + overrun, kMaxOverhead) - state_.overhead) / kPart;
 }
@@ -317,7 +316,7 @@ bool GpuSchedule::lag_left_bound() const {
     });
 }
 
-/// Must be cheap, because GpuModel calls it in every iteration.
+/// Must be cheap, because GpuModel calls it in every step().
 bool GpuSchedule::needs_table(Nanoseconds now) const {
     if (state_.members.empty() || now - state_.installed_at < state_.interval) return false;
     if (state_.is_stale || sleeping_vfs_changed(now)) return true;
@@ -329,7 +328,8 @@ bool GpuSchedule::needs_table(Nanoseconds now) const {
 }
 
 Nanoseconds GpuSchedule::next_check(Nanoseconds now) const {
-    // If needs_table(earliest) is true, the table waits only for the end of the interval.
+    // If needs_table(earliest) is true, a new table is due and waits only for the end of the
+    // interval.
     const Nanoseconds earliest = state_.installed_at + state_.interval;
     return needs_table(earliest) ? std::max(now, earliest) : now + kCheckInterval;
 }
@@ -364,7 +364,7 @@ bool GpuSchedule::has_priority_classes() const {
     return priority_classes_in(state_.members) > 1;
 }
 
-/// The member's contract for the PF core; all zeroes if it has only a weight.
+/// The member's contract for the PF core; all zeroes if the member has only a weight and a quantum.
 vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
     const scheduler::VfPolicy& policy = terms_[member].policy;
     const VfQos& qos = state_.members[member].qos;
@@ -380,8 +380,8 @@ vgpu_pf_contract GpuSchedule::contract(std::size_t member) const {
                      contract.budget_ns +
                          std::max(static_cast<std::uint64_t>(policy.request_ns), kMinQuantumNs));
     }
-    // If there is only one priority class, its number has no effect. The number stays 0, so that it
-    // does not make contracts differ.
+    // If there is only one priority class, its number has no effect. Then the number stays 0, so
+    // that a VF without other terms has a contract of all zeroes.
     if (has_priority_classes())
         contract.priority_class = static_cast<std::uint32_t>(policy.priority_class);
     if (policy.is_strict) contract.flags = VGPU_PF_CONTRACT_STRICT;
@@ -417,7 +417,7 @@ Result<vgpu_pf_run_table> GpuSchedule::make_table(std::uint64_t generation, Nano
     table.size = sizeof table;
     table.generation = generation;
     scheduler::Limits limits = limits_;
-    // the mean and a quarter, so that slices with more overhead than the mean keep the gap as well
+    // the mean plus a quarter, so that slices with more overhead than the mean keep the gap as well
     limits.overhead_us =
         static_cast<std::uint32_t>((state_.overhead + state_.overhead / 4).count() / kNsPerUs);
     made_overhead_ = state_.overhead;

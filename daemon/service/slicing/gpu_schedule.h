@@ -3,17 +3,18 @@
 // GpuSchedule: the time slicing of one GPU. Knows which VFs compete and how much engine time each
 // VF received, and makes run tables for the PF core. A new table is due, at most once per
 // kMinInterval, when
-//   - members, their contracts or the GPU's gap limit change, or the device or PF core restarts
+//   - the members (VFs in the run table), their contracts or the GPU's gap limit change
+//   - the device or the PF core restarts
 //   - the PF core refused the last table
 //   - a VF has been idle for kAsleepAfter, or such a VF wakes
 //   - a lag, or the overhead of slices, leaves its bound
 //   - a table that corrects lags has run for one cycle
 //
 // The entries of a priority class share, by weight, the time that reservations and higher classes
-// leave. A table also has the VFs' contracts, which the PF core keeps. Lags count all service
-// except reserved service, and a throttled or gang VF does not compete. The PF core tracks lags,
-// too, by the weights in the table, and deviates from the entries where a lag would exceed the
-// longest entry. The caller passes the time. Owned by GpuModel; one thread.
+// leave. A table also carries the VFs' contracts, which the PF core enforces. Lags count all
+// service except reserved service. A throttled VF and a VF of a gang do not compete. The PF core
+// tracks lags, too, by the weights in the table, and deviates from the entries where a lag would
+// exceed the longest entry. The caller passes the time. Owned by trace::Recorder; one thread.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -39,7 +40,7 @@ public:
     /// Each refused table doubles the time until the next table, up to this limit.
     static constexpr Nanoseconds kMaxInterval = std::chrono::seconds(1);
     /// needs_table() checks the lags and the overhead only when the table is at least this old,
-    /// because they drift slowly. Also the time to next_check() if no new table is due.
+    /// because they drift slowly. next_check() is this far ahead while no new table is due.
     static constexpr Nanoseconds kCheckInterval = std::chrono::milliseconds(250);
     /// A VF that has been idle for less than this time is planned like a busy VF, so that a short
     /// idle period causes no new table.
@@ -48,8 +49,8 @@ public:
     /// A new table is due when a |lag| exceeds Plan::worst_lag_ns of the table in force by this
     /// many quanta. A smaller value would replace tables because of measurement noise.
     static constexpr double kLagSlack = 0.25;
-    /// With an adopted table, a new table is due when a |lag| exceeds this many quanta. vgpud does
-    /// not know which entry of an adopted table is next, so a lag may be off by a quantum.
+    /// The limit of |lag|, in quanta, while an adopted table (adopt()) is in force. vgpud does not
+    /// know which entry of such a table is next, so a lag may be off by a quantum.
     static constexpr double kAdoptedLagBound = 2.0;
 
     /// Overhead of a slice (switch and overrun) that is assumed before it is measured.
@@ -84,14 +85,14 @@ public:
         scheduler::Plan plan{};                               ///< plan of the table in force
         std::map<std::uint32_t, Nanoseconds> woken{};         ///< wakes since the last reported run
         std::map<std::uint32_t, Nanoseconds> asleep_since{};  ///< VFs without work, and gang VFs
-        std::set<std::uint32_t> throttled{};                  ///< throttled VFs
+        std::set<std::uint32_t> throttled{};                  ///< VFs that have work but no tokens
         /// By VF: whether the last make_table() counted the VF as asleep.
         std::map<std::uint32_t, bool> planned_asleep{};
         Nanoseconds now{0};                   ///< time of the last make_table() or installed()
         Nanoseconds installed_at{0};          ///< time of the last installed() or refused()
         Nanoseconds interval = kMinInterval;  ///< minimum until the next table; grows with refusals
         double lag_bound_quanta = kLagSlack;  ///< a new table is due if a |lag| is larger
-        Nanoseconds overhead = kInitialOverhead;  ///< mean of switch and overrun of a slice
+        Nanoseconds overhead = kInitialOverhead;  ///< mean of (switch + overrun) of a slice
         Nanoseconds planned_overhead{0};  ///< value of `overhead` when the table in force was made
         Nanoseconds last_end{0};          ///< end of the last reported run
         bool is_stale = true;  ///< true if a table is due (new members, restart, refusal)
@@ -105,9 +106,9 @@ public:
     [[nodiscard]] const Image& image() const { return state_; }
 
     /// Checks whether the members can be scheduled together. Fails with OutOfRange if a contract is
-    /// invalid, or with NoSchedule if not all contracts can be kept; the cause then names numbers
-    /// that would fit, if any. `max_gap_ms`: gap limit of members that set none. `names`: names of
-    /// the members, in their order, for messages; may be empty.
+    /// invalid, or with NoSchedule if not all contracts can be kept; the cause then names values
+    /// that would fit, if any. `max_gap_ms`: the GPU's gap limit, for members without their own.
+    /// `names`: names of the members, in their order, for messages; may be empty.
     static Result<> admit(const std::vector<Member>& members, std::uint32_t max_gap_ms,
                           std::span<const std::string> names = {});
 
@@ -119,8 +120,8 @@ public:
     /// only paused, or whose driver is unloaded, stops being a member but keeps its service.
     void forget_service(std::uint32_t vf) { account_.forget(vf); }
 
-    /// `vf` ran for `ns` until `end`, `reserved_ns` of it from its reservation. Call it when a run
-    /// is over. VFs that woke during the run compete from their wake on.
+    /// `vf` ran for `ns` until `end`; `reserved_ns` of this time came from its reservation. Call it
+    /// when a run is over. VFs that woke during the run compete from their wake on.
     void on_run(std::uint32_t vf, std::int64_t ns, Nanoseconds end, std::int64_t reserved_ns = 0);
     /// `vf` has work from `at` on. The next on_run() accounts for the wake, even if the run began
     /// before `at`.
@@ -131,8 +132,8 @@ public:
     void on_inactive_idle(std::uint32_t vf, Nanoseconds at);
     /// `vf`, which is not in the engine, has work but no tokens. on_wake() ends this state.
     void on_throttled(std::uint32_t vf);
-    /// RUN events of `vf` were lost: `ns` of service in all, `reserved_ns` of it from its
-    /// reservation.
+    /// RUN events of `vf` were lost. Together they had `ns` of service; `reserved_ns` of this came
+    /// from the reservation.
     void on_missed(std::uint32_t vf, std::int64_t ns, std::int64_t reserved_ns = 0);
     /// The device or the PF core restarted, so the service since the last event is unknown. Sets
     /// all lags to 0.
@@ -140,7 +141,7 @@ public:
 
     /// True if a new table is due. Then call make_table().
     [[nodiscard]] bool needs_table(Nanoseconds now) const;
-    /// The time of the next call of needs_table() if no event comes.
+    /// When to call needs_table() next if no event comes before.
     [[nodiscard]] Nanoseconds next_check(Nanoseconds now) const;
 
     /// The table to install, with `generation` in it. Fails with OutOfRange or NoSchedule if the
@@ -151,8 +152,9 @@ public:
     /// The PF core refused the table or did not answer, or make_table() failed. The next table is
     /// due after a delay, which doubles with each call.
     void refused(Nanoseconds now);
-    /// `table` is in force in the PF core, but not from this vgpud. Treats it as installed if it is
-    /// fair for the current members and has their contracts, and otherwise does nothing.
+    /// `table` is in force in the PF core, but this vgpud did not install it. Treats the table as
+    /// installed if it is fair for the current members and has their contracts; otherwise does
+    /// nothing.
     void adopt(const vgpu_pf_run_table& table, Nanoseconds now);
 
     [[nodiscard]] bool has_members(const std::vector<Member>& members,
@@ -162,8 +164,8 @@ public:
     [[nodiscard]] const scheduler::Plan& plan() const { return state_.plan; }
     [[nodiscard]] const scheduler::Fluid& fluid() const { return state_.fluid; }
     [[nodiscard]] const ServiceAccount& account() const { return account_; }
-    /// Part of the engine that `vf` is entitled to by contract and weight, given which VFs have
-    /// work; 0..1.
+    /// Part of the engine, 0..1, that `vf` is entitled to by contract and weight among the VFs that
+    /// have work now.
     [[nodiscard]] double ideal_share(std::uint32_t vf) const;
     [[nodiscard]] bool is_throttled(std::uint32_t vf) const {
         return state_.throttled.contains(vf);
@@ -211,7 +213,7 @@ private:
     std::optional<Error> misfit_;               ///< why the members do not fit together; or none
     scheduler::Limits limits_;
     ServiceAccount account_;
-    std::optional<scheduler::Plan> made_;  ///< by make_table(); not installed or refused yet
+    std::optional<scheduler::Plan> made_;  ///< plan of a table that is not yet installed or refused
     Nanoseconds made_overhead_{0};         ///< value of Image::overhead for made_
     std::map<std::uint32_t, double> worst_quanta_;  ///< worst_lag_quanta(), by VF
 };

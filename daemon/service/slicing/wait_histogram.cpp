@@ -7,7 +7,8 @@
 
 namespace vgpu::daemon {
 
-/// The octave is floor(log2(ns)). The two bits after the highest bit of `ns` select its quarter.
+/// The octave is floor(log2(ns)). The two bits after the highest bit of `ns` select the quarter of
+/// the octave.
 unsigned WaitHistogram::bucket_of(std::uint64_t ns) {
     if (ns < 4) return static_cast<unsigned>(ns);
     const auto octave = static_cast<unsigned>(std::bit_width(ns)) - 1;

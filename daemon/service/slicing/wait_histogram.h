@@ -2,7 +2,8 @@
 //
 // WaitHistogram: counts recent waits by length, in constant memory. Recent are all waits that ended
 // in the last 30 s, and some that ended up to 90 s ago. There are four buckets per power of two, so
-// a quantile from 4 ns to half an hour is at most a quarter too large. The caller passes the time.
+// a quantile from 4 ns to half an hour is at most a quarter too large. Reads no clock: the caller
+// passes the time.
 #pragma once
 
 #include "daemon/ports/clock.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // CRC32C (Castagnoli, as in iSCSI, RFC 3720 appendix B.4). Detects every burst of up to 32 changed
-// bits, but does not protect against deliberate changes. Pure; used for the state files and by
-// trace/.
+// bits, but does not protect against deliberate changes. Pure; used for state files and recordings.
 #pragma once
 
 #include <cstdint>

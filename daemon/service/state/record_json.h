@@ -16,7 +16,7 @@
 
 namespace vgpu::daemon {
 
-/// The version in the texts that encode_*() returns and decode_*() accepts.
+/// Version of the format: encode_*() writes it, and decode_*() accepts no other.
 inline constexpr std::uint32_t kStateVersion = 1;
 
 [[nodiscard]] std::string encode_gpu(const GpuFile& file);

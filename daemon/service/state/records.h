@@ -34,7 +34,7 @@ struct VfNext {
 struct VfRecord {
     std::uint32_t vf = 0;
     VfSpec spec{};
-    bool is_releasing = false;     ///< true: the VF is being destroyed; its scrub is not on record
+    bool is_releasing = false;     ///< true: being destroyed, and its scrub is not yet on record
     std::optional<VfNext> next{};  ///< set while a resize or a required scrub is under way
     OwnerRecord owner{};           ///< the claim in force, if any
 
@@ -50,7 +50,7 @@ struct VfRecord {
 struct GpuRecord {
     GpuSettings settings{};
     std::map<std::uint32_t, VfRecord> vfs{};          ///< by VF number
-    std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< by VF number: last scrubbed generation
+    std::map<std::uint32_t, std::uint32_t> scrubs{};  ///< by VF number: generation last scrubbed
     std::uint64_t claims = 0;  ///< largest generation of a claim so far; 0: no claim yet
 
     bool operator==(const GpuRecord&) const = default;

@@ -26,7 +26,7 @@ std::string name_of(const std::string& id) {
     return fmt::format("{}{}{}", kGpus, id, kJson);
 }
 
-/// Ids of all GPUs that have a state file or its copy. Ignores temporary files and *.damaged.
+/// Ids of all GPUs that have a state file or a copy of it. Ignores temporary files and *.damaged.
 std::set<std::string> ids_of(const std::vector<std::string>& names) {
     std::set<std::string> ids;
     for (std::string_view name : names) {
@@ -80,8 +80,8 @@ Result<GpuFile> StateStore::read_gpu(const std::string& name, const std::string&
     return file;
 }
 
-/// Loads the file of a GPU. If the file is damaged, loads its copy, if intact. The GPU is then
-/// read-only, but vgpud shows its VFs in service under their names.
+/// Loads the file of a GPU. If the file is damaged, the GPU is read-only, and load_gpu() loads the
+/// copy, if it is intact, so that vgpud shows the VFs in service under their names.
 void StateStore::load_gpu(const std::string& id) {
     const std::string name = name_of(id);
     auto file = read_gpu(name, id);
@@ -133,8 +133,8 @@ Result<std::vector<std::string>> StateStore::recover() {
     return done;
 }
 
-/// Removes the file before its copy. A copy without a file is a problem as well, so load() finds an
-/// interrupted recovery again.
+/// Removes the file before its copy. If this is interrupted, a copy without a file is left, which
+/// load() reports as a problem again.
 Result<> StateStore::recover_gpu(const std::string& id) {
     const std::string name = name_of(id), copy = name + kCopy;
     if (files_.contains(id)) return port_.replace(name, encode_gpu(files_.at(id)), name + kDamaged);

@@ -2,10 +2,11 @@
 //
 // StateStore: vgpud's records, in memory and on disk. A StatePort stores one file for each GPU, and
 // one for the apply that is under way. Readers see a change only after its file is durable. Each
-// file is written under a separate mutex, so no GPU waits for another GPU's write, and readers
-// never wait for the disk. If the file of a GPU cannot be trusted, that GPU is read-only; if the
-// file of the apply cannot be trusted, all GPUs are read-only. Only recover() overwrites an
-// untrusted file. After load(), any thread may call every function except recover().
+// file is written under a separate mutex, which readers do not lock. So no GPU waits for another
+// GPU's write, and readers never wait for the disk. If the file of a GPU cannot be trusted, that
+// GPU is read-only; if the file of the apply cannot be trusted, all GPUs are read-only. Only
+// recover() overwrites an untrusted file. After load(), any thread may call every function except
+// recover().
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -73,10 +74,11 @@ public:
     /// all is well.
     [[nodiscard]] std::string condition() const;
     /// Makes GPUs with damaged files writable. Keeps each damaged file as NAME.damaged, and
-    /// restores the backup copy (NAME.bak) if the copy is intact. If the file of the apply
-    /// is damaged, vgpud does not continue that apply. Returns a sentence for each solved problem.
-    /// Call only right after load(); the next load() finds the result. Does not touch the files of
-    /// a newer vgpud. May be repeated after an interruption.
+    /// restores the backup copy (NAME.bak) if the copy is intact; otherwise the GPU loses its
+    /// record. If the file of the apply is damaged, vgpud does not continue that apply. Returns a
+    /// sentence for each solved problem. Call only right after load(); the result counts from the
+    /// next load() on. Does not touch the files of a newer vgpud. May be repeated after an
+    /// interruption.
     Result<std::vector<std::string>> recover();
 
     /// Replaces the record of one GPU, and waits until the new record is on disk. Writes nothing if
@@ -86,8 +88,9 @@ public:
     /// As commit(), for the apply that is under way; none: the apply has ended.
     Result<> commit_apply(const std::optional<ApplyIntent>& apply);
     /// Writes the reading of the lease clock to this GPU's file, unless the last reading in the
-    /// file of any GPU is less than kRecordInterval old. A reboot prolongs leases by the time from
-    /// the last recorded reading to the shutdown. If the write fails, the next call tries again.
+    /// file of any GPU is less than kRecordInterval old. This limits the time by which a reboot
+    /// prolongs leases: the time from the last recorded reading to the shutdown. If the write
+    /// fails, the next call tries again.
     void record_time(const std::string& id);
     static constexpr UnixTime kRecordInterval{60};
 
@@ -118,7 +121,7 @@ private:
     std::optional<ApplyIntent> apply_;
     std::optional<UnixTime> recorded_time_;  ///< latest recorded reading of the lease clock
     std::uint64_t names_version_ = 0;
-    std::string refusal_;  ///< why the last write failed; empty if it did not
+    std::string refusal_;  ///< why the last write failed; empty if it succeeded
 };
 
 }  // namespace vgpu::daemon

@@ -2,8 +2,8 @@
 //
 // Writer and Reader: a Writer stores the members of a value in a JSON array (CBOR in the file), and
 // a Reader reads them back. For each type, one function template `walk` (event.cpp) passes the
-// members to either of them in the same order, so that writing and reading cannot differ. A Reader
-// throws BadTrace if an item is missing, has another type or is out of range.
+// members to a Writer or to a Reader in the same order, so that writing and reading cannot differ.
+// A Reader throws BadTrace if an item is missing, has another type or is out of range.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -127,7 +127,7 @@ public:
         items.assign(count, T{});
         for (T& item : items) each(*this, item);
     }
-    /// Throws BadTrace if items remain, because a value with more items has another version.
+    /// Throws BadTrace if items remain: another version of the format has written them.
     void end() const {
         if (at_ != in_.size()) throw BadTrace("there are too many values");
     }
@@ -150,7 +150,8 @@ void walk_map(Writer& archive, const std::map<K, V>& map, std::size_t max, Each 
     archive.list(entries, max, [&](auto& a, auto& entry) { each(a, entry.first, entry.second); });
 }
 
-/// Reads such a list, of at most `max` entries, into a map.
+/// Reads the list that the walk_map() above writes into a map. Throws BadTrace if the list has more
+/// than `max` entries.
 template <typename K, typename V, typename Each>
 void walk_map(Reader& archive, std::map<K, V>& map, std::size_t max, Each each) {
     std::vector<std::pair<K, V>> entries;

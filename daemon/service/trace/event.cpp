@@ -207,9 +207,9 @@ void check_members(const std::vector<GpuSchedule::Member>& members) {
         if (!vfs.insert(member.vf).second) throw BadTrace(fmt::format("VF {} twice", member.vf));
 }
 
-/// Computes the awake_weight of each priority class from its clients. Throws BadTrace if `ns` is
-/// out of range: the lag of an awake client, or the ideal service that a sleeping client has
-/// missed. Virtual time counts in 2^-32 ns (fluid.h).
+/// Computes the awake_weight of each priority class from its clients. Throws BadTrace if a value is
+/// out of range: the lag of an awake client, or the service by which the debt of a sleeping client
+/// has shrunk. Virtual time counts in 2^-32 ns (fluid.h).
 scheduler::Fluid complete_fluid(FluidImage image) {
     for (auto& [vf, client] : image.clients) {
         FluidClass& priority_class = image.priority_classes.at(client.priority_class);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Event: one call of a GpuSchedule with its arguments, or an annotation, as a plain value. Recorder
-// writes events, and a replay makes the same calls again. The order of the kinds in Event and of
-// the members in event.cpp is the file format (docs/scheduling.md). Add new kinds and members at
-// the end, and increase kTraceVersion.
+// Event: one call of a function of GpuSchedule with its arguments, or an annotation, as a plain
+// value. Recorder writes events, and a replay makes the same calls again. In all events, times are
+// those of vgpud's monotonic clock, and `ns` and `reserved_ns` are service. The order of the kinds
+// in Event and of the members in event.cpp is the file format (docs/scheduling.md). Add new kinds
+// and members at the end, and increase kTraceVersion.
 #pragma once
 
 #include "daemon/service/slicing/gpu_schedule.h"
@@ -19,8 +20,7 @@ namespace vgpu::daemon::trace {
 /// Version of the file format. A replay refuses recordings of other versions.
 inline constexpr std::uint32_t kTraceVersion = 4;
 
-/// A call of GpuSchedule::set_members(). In all events, times are those of vgpud's monotonic clock,
-/// and `ns` and `reserved_ns` are service.
+/// A call of GpuSchedule::set_members().
 struct MembersSet {
     Nanoseconds at{0};
     std::vector<GpuSchedule::Member> members;
@@ -55,14 +55,14 @@ struct Throttled {
     std::uint32_t vf = 0;
 };
 
-/// A call of GpuSchedule::on_missed(), which has no time.
+/// A call of GpuSchedule::on_missed(), which takes no time as argument.
 struct Missed {
     std::uint32_t vf = 0;
     std::int64_t ns = 0;
     std::int64_t reserved_ns = 0;
 };
 
-/// A call of GpuSchedule::restart(), which has no time.
+/// A call of GpuSchedule::restart(), which takes no arguments.
 struct Restarted {};
 
 /// A call of GpuSchedule::make_table().
@@ -104,13 +104,15 @@ using Event = std::variant<MembersSet, Ran, Woke, WentIdle, Throttled, Missed, R
 bool apply(const Event& event, GpuSchedule& schedule);
 
 /// The event as the array [kind, members…]. Each time in it is the difference from the preceding
-/// time. `last`: the preceding time before the call, the event's last time afterwards.
+/// time. `last`: before the call, the time of the preceding event; after it, the last time in this
+/// event.
 [[nodiscard]] Json json_of(const Event& event, Nanoseconds& last);
 /// Reads an event. `last`: as in json_of(). Throws BadTrace if the JSON is not a valid event.
 [[nodiscard]] Event event_of(const Json& json, Nanoseconds& last);
 
-/// The state from which a replay starts. An image lacks a table that is made but not yet installed
-/// or refused, so no chunk (recorder.h) may begin between a TableMade and the PF core's answer.
+/// The state from which a replay starts, as an array. An image lacks a table that is made but not
+/// yet installed or refused, so no chunk (recorder.h) may begin between a TableMade and the PF
+/// core's answer.
 [[nodiscard]] Json json_of(const GpuSchedule::Image& image, Nanoseconds& last);
 /// Reads an image. Throws BadTrace if the JSON is not a valid image.
 [[nodiscard]] GpuSchedule::Image image_of(const Json& json, Nanoseconds& last);

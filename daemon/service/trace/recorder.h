@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Recorder: owns a GpuSchedule and records its latest calls in bounded memory, like a flight
+// Recorder: owns a GpuSchedule and records the latest calls to it in bounded memory, like a flight
 // recorder. The recording is a CBOR sequence (RFC 8742) in chunks. Each chunk begins with a head
 // that has the schedule's image, so a replay can start with any chunk:
 //   {"vgpu_trace": 4, "chunk": N, "continues": B, "at": NS, "vgpud": V, "gpu": ID,
@@ -26,7 +26,7 @@
 
 namespace vgpu::daemon::trace {
 
-/// The result of one read of the recording.
+/// The result of one read of the recording from the offset `after` (ChunkRing::read()).
 struct Piece {
     std::uint64_t next = 0;             ///< offset for the next read
     bool is_late = false;               ///< true if bytes between `after` and `bytes` were dropped
@@ -37,9 +37,9 @@ struct Piece {
 /// start of the very first chunk, which may have been replaced.
 class ChunkRing {
 public:
-    /// When a chunk has this size, Recorder begins a new chunk before the next event or, while a
-    /// table waits for the PF core's answer, before the first event after the answer. So all chunks
-    /// of a GPU together need at most a little more than kChunks · kChunkBytes = 256 KiB.
+    /// When a chunk reaches this size, Recorder begins a new chunk before the next event or, while
+    /// a table waits for the PF core's answer, before the first event after the answer. So all
+    /// chunks of a GPU together need at most a little more than kChunks · kChunkBytes = 256 KiB.
     static constexpr std::size_t kChunkBytes = 32u << 10;
     static constexpr std::size_t kChunks = 8;
 
@@ -81,8 +81,8 @@ public:
     /// members. For MembersSet, Woke, TableMade and Annotated, call the functions below instead.
     void apply(const Event& event);
 
-    // --- as in GpuSchedule, and recorded; set_members() without a change, and on_wake() for an
-    // awake VF, do nothing
+    // --- as in GpuSchedule, but recorded. set_members() without a change, and on_wake() for an
+    // awake VF, do nothing.
     void set_members(const std::vector<GpuSchedule::Member>& members, std::uint32_t max_gap_ms,
                      Nanoseconds now);
     void on_wake(std::uint32_t vf, Nanoseconds at);

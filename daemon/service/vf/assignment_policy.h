@@ -17,7 +17,7 @@ struct VfAssignmentPolicy {
     AssignmentMode assignment_mode = AssignmentMode::Default;
     /// True: every end of a claim scrubs the VF, even if the claim ends because another owner
     /// claims the VF after the lease. False: only a release with AfterRelease::Scrub or
-    /// OwnerStopped (gpu/gpu.h) scrubs the VF.
+    /// AfterRelease::OwnerStopped (gpu/gpu.h) scrubs the VF.
     bool scrubs_on_release = false;
 
     bool operator==(const VfAssignmentPolicy&) const = default;

@@ -24,8 +24,8 @@ struct InventoryVf {
     bool is_attached = false;    ///< true if a client or a driver has the VF open
     OwnerRecord owner{};         ///< the claim in force; an empty name: none
     bool is_lease_over = false;  ///< true if the lease of `owner` is over
-    /// True if `owner` is a domain that runs, or may be about to start. Always false unless the
-    /// driver changes the number of VFs only while all VFs are idle (Change::Vfs).
+    /// True if `owner` is a domain that runs, or may be about to start. Determined only if the
+    /// driver requires idle VFs to change the number of VFs (Change::Vfs); otherwise false.
     bool has_running_domain = false;
     std::string condition{};  ///< why the VF is not in service as defined; empty if it is
 
@@ -67,14 +67,15 @@ struct VfCount {
     bool operator==(const VfCount&) const = default;
 };
 
-/// make_change_plan() applies each step of a plan to a copy (perform() in change_plan.h).
+/// make_change_plan() applies each step of a plan to a copy of the inventory (perform() in
+/// change_plan.h).
 struct GpuInventory {
     std::string id;
     std::uint64_t vram_bytes = 0;     ///< VRAM for all VFs, used or not
     std::uint64_t pf_vram_bytes = 0;  ///< VRAM that the PF keeps, in addition
     Abilities abilities{};            ///< limits of one VF, and the condition of each change
-    std::uint32_t total_vfs = 0;      ///< VFs the device can have
-    std::uint32_t enabled_vfs = 0;    ///< VFs that exist now
+    std::uint32_t total_vfs = 0;      ///< number of VFs that the device can have
+    std::uint32_t enabled_vfs = 0;    ///< number of VFs that exist now
     /// As GpuFacts::other_users: the VFs in use that do not belong to vgpud, for messages.
     std::vector<std::string> other_users{};
     GpuSettings settings{};

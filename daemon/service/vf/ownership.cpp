@@ -115,7 +115,7 @@ Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request
                         is_free ? "there is no claim" : claim_text(before) + " is in force"));
     if (is_own) {
         OwnerRecord owner = renew(before, request, facts.now);
-        // So `since` <= boot means that the claim was neither made nor renewed in this boot.
+        // Sets `since`, so that `since` <= boot means: neither made nor renewed in this boot.
         if (owner.since <= facts.boot) owner.since = facts.now;
         return owner;
     }

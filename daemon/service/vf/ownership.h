@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The rules of claims. A claim gives a VF to an owner. The owner is a name: of a VM, a job, a
-// person or anything else. The generation of a claim is unique on its GPU, so that a late release
-// cannot end the next claim. Pure; time and facts are arguments. Called by GpuModel.
+// person or anything else. Each claim has a generation that no other claim of its GPU has, so that
+// a late release of one claim cannot end the next claim. Pure; time and facts are arguments. Called
+// by GpuModel.
 #pragma once
 
 #include "daemon/ports/process_port.h"
@@ -25,8 +26,8 @@ struct OwnerRecord {
     std::string name{};            ///< name of the owner; empty: there is no claim
     std::uint64_t generation = 0;  ///< 0: there is no claim
     std::uint32_t lease_s = 0;     ///< length of the lease; 0: no limit
-    UnixTime since{0};             ///< time of the claim; after a reboot, of its first renewal
-                                   ///< since then
+    UnixTime since{0};             ///< time of the claim; the first renewal after a reboot
+                                   ///< updates it
     UnixTime expires{0};           ///< end of the lease; 0: never
     bool is_persistent = false;    ///< true if the claim stays when its owner stops; has no effect
                                    ///< if the owner is a process (outlives_stops())
@@ -77,8 +78,9 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 [[nodiscard]] std::string claim_text(const OwnerRecord& owner);
 
 /// Makes or renews a claim; returns the claim that is then in force. A renewal keeps the
-/// generation. Claimed if `before` is a claim of another owner, unless its lease is over and no
-/// client has the VF open. InvalidOwner as check_owner_name(), StaleClaim as in ClaimRequest.
+/// generation. Fails with Claimed if `before` is a claim of another owner, unless its lease is over
+/// and no client has the VF open. InvalidOwner as check_owner_name(), StaleClaim as in
+/// ClaimRequest.
 [[nodiscard]] Result<OwnerRecord> claim(const OwnerRecord& before, const ClaimRequest& request,
                                         const ClaimFacts& facts);
 
@@ -92,9 +94,9 @@ inline constexpr std::chrono::hours kLongUnattached{1};
 struct DomainOwner {
     std::string uuid;  ///< in lower case
 };
-/// One life of a job of an engine: a scheduler of many hosts, such as Slurm. Each start of the job
-/// is a life with its own number, so that the late end of an earlier life does not end the claims
-/// of this one. Only the engine knows whether a life is over.
+/// One life of a job of an engine (here a scheduler of many hosts, such as Slurm). Each start of
+/// the job is a life with its own number, so that the late end of one life does not end the claims
+/// of the next life. Only the engine knows whether a life is over.
 struct EngineOwner {
     std::string engine;   ///< "slurm"
     std::string cluster;  ///< "lab"

@@ -29,17 +29,17 @@ inline constexpr std::uint32_t kMaxFullAccessTimeoutMs = 500'000;
 struct VfSecurity {
     std::uint32_t preempt_timeout_us = 0;      ///< time to leave the engine before a reset
     std::uint32_t full_access_timeout_ms = 0;  ///< longest full access
-    /// Largest number in one window of the guard, by kind (kGuardKinds); kGuardOff: no limit.
+    /// Largest count in one time window, by kind (kGuardKinds); kGuardOff: no limit.
     std::array<std::uint32_t, kGuardKinds.size()> guard_limits{};
     bool is_exclusive_full_access = false;  ///< true if no other VF runs during full access
 
     bool operator==(const VfSecurity&) const = default;
 };
 
-/// Call normalised() (capacity.h) before comparing, because the mask of all units means the same as
-/// 0.
+/// Before comparing, call normalised() (config/capacity.h), because a mask of all units means the
+/// same as 0.
 struct VfResources {
-    std::uint64_t vram_bytes = 0;      ///< 0: GpuModel (new VF) or the driver decides
+    std::uint64_t vram_bytes = 0;      ///< 0: chosen by GpuModel (new VF) or the driver
     std::uint64_t cu_mask = 0;         ///< bit n for CU n; 0: all
     std::uint32_t doorbell_pages = 0;  ///< 0: all
     VfSecurity security{};
@@ -47,7 +47,7 @@ struct VfResources {
     bool operator==(const VfResources&) const = default;
 };
 
-/// The resources that the driver reports; a resource that the driver does not report is that of
+/// The resources that the driver reports. A resource that the driver does not report is taken from
 /// `fallback`. `security` has its defaults.
 VfResources resources_of(const VfFacts& active, const VfResources& fallback = {});
 

@@ -18,14 +18,15 @@ struct Row {
     Section section;
     Change change;
 
-    /// The object of the state file: "qos" for "qos.min_pct"; empty for a member of VfSpec itself.
+    /// Name of the object in a state file that has the setting: "qos" for "qos.min_pct"; empty for
+    /// a member of VfSpec itself.
     [[nodiscard]] std::string group() const {
         return std::string(member == key ? "" : member.substr(0, member.find('.')));
     }
 };
 
-/// Calls visit(row, kind, members...) for each row. `members`: the setting's member in each of
-/// `specs`.
+/// Calls visit(row, kind, members...) for each row. `kind`: the kind of the values (value_kind.h);
+/// `members`: the setting's member in each of `specs`.
 template <typename Visit, typename... Specs>
 void for_each_setting(const Visit& visit, Specs&... specs) {
 #define VF_SETTING(key, member, section, kind, property, help) \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // VfSpec: the definition of a VF. Records, profiles, plans and requests contain this struct, so
-// that a definition is copied and compared as a whole. VfRecord, InventoryVf and DesiredVf add the
-// VF's number, its owner and the operation under way.
+// that a definition is copied and compared as a whole. VfRecord, InventoryVf and DesiredVf consist
+// of a VfSpec and further facts, such as the VF's number and owner.
 #pragma once
 
 #include "daemon/service/scheduler/planner.h"

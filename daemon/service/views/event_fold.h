@@ -3,7 +3,7 @@
 // EventFold: limits events that a guest can cause repeatedly (EventCause::Guest), so that no guest
 // can flood the log, the bus or the recording. At most kReported events of one VF and one kind pass
 // in a window of kWindow. EventFold counts the further events, and reports their number at the end
-// of the window. Each GpuModel has an EventFold, and Agents has one.
+// of the window. Each GpuModel has an EventFold, and so has Agents.
 #pragma once
 
 #include "daemon/ports/clock.h"
@@ -33,7 +33,7 @@ public:
 
 private:
     struct Window {
-        Nanoseconds end{0};          ///< kWindow after the first event
+        Nanoseconds end{0};          ///< kWindow after the first event of the window
         std::uint32_t reported = 0;  ///< number of events that have passed
         std::uint64_t folded = 0;    ///< number of events that have not passed
         std::string last_text{};     ///< text of the last event that has not passed

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // EventKind: what an event for administrators is about. Each kind has a row in schemas/events.def
-// with its name, its severity (level and colour of a line) and its cause. The service uses kinds;
-// the D-Bus layer and the log print the names of kinds.
+// with its name, its severity (log level, and colour of its line) and its cause. The service uses
+// kinds; the D-Bus layer and the log print the names of kinds.
 #pragma once
 
 #include <array>

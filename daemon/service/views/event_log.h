@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLog: up to kCapacity recent events with number and time, for `vgpuctl events` and bug
-// reports. Events with the same GPU, VF and kind form a group. If the log is full, a new event
+// EventLog: up to kCapacity recent events, each with a number and a time, for `vgpuctl events` and
+// bug reports. Events with the same GPU, VF and kind form a group. If the log is full, a new event
 // replaces the oldest event of the largest group, so that a frequent event does not push out rare
 // ones. Numbers begin at 1 at each start of vgpud and count every event, so a gap in the numbers
 // shows a reader how many events were dropped. Runs in the main loop.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// VfViews: immutable views of VFs, by VF number. Copies share the views, so a snapshot in which
+// VfViews: a map from VF numbers to immutable views. Copies share the views, so a snapshot in which
 // only one VF changed needs memory for only one new view.
 #pragma once
 

@@ -7,8 +7,8 @@ namespace vgpu::daemon {
 
 namespace {
 
-// Names in the order of the enum: GpuState, vgpu_pf_vf_state, vgpu_pf_reason, and vgpu_pf_policy,
-// which has no value 0.
+// Names, each array in the order of its enum: GpuState, vgpu_pf_vf_state, vgpu_pf_reason,
+// vgpu_pf_policy. vgpu_pf_policy has no value 0.
 constexpr std::array<std::string_view, 6> kGpuStates{
     "starting", "ok", "pf-lost", "device-lost", "version-mismatch", "failed"};
 constexpr std::array<std::string_view, VGPU_PF_VF_STATES> kVfStates{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Views: the state of GPUs and VFs that callers may see, as plain values. GpuModel and Agents make
-// the views, and the D-Bus layer shows them. Also the names of states and reasons.
+// the views, and the D-Bus layer shows them. This file also has the names of states and reasons.
 #pragma once
 
 #include "daemon/backend/facts.h"
@@ -41,8 +41,8 @@ std::span<const std::string_view> vf_state_names();
 /// The name of the sysfs file of an enum vgpu_pf_policy; "none" for 0, "unknown" for other numbers.
 std::string_view policy_name(std::uint32_t policy);
 
-/// The plan of the run table in force (scheduler::Plan). A table of another program that vgpud
-/// replaces at once is not shown.
+/// The plan of the run table in force (scheduler::Plan). A table that another program has set, and
+/// that vgpud replaces at once, is not shown.
 struct TableView {
     std::size_t entries = 0;         ///< number of entries
     std::uint64_t cycle_us = 0;      ///< sum of all quanta
@@ -78,8 +78,8 @@ struct AgentView {
     std::string socket;            ///< socket to which QEMU connects the agent; empty: none
     bool is_connected = false;     ///< true from the AgentHello until the agent is gone or silent
     std::uint64_t misbehaved = 0;  ///< number of disconnects for misbehaviour
-    // From the last AgentHello (agents/message.h); these stay after a disconnect. Empty if there
-    // was none.
+    // From the last AgentHello (agents/message.h). These stay after a disconnect, and are empty
+    // before the first AgentHello.
     std::string version, kernel, driver, rocr, pci_address, unique_id;
     std::uint64_t last_seen_ms = 0;  ///< time since the agent's last message; 0 before AgentHello
     // From the last AgentStatus; empty or 0 while the agent is not connected. `health`: "ok",
