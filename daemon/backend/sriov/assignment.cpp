@@ -19,8 +19,9 @@ Result<> SriovAssignment::set(std::uint32_t vf, AssignmentMode mode, TakeFromHos
         return fail(ErrorId::AssignmentRefused,
                     "VFs of this GPU are PCI functions, without vfio-user sockets; choose 'none', "
                     "'vfio-pci' or 'host'");
-    TRY(const auto found, pf->inspect(vf));
-    if (found) TRY_VOID(pf->bind(vf, mode, take));
+    const auto bound = pf->bind(vf, mode, take);
+    // a VF that is not enabled gets its mode when it is
+    if (!bound && bound.error().id != ErrorId::NoSuchVf) return bound;
     link_->modes[vf] = mode;
     return {};
 }

@@ -87,11 +87,9 @@ void SriovBackend::check_count(const PfFunction& facts) {
 /// Reads the PF and its VFs. Fails and ends the connection if the card or its driver has changed.
 Result<PfFunction> SriovBackend::inspect() {
     TRY(SriovPf * pf, link_->connected());
-    if (const auto same = pf->check_identity(); !same) {
-        if (same.error().id == ErrorId::PfLost) disconnect();
-        return tl::make_unexpected(same.error());
-    }
-    return pf->inspect();
+    auto facts = pf->inspect();
+    if (!facts && facts.error().id == ErrorId::PfLost) disconnect();
+    return facts;
 }
 
 Abilities SriovBackend::abilities_of(const PfFunction& facts) const {

@@ -101,8 +101,9 @@ Result<> SriovPf::reset(std::uint32_t vf, const std::function<Result<>()>& chang
 
 /// If a VM has the VF open, an unbind blocks, and the kernel asks QEMU to unplug the device. So
 /// vgpud reads the VF's use immediately before the unbind. Another program may take the VF during
-/// the unbind, so vgpud also reads the use afterwards.
+/// the unbind, so vgpud also reads the use afterwards. Does nothing for a VF without a driver.
 Result<> SriovPf::unbind(const VfFunction& vf, TakeFromHost take) {
+    if (vf.driver.empty()) return {};
     TRY(const VfFunction now, find(vf.vf));
     if (!may_take(now, take)) return in_use(now);
     TRY_VOID(checked(files_.write(device_path(vf.address, "driver_override"), kNoOverride)));
@@ -127,8 +128,12 @@ Result<> SriovPf::probe(const VfFunction& vf, const std::string& driver) {
 }
 
 /// Switches autoprobe on for a moment, because host drivers bind to VFs only while it is on. Other
-/// VFs get no driver, because a write to drivers_probe binds only the VF that the write names.
+/// VFs get no driver, because a write to drivers_probe binds only the VF that the write names. An
+/// override that another program left would keep the host's driver away; unbind() removes it only
+/// from a VF with a driver.
 Result<> SriovPf::probe_host_driver(const VfFunction& vf) {
+    if (vf.driver.empty())
+        TRY_VOID(checked(files_.write(device_path(vf.address, "driver_override"), kNoOverride)));
     TRY_VOID(write_autoprobe(true));
     const auto probed = files_.write(std::string(kProbe), vf.address);
     TRY_VOID(write_autoprobe(false));

@@ -39,7 +39,10 @@ struct BoundedSysfs::Worker {
             call = nullptr;
             is_abandoned = false;
             what.clear();
+            // without the lock: the woken caller would only wait for it
+            lock.unlock();
             changed.notify_all();
+            lock.lock();
         }
     }
 };
@@ -74,7 +77,9 @@ SysfsResult<std::string> BoundedSysfs::run(std::function<SysfsResult<std::string
     if (worker.call || worker.is_interrupted) return tl::make_unexpected(std::move(late));
     worker.call = std::move(call);
     worker.what = std::move(what);
+    lock.unlock();
     worker.changed.notify_all();
+    lock.lock();
     worker.changed.wait_for(lock, limit_,
                             [&] { return worker.answer.has_value() || worker.is_interrupted; });
     if (worker.answer) {

@@ -134,28 +134,38 @@ const VfFunction* PfFunction::find(std::uint32_t vf) const {
     return found == vfs.end() ? nullptr : &*found;
 }
 
-Result<PfFunction> SriovPf::inspect_pf(Sysfs& files, const std::string& address) {
+Result<PfIdentity> SriovPf::identify(Sysfs& files, const std::string& address) {
     if (!files.has(device_path(address)))
         return fail(ErrorId::PfLost,
                     fmt::format("there is no PCI function {}; it was removed, or the address in "
                                 "vgpud's configuration is wrong",
                                 address));
-    PfFunction facts;
-    TRY(facts.driver, driver_of(files, address));
-    TRY(facts.ids.vendor, read_id<std::uint16_t>(files, address, "vendor"));
-    TRY(facts.ids.device, read_id<std::uint16_t>(files, address, "device"));
-    TRY(facts.ids.subsystem_vendor, read_id<std::uint16_t>(files, address, "subsystem_vendor"));
-    TRY(facts.ids.subsystem_device, read_id<std::uint16_t>(files, address, "subsystem_device"));
-    TRY(facts.ids.revision, read_id<std::uint8_t>(files, address, "revision"));
-    TRY(facts.total_vfs, read_id<std::uint16_t>(files, address, "sriov_totalvfs"));
-    TRY(const auto autoprobe, read_id<std::uint8_t>(files, address, "sriov_drivers_autoprobe"));
-    facts.is_autoprobing = autoprobe != 0;
-    return facts;
+    PfIdentity found;
+    found.address = address;
+    TRY(found.driver, driver_of(files, address));
+    TRY(found.ids.vendor, read_id<std::uint16_t>(files, address, "vendor"));
+    TRY(found.ids.device, read_id<std::uint16_t>(files, address, "device"));
+    TRY(found.ids.subsystem_vendor, read_id<std::uint16_t>(files, address, "subsystem_vendor"));
+    TRY(found.ids.subsystem_device, read_id<std::uint16_t>(files, address, "subsystem_device"));
+    TRY(found.ids.revision, read_id<std::uint8_t>(files, address, "revision"));
+    return found;
 }
 
 Result<PfFunction> SriovPf::inspect(Sysfs& files, const std::string& address) {
-    TRY(PfFunction facts, inspect_pf(files, address));
+    TRY(const PfIdentity found, identify(files, address));
+    PfFunction facts;
+    facts.driver = found.driver;
+    facts.ids = found.ids;
+    TRY(facts.total_vfs, read_id<std::uint16_t>(files, address, "sriov_totalvfs"));
+    TRY(const auto autoprobe, read_id<std::uint8_t>(files, address, "sriov_drivers_autoprobe"));
+    facts.is_autoprobing = autoprobe != 0;
     TRY(facts.vfs, inspect_vfs(files, address));
+    return facts;
+}
+
+Result<PfFunction> SriovPf::inspect() {
+    TRY(PfFunction facts, inspect(files_, address()));
+    TRY_VOID(check_identity({.address = address(), .ids = facts.ids, .driver = facts.driver}));
     return facts;
 }
 
@@ -170,7 +180,11 @@ Result<std::optional<VfFunction>> SriovPf::inspect(std::uint32_t vf) {
 }
 
 Result<> SriovPf::check_identity() {
-    TRY(const PfFunction now, inspect_pf(files_, address()));
+    TRY(const PfIdentity now, identify(files_, address()));
+    return check_identity(now);
+}
+
+Result<> SriovPf::check_identity(const PfIdentity& now) const {
     if (now.ids != identity_.ids)
         return fail(ErrorId::PfLost,
                     fmt::format("{} is now another card, {}; the one on record is {}. Nothing was "

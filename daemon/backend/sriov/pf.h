@@ -111,9 +111,10 @@ public:
     /// number of VFs, because inspect() follows the links virtfnN and does not read sriov_numvfs.
     /// Leaves out VFs that vanish meanwhile.
     static Result<PfFunction> inspect(Sysfs& files, const std::string& address);
-    /// As inspect(), without the VFs.
-    static Result<PfFunction> inspect_pf(Sysfs& files, const std::string& address);
-    Result<PfFunction> inspect() { return inspect(files_, address()); }
+    /// The card at `address` and its driver.
+    static Result<PfIdentity> identify(Sysfs& files, const std::string& address);
+    /// PfLost unless card and driver are still those of identity().
+    Result<PfFunction> inspect();
     /// Reads one VF; none if the VF is not enabled.
     Result<std::optional<VfFunction>> inspect(std::uint32_t vf);
     /// PfLost unless card and driver are still those of identity().
@@ -148,6 +149,7 @@ public:
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:
+    Result<> check_identity(const PfIdentity& now) const;
     Result<VfFunction> find(std::uint32_t vf);
     Result<> unbind(const VfFunction& vf, TakeFromHost take);
     Result<> probe(const VfFunction& vf, const std::string& driver);

@@ -36,7 +36,6 @@ Result<> SriovPf::refuse_open_vfs() {
 }
 
 Result<> SriovPf::set_count(std::uint32_t count, EnableSteps& steps) {
-    TRY_VOID(check_identity());
     TRY(const PfFunction facts, inspect());
     if (count > facts.total_vfs)
         return fail(ErrorId::OutOfRange, fmt::format("{} has at most {} VFs, not {}", address(),

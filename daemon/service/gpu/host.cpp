@@ -153,8 +153,7 @@ void GpuHost::iterate() {
     const bool has_refreshed = model_->checked_at() != refreshed_before;
     const bool is_due = has_refreshed || clock_.now() - published_at_ >= kPublish;
     has_unpublished_ = true;
-    // Each world switch is an event. A snapshot per event would cost more than the rest of the
-    // iteration.
+    // Each world switch is an event. A snapshot per event would cost more than the iteration.
     if (is_due || has_request || model_->has_admin_events() || !runner_) publish({});
     const std::scoped_lock lock(mutex_);
     ++iterations_;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -28,6 +29,8 @@ using Options = std::map<std::string, sdbus::Variant>;
 constexpr const char* kVf = "org.vgpu1.Vf";
 constexpr const char* kOwner = "figures";
 const fs::path kPci = "/sys/bus/pci";
+/// Longer than vgpud works after a change, so that a round does not measure the work of the last.
+constexpr std::chrono::milliseconds kPause{200};
 
 void require_driver(const std::string& address, const std::string& name) {
     const fs::path link = kPci / "devices" / address / "driver";
@@ -107,6 +110,8 @@ long long nanoseconds_of(const std::function<void()>& act) {
 
 void measure(Claims claims, const Writes& writes, int rounds) {
     for (int round = 0; round < rounds; ++round) {
+        // vgpud reads the PF and its VFs again after each change of a driver
+        std::this_thread::sleep_for(kPause);
         const long long claim = nanoseconds_of([&] { claims.claim(); });
         claims.check();
         claims.release();
