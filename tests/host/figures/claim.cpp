@@ -3,7 +3,8 @@
 // vgpu-claim-figures: measures how long a claim of a VF with the binding of vfio-pci takes through
 // vgpud, and how long the same writes to sysfs take without vgpud. Uses two VFs of one PF. vgpud
 // has one of them in assignment mode `none`. The other has mode `default`, so vgpud leaves its
-// driver alone. Prints one line, "claim NS writes NS", for each round.
+// driver alone. Prints one line, "claim NS bind NS ping NS writes NS", for each round; ping is a
+// D-Bus call of vgpud that does nothing.
 //
 //   vgpu-claim-figures BUS VF_PATH VF_ADDRESS OTHER_ADDRESS ROUNDS
 #include <sdbus-c++/sdbus-c++.h>
@@ -79,8 +80,9 @@ public:
             .onInterface(kVf)
             .withArguments(std::string(kOwner), Options{})
             .storeResultsTo(generation_);
-        set_mode("vfio-pci");
     }
+    void bind() { set_mode("vfio-pci"); }
+    void ping() { vf_->callMethod("Ping").onInterface("org.freedesktop.DBus.Peer"); }
     void release() {
         set_mode("none");
         vf_->callMethod("Release").onInterface(kVf).withArguments(std::string(kOwner), generation_,
@@ -112,13 +114,15 @@ void measure(Claims claims, const Writes& writes, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         // vgpud reads the PF and its VFs again after each change of a driver
         std::this_thread::sleep_for(kPause);
+        const long long ping = nanoseconds_of([&] { claims.ping(); });
         const long long claim = nanoseconds_of([&] { claims.claim(); });
+        const long long bind = nanoseconds_of([&] { claims.bind(); });
         claims.check();
         claims.release();
         const long long direct = nanoseconds_of([&] { writes.bind(); });
         writes.check();
         writes.unbind();
-        std::printf("claim %lld writes %lld\n", claim, direct);
+        std::printf("claim %lld bind %lld ping %lld writes %lld\n", claim, bind, ping, direct);
     }
 }
 
