@@ -18,7 +18,7 @@ namespace vgpu::cli {
 namespace {
 
 constexpr std::size_t kBlock = 64 * 1024;
-/// Larger than any kernel configuration or report.
+/// Limit of the content of one file or entry; larger than any kernel configuration or report.
 constexpr std::size_t kMaxBytes = 256u << 20;
 
 struct FreeWriter {

@@ -279,7 +279,7 @@ public:
                         throw ServiceError("org.freedesktop.DBus.Error.Timeout",
                                            "the job has not ended in time; it continues: see "
                                            "'vgpuctl jobs'");
-                    if (is_stopped(stop_on, kRetryMs)) return std::nullopt;
+                    if (is_stopped_while_waiting(stop_on, kRetryMs)) return std::nullopt;
                 }
             },
             "; the job continues, or the next vgpud finishes it: see 'vgpuctl jobs' when the bus "
@@ -342,7 +342,7 @@ public:
             const auto items = piece["items"].get<std::vector<std::uint8_t>>();
             return TracePiece{.items = {items.begin(), items.end()},
                               .next = piece["next"].get<std::uint64_t>(),
-                              .is_late = piece["late"].get<bool>()};
+                              .has_gap = piece["late"].get<bool>()};
         });
     }
     std::string dump(const std::string& gpu_path) override {
@@ -403,14 +403,14 @@ private:
             }
             if (name_owner_change_) return *std::exchange(name_owner_change_, std::nullopt);
             if (manager_.take_event()) return BusChange::Event;
-            if (is_stopped(stop_on)) return BusChange::Stopped;
+            if (is_stopped_while_waiting(stop_on)) return BusChange::Stopped;
         }
     }
 
     /// Waits until the bus or one of `stop_on` is ready, at most `max_ms` (none: as long as sd-bus
     /// allows). True if one of `stop_on` is ready.
-    [[nodiscard]] bool is_stopped(const std::vector<pollfd>& stop_on,
-                                  std::optional<int> max_ms = {}) const {
+    [[nodiscard]] bool is_stopped_while_waiting(const std::vector<pollfd>& stop_on,
+                                                std::optional<int> max_ms = {}) const {
         const auto poll_data = bus_->getEventLoopPollData();
         std::vector<pollfd> fds{{.fd = poll_data.fd, .events = poll_data.events, .revents = 0}};
         fds.insert(fds.end(), stop_on.begin(), stop_on.end());

@@ -160,7 +160,7 @@ constexpr std::string_view kZshTail = R"(        esac ;;
 _vgpuctl "$@"
 )";
 
-/// Escapes a text for single quotes and brackets of _arguments.
+/// Escapes a text so that it can stand in '…' and in the brackets of _arguments.
 std::string zsh_words(const std::string& text) {
     std::string safe;
     for (const char letter : text) {

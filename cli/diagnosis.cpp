@@ -32,7 +32,7 @@ void check_service(const HostFacts& facts, Findings& found) {
         return;
     }
     found.push_back({"bus", Level::Ok, "the bus is reachable"});
-    if (service.is_there && !service.error.empty()) {
+    if (service.has_answered && !service.error.empty()) {
         found.push_back({"vgpud", Level::Warning,
                          fmt::format("vgpud {} answers only in part: {}",
                                      text_of(service.manager, "Version"), service.error),
@@ -40,7 +40,7 @@ void check_service(const HostFacts& facts, Findings& found) {
                          "'journalctl -u vgpud' shows why; 'vgpuctl list' shows whether it lasts"});
         return;
     }
-    if (service.is_there) {
+    if (service.has_answered) {
         found.push_back(
             {"vgpud", Level::Ok, "vgpud " + text_of(service.manager, "Version") + " answers"});
         return;
@@ -53,7 +53,7 @@ void check_service(const HostFacts& facts, Findings& found) {
 /// Compares the versions of vgpuctl, vgpud and the agents. An agent of another release gives only a
 /// note, because guests may have their own administrators.
 void check_versions(const HostFacts& facts, Findings& found) {
-    if (!facts.service.is_there) return;
+    if (!facts.service.has_answered) return;
     const std::string vgpud = text_of(facts.service.manager, "Version");
     if (vgpud == facts.vgpuctl_version)
         found.push_back({"version", Level::Ok, "vgpuctl and vgpud are both " + vgpud});
@@ -75,7 +75,7 @@ void check_versions(const HostFacts& facts, Findings& found) {
 constexpr std::string_view kNothing = "-";  ///< what text_of() returns for an empty property
 
 void check_state(const HostFacts& facts, Findings& found) {
-    if (!facts.service.is_there) return;
+    if (!facts.service.has_answered) return;
     const std::string message = text_of(facts.service.manager, "StateMessage");
     if (!flag_of(facts.service.manager, "ReadOnly")) {
         if (message == kNothing)
@@ -432,7 +432,7 @@ void check_qemu(const HostFacts& facts, Findings& found) {
 void check_files(const HostFacts& facts, Findings& found) {
     constexpr unsigned kOthersWrite = 0002, kOthersReadWrite = 0006;
     const FileFacts& dir = facts.run_dir;
-    if (!dir.exists && facts.service.is_there)
+    if (!dir.exists && facts.service.has_answered)
         found.push_back({"run-dir", Level::Note, dir.path + " is missing",
                          "vgpud has another run_dir, or runs on another machine", ""});
     if (dir.exists && !dir.has_expected_type)

@@ -99,7 +99,7 @@ void HostCollector::ask_service(const std::function<std::unique_ptr<Service>()>&
         service->limit_calls(kServiceTimeout);
         facts.has_bus = true;
         facts.manager = service->manager();
-        facts.is_there = true;
+        facts.has_answered = true;
         facts.gpus = service->list_gpus();
         facts.vfs = service->list_vfs();
     } catch (const ServiceError& error) {

@@ -60,8 +60,8 @@ struct ModuleFacts {
 /// earlier answers.
 struct ServiceFacts {
     bool has_bus = false;
-    bool is_there = false;  ///< true if vgpud sent `manager`; if false, the lists are empty
-    std::string error;      ///< error of the failed call; empty if no call failed
+    bool has_answered = false;  ///< true if vgpud sent `manager`; if false, the lists are empty
+    std::string error;          ///< error of the failed call; empty if no call failed
     Properties manager{};
     std::vector<Properties> gpus{}, vfs{};
 };

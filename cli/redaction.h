@@ -33,7 +33,7 @@ struct Identity {
 ///   - the word after "Bearer" or "Basic";
 ///   - the rest of a text after '=' or ':', if the text before the sign contains a secret name;
 ///   - the rest of a text after '=', if the rest contains a secret name;
-///   - in lists, the item after an option for a secret.
+///   - in lists (command lines), the item after -p, -u or an option with a secret name.
 [[nodiscard]] std::optional<std::string> redacted_configuration(const std::string& text);
 
 }  // namespace vgpu::cli

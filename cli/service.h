@@ -70,7 +70,7 @@ struct RunTable {
 struct TracePiece {
     std::string items;       ///< a CBOR sequence
     std::uint64_t next = 0;  ///< position after these items, for the next call
-    bool is_late = false;    ///< true if vgpud dropped unread items that preceded `items`
+    bool has_gap = false;    ///< true if vgpud dropped unread items that preceded `items`
 };
 
 /// Limit for limit_calls() in doctor and report, which are often run while vgpud has a fault.

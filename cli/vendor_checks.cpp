@@ -53,7 +53,7 @@ void check_known(const HostFacts& facts, const VendorPf& pf, std::vector<Finding
         found.push_back({"pf-found", Level::Ok, what});
         return;
     }
-    if (!facts.service.is_there) return;
+    if (!facts.service.has_answered) return;
     found.push_back({"pf-found", Level::Note, what + ", and vgpud does not know the GPU",
                      "its VFs have no owners, and their sizes and drivers are lost at a reboot",
                      fmt::format("add {{\"id\": …, \"pci\": {{\"address\": \"{}\"}}}} to 'gpus' of "

@@ -102,7 +102,7 @@ enum class AppliesTo {
     WithRequests,  ///< domains with VFs in their metadata
     /// Every domain for which mentions_vfs() is true. vgpud finds the claims by the domain's UUID,
     /// because the metadata may have changed since the domain's start ('virsh metadata --live').
-    All,
+    MentionsVfs,
 };
 
 /// What the hook does for an operation of libvirt. If the hook fails for an operation with
@@ -120,8 +120,10 @@ constexpr std::array kRows{
     HookRow{"prepare", assign, AppliesTo::WithRequests, OnFailure::Refuse, "no VF can be assigned"},
     HookRow{"start", grant, AppliesTo::WithRequests, OnFailure::Refuse,
             "QEMU gets no access to its VF"},
-    HookRow{"release", unassign, AppliesTo::All, OnFailure::Continue, "its VF was not released"},
-    HookRow{"reconnect", adopt, AppliesTo::All, OnFailure::Continue, "its VF was not checked"},
+    HookRow{"release", unassign, AppliesTo::MentionsVfs, OnFailure::Continue,
+            "its VF was not released"},
+    HookRow{"reconnect", adopt, AppliesTo::MentionsVfs, OnFailure::Continue,
+            "its VF was not checked"},
     HookRow{"restore", refuse_state, AppliesTo::WithRequests, OnFailure::Refuse,
             "it cannot be restored"},
     HookRow{"migrate", refuse_state, AppliesTo::WithRequests, OnFailure::Refuse,
@@ -165,9 +167,9 @@ private:
         return ExitCode::Ok;
     }
 
-    /// For a domain without VFs from attach-xml: fails if a <hostdev> of the domain is a VF of
-    /// another owner. Succeeds if vgpud does not answer, because such a domain must also start
-    /// without vgpud.
+    /// For a domain whose XML has nothing that `vgpuctl attach-xml` writes: fails if a <hostdev> of
+    /// the domain is a VF of another owner. Succeeds if vgpud does not answer, because such a
+    /// domain must also start without vgpud.
     ExitCode check_functions(const std::string& xml, const VerbContext& context) {
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
         try {

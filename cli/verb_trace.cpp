@@ -167,8 +167,8 @@ public:
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
             const TracePiece piece = piece_after(after, path, invocation);
-            // is_late is normal for the first piece: vgpud keeps only the latest part of its trace
-            if (piece.is_late && !is_first)
+            // has_gap is normal for the first piece: vgpud keeps only the latest part of its trace
+            if (piece.has_gap && !is_first)
                 invocation.err << "vgpuctl: a part was dropped before it could be read\n";
             sink.write(piece.items);
             after = piece.next;

@@ -44,7 +44,8 @@ Result<AssignmentMode> mode_of(const Platform& platform, AssignmentMode requeste
 
 // --- kernel
 
-/// The mode in brackets, such as None in "[none] vfio-pci host". System if there is no such mode.
+/// The mode in brackets, such as None in "[none] vfio-pci host". Fails with System if no known mode
+/// is in brackets.
 Result<AssignmentMode> chosen_in(std::string_view text) {
     for (const AssignmentMode mode : kKernelModes)
         if (text.find(fmt::format("[{}]", name_of(mode))) != std::string_view::npos) return mode;

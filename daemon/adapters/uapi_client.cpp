@@ -111,11 +111,11 @@ Result<> UapiClient::release(std::uint32_t vf, std::uint32_t generation) {
     return change_vf(VGPU_PF_OP_RELEASE, vf, generation);
 }
 
-Result<> UapiClient::scrub_durable(std::uint32_t vf, std::uint32_t generation) {
+Result<> UapiClient::confirm_scrub(std::uint32_t vf, std::uint32_t generation) {
     return change_vf(VGPU_PF_OP_SCRUB_DURABLE, vf, generation);
 }
 
-Result<> UapiClient::verify_zero(std::uint32_t vf, std::uint32_t generation) {
+Result<> UapiClient::check_scrubbed(std::uint32_t vf, std::uint32_t generation) {
     return change_vf(VGPU_PF_OP_VERIFY_ZERO, vf, generation);
 }
 

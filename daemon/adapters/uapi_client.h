@@ -45,8 +45,8 @@ public:
     Result<VfFacts> get_vf(std::uint32_t vf) override;
     Result<> provision(const vgpu_pf_provision& requested) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
-    Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
-    Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
+    Result<> confirm_scrub(std::uint32_t vf, std::uint32_t generation) override;
+    Result<> check_scrubbed(std::uint32_t vf, std::uint32_t generation) override;
     Result<> control(std::uint32_t vf, std::uint32_t generation,
                      vgpu_pf_control_action action) override;
     Result<> set_run_table(const vgpu_pf_run_table& table) override;

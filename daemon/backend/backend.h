@@ -6,7 +6,7 @@
 // vendor's PF driver.
 //
 // A backend must provide connect(), disconnect(), is_connected(), connection_fd(), get_info(),
-// get_vf(), provision(), release(), scrub_durable() and verify_zero(). The defaults of the other
+// get_vf(), provision(), release(), confirm_scrub() and check_scrubbed(). The defaults of the other
 // functions do nothing or answer NotOffered. The abilities (GpuFacts::abilities) say which changes
 // the driver can make; GpuModel requests only these. Most requests are structs of the uapi
 // (pf-driver/uapi/vgpu_pf.h); facts are structs of facts.h.
@@ -98,21 +98,21 @@ public:
     virtual Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes);
     /// Ends the use of the VF and starts the scrub. Our PF core takes the VF from its client; the
     /// backend for a vendor's driver fails with VfsInUse if a VM has the VF open. The VF is
-    /// SCRUBBING until scrub_durable(). The event SCRUBBED reports the end of the scrub. If the
+    /// SCRUBBING until confirm_scrub(). The event SCRUBBED reports the end of the scrub. If the
     /// driver reports no events, the scrub is over when release() returns.
     virtual Result<> release(std::uint32_t vf, std::uint32_t generation) = 0;
     /// Allows reuse of the resources: the VF becomes ABSENT. Call only after GpuModel has written
     /// to disk that the scrub has ended.
-    virtual Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) = 0;
+    virtual Result<> confirm_scrub(std::uint32_t vf, std::uint32_t generation) = 0;
     /// Scrubs a VF that get_vf() reports as ABSENT, but that may hold data and resources of its
     /// last user. This can happen with a vendor's driver, because its backend reports every VF as
     /// ABSENT from connect() until provision(). With our PF core, does nothing. VfsInUse if a VM
     /// has the VF open. If `vf.vram_bytes` is not 0, also frees the VF's VRAM, if the driver can.
     virtual Result<> scrub_absent(const VfSize& vf);
     /// Succeeds if the scrub of a SCRUBBING VF is over. Our PF core reads the VRAM to check that it
-    /// is zero; the backend for a vendor's driver does not. GpuModel calls verify_zero() if it may
-    /// have missed the event SCRUBBED, or if the driver reports no events.
-    virtual Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) = 0;
+    /// is zero; the backend for a vendor's driver does not. GpuModel calls check_scrubbed() if it
+    /// may have missed the event SCRUBBED, or if the driver reports no events.
+    virtual Result<> check_scrubbed(std::uint32_t vf, std::uint32_t generation) = 0;
 
     /// Pauses, stops, resets or resumes a VF, or ends its quarantine (Change::Pause, Stop, Reset).
     /// Our PF core answers a pause, stop or reset when the VF has left the engine.

@@ -60,24 +60,24 @@ inline Error stopping() {
     return {ErrorId::Stopping, "vgpud is stopping"};
 }
 
-/// True if add_domain_words() may have something to add.
-inline bool needs_domain_words(const VfView& view) {
+/// True if add_domain_facts() may have something to add.
+inline bool needs_domain_facts(const VfView& view) {
     return !view.record.owner.name.empty() || !view.orphan.empty();
 }
 
 /// Adds the name of the owner's libvirt domain and, for an orphan, why the domain does not run.
 /// Only the main loop knows these two facts.
-inline void add_domain_words(const Context& context, VfView& view) {
+inline void add_domain_facts(const Context& context, VfView& view) {
     view.owner_domain_name = context.assignments.domain_name_of(view.record.owner.name);
     if (view.orphan.empty()) return;
     const std::string words = context.domains.describe(view.record.owner.name);
     if (!words.empty()) view.orphan += "; " + words;
 }
 
-/// Adds all facts that only the main loop knows: those of add_domain_words(), and the agent's data.
+/// Adds all facts that only the main loop knows: those of add_domain_facts(), and the agent's data.
 inline void complete(const Context& context, VfView& view) {
     view.agent = context.agents.view({.gpu = view.gpu, .vf = view.record.vf});
-    add_domain_words(context, view);
+    add_domain_facts(context, view);
 }
 
 /// The object that received a method call, and the sender of the call.

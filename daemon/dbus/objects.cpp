@@ -82,7 +82,7 @@ struct ListedVfs {
 /// Returns a completed copy of `view`, which `listed` keeps, if complete() may change a requested
 /// property; otherwise `view` itself.
 const VfView& complete_if_needed(const Context& context, const VfView& view, ListedVfs& listed) {
-    const bool has_something_to_add = listed.filter.includes("Agent") || needs_domain_words(view);
+    const bool has_something_to_add = listed.filter.includes("Agent") || needs_domain_facts(view);
     if (!has_something_to_add || !listed.filter.needs_completion()) return view;
     complete(context, listed.completed.emplace_back(view));
     return listed.completed.back();

@@ -28,8 +28,8 @@ bool is_schedulable(std::uint32_t state) {
     return state == VGPU_PF_VF_READY || state == VGPU_PF_VF_RUNNING;
 }
 
-/// True if all values from which SIGNALLED properties are made are equal. A cheap check, because it
-/// runs for every VF of a changed GPU.
+/// True if all values from which the SIGNALLED properties (vf_properties.def) are made are equal. A
+/// cheap check, because it runs for every VF of a changed GPU.
 bool is_same(const VfView& a, const VfView& b) {
     return a.active == b.active && a.abilities == b.abilities && a.record == b.record &&
            a.assignment_mode == b.assignment_mode && a.condition == b.condition &&

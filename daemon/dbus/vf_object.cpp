@@ -19,7 +19,7 @@ VfObject::VfObject(Context& context, Target target, const VfView& view, Signals 
       target_(std::move(target)),
       vf_uuid_(view.record.spec.uuid),
       signalled_(view) {
-    add_domain_words(context_, signalled_);
+    add_domain_facts(context_, signalled_);
     registerAdaptor();
     if (signals == Signals::Emitted) emitInterfacesAddedSignal({kInterface});
 }
@@ -42,9 +42,9 @@ void VfObject::refresh() {
     if (!seen->has_vf(target_.vf)) return;
     const VfView& view = seen->vfs.at(target_.vf);
     // Usually nothing has changed, so this check avoids the copy.
-    if (!needs_domain_words(view) && changes(signalled_, view).empty()) return;
+    if (!needs_domain_facts(view) && changes(signalled_, view).empty()) return;
     VfView now = view;
-    add_domain_words(context_, now);
+    add_domain_facts(context_, now);
     const std::vector<PropertyName> changed = changes(signalled_, now);
     signalled_ = std::move(now);
     if (!changed.empty()) emitPropertiesChangedSignal(kInterface, changed);

@@ -21,7 +21,7 @@ class VfObject final
     : public sdbus::AdaptorInterfaces<org::vgpu1::Vf_adaptor, sdbus::Properties_adaptor,
                                       sdbus::ManagedObject_adaptor> {
 public:
-    /// `view`: as in the snapshot; the constructor calls add_domain_words() on a copy.
+    /// `view`: as in the snapshot; the constructor calls add_domain_facts() on a copy.
     VfObject(Context& context, Target target, const VfView& view, Signals signals);
     ~VfObject();
 

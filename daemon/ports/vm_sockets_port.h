@@ -23,7 +23,8 @@ struct VfSockets {
 };
 
 /// `owner_dir` is the directory of an owner: "vm/UUID" (lower case) for a domain, "owner/NAME" for
-/// one start of a job, such as "owner/slurm:lab:17.0". N is the index in `sockets`.
+/// one start of a job, such as "owner/slurm:lab:17.0". N is the VF's index in the `sockets` of
+/// link().
 class VmSocketsPort {
 public:
     virtual ~VmSocketsPort() = default;

@@ -10,7 +10,7 @@ void GuestDriver::load() {
     pf_->gpu.guest_sends(vf_, MAILBOX_REQ_GPU_INIT_ACCESS);
 }
 
-void GuestDriver::was_reset(bool stays_out) {
+void GuestDriver::on_reset(bool stays_out) {
     if (state_ != State::Gone) state_ = stays_out ? State::Gone : State::Resetting;
 }
 

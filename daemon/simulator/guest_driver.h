@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // GuestDriver: the part of a guest's driver that the PF core sees. To load, the driver requests
-// full access, and releases full access as soon as the PF core grants it. After was_reset(false),
+// full access, and releases full access as soon as the PF core grants it. After on_reset(false),
 // the driver answers the FLR notification with READY_TO_RESET, and loads again when the VF is
-// PROVISIONED. After was_reset(true), the driver does nothing more. was_reset() is possible in
+// PROVISIONED. After on_reset(true), the driver does nothing more. on_reset() is possible in
 // every state.
 //
 //   Absent --load--> Asking --access--> Releasing --READY--> Loaded
-//                      ^                                       | was_reset
+//                      ^                                       | on_reset
 //                      +---------- VF is PROVISIONED -------- Resetting   (Gone, if stays_out)
 //
 // A ProductRun (product.cpp) calls step() between events of the device.
@@ -27,7 +27,7 @@ public:
     /// Starts to load the driver; step() continues.
     void load();
     /// Informs the driver that its VF was reset. `stays_out`: the driver does not load again.
-    void was_reset(bool stays_out);
+    void on_reset(bool stays_out);
     /// Makes all state transitions that are possible at the present time.
     void step();
 

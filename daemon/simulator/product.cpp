@@ -356,7 +356,7 @@ void ProductRun::drop_work(std::uint32_t number) {
     figures.worst_overrun_ns = std::max(figures.worst_overrun_ns, std::exchange(vf.hung_ns, 0));
     if (!vf.jobs.empty() && !vf.is_throttled) record_competes(index, false);
     vf.jobs.clear();
-    vf.driver->was_reset(vf.stays_out);
+    vf.driver->on_reset(vf.stays_out);
 }
 
 std::uint64_t ProductRun::overrun(std::uint32_t number) {

@@ -140,7 +140,7 @@ const struct vgpu_pf_op_traits *vgpu_pf_request_traits(uint32_t op);
  * @is_provisioned: true if the VF has resources; false while the VF is being provisioned
  * @is_attached: true if a client such as QEMU has the VF's function open
  * @has_driver: true if the guest's driver is loaded
- * @awaits_durable: true if the VF is scrubbed and waits for SCRUB_DURABLE
+ * @awaits_durable: true if the VF is scrubbed and waits for the request SCRUB_DURABLE
  * @is_throttled: true if the VF's cap has too few tokens; the scheduler then serves the VF only
  *	from its reservation or in exclusive full access
  * @weight: weight by which the VF is served now; 0: the run table in force gives the VF no weight

@@ -208,12 +208,12 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     for (const VfSize& size : sizes)
         if (!done && !provisioned_.contains(size.vf)) plan_vram(size.vf, 0);
     TRY_VOID(done);
-    return bind_again();
+    return restore_modes();
 }
 
 /// Sets the mode of a VF again after it was enabled. Also resets the VF, because the memory of a VF
 /// that was just enabled may hold data of other VFs. bind() includes the reset.
-Result<> SriovBackend::bind_again(std::uint32_t vf, AssignmentMode mode) {
+Result<> SriovBackend::restore_mode(std::uint32_t vf, AssignmentMode mode) {
     TRY(const auto found, link_->pf->inspect(vf));
     if (!found) return {};
     const bool is_driverless = mode == AssignmentMode::None || mode == AssignmentMode::Default;
@@ -222,10 +222,10 @@ Result<> SriovBackend::bind_again(std::uint32_t vf, AssignmentMode mode) {
 
 /// Sets the modes of SriovLink::modes again, and returns the first failure. Replaces an id such as
 /// VfsInUse, which means that nothing has changed, by PfRefused.
-Result<> SriovBackend::bind_again() {
+Result<> SriovBackend::restore_modes() {
     std::optional<Error> first;
     for (const auto& [vf, mode] : link_->modes) {
-        const auto done = bind_again(vf, mode);
+        const auto done = restore_mode(vf, mode);
         if (!done && !first) first = done.error();
     }
     if (!first) return {};
@@ -292,7 +292,7 @@ Result<> SriovBackend::release(std::uint32_t vf, std::uint32_t generation) {
     return {};
 }
 
-Result<> SriovBackend::scrub_durable(std::uint32_t vf, std::uint32_t generation) {
+Result<> SriovBackend::confirm_scrub(std::uint32_t vf, std::uint32_t generation) {
     TRY(const ProvisionedVf* record, find(vf, generation));
     if (!record->is_scrubbed)
         return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));
@@ -301,7 +301,7 @@ Result<> SriovBackend::scrub_durable(std::uint32_t vf, std::uint32_t generation)
     return {};
 }
 
-Result<> SriovBackend::verify_zero(std::uint32_t vf, std::uint32_t generation) {
+Result<> SriovBackend::check_scrubbed(std::uint32_t vf, std::uint32_t generation) {
     TRY(const ProvisionedVf* record, find(vf, generation));
     if (record->is_scrubbed) return {};
     return fail(ErrorId::PfRefused, fmt::format("vf{} is not released", vf));

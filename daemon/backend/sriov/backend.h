@@ -73,9 +73,9 @@ public:
     Result<> provision(const vgpu_pf_provision& requested) override;
     Result<> enable_vfs(std::uint32_t count, std::span<const VfSize> sizes) override;
     Result<> release(std::uint32_t vf, std::uint32_t generation) override;
-    Result<> scrub_durable(std::uint32_t vf, std::uint32_t generation) override;
+    Result<> confirm_scrub(std::uint32_t vf, std::uint32_t generation) override;
     Result<> scrub_absent(const VfSize& vf) override;
-    Result<> verify_zero(std::uint32_t vf, std::uint32_t generation) override;
+    Result<> check_scrubbed(std::uint32_t vf, std::uint32_t generation) override;
     Result<> control(std::uint32_t vf, std::uint32_t generation,
                      vgpu_pf_control_action action) override;
     void interrupt() override { link_->files->interrupt(); }
@@ -113,7 +113,7 @@ private:
     struct ProvisionedVf {
         std::uint32_t generation = 0;
         text::Uuid uuid{};
-        bool is_scrubbed = false;  ///< true from release() to scrub_durable()
+        bool is_scrubbed = false;  ///< true from release() to confirm_scrub()
         bool is_stopped = false;
     };
 
@@ -123,8 +123,8 @@ private:
     [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
     Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
     [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
-    Result<> bind_again(std::uint32_t vf, AssignmentMode mode);
-    Result<> bind_again();
+    Result<> restore_mode(std::uint32_t vf, AssignmentMode mode);
+    Result<> restore_modes();
     Result<> clear(const VfFunction& vf);
     Result<> end_use(std::uint32_t vf);
     void check_count(const PfFunction& facts);

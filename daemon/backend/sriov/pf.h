@@ -159,8 +159,8 @@ private:
     Result<> refuse_open_vfs();
     Result<> disable_all(const PfFunction& facts);
     Result<> unbind_all(const PfFunction& facts);
-    tl::unexpected<Error> bind_again(const PfFunction& facts, std::size_t count,
-                                     const Error& error);
+    tl::unexpected<Error> rebind_drivers(const PfFunction& facts, std::size_t count,
+                                         const Error& error);
     Result<> write_count(std::uint32_t count);
     [[nodiscard]] std::string pf_path(std::string_view file) const {
         return device_path(address(), file);

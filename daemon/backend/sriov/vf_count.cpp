@@ -54,14 +54,14 @@ Result<> SriovPf::disable_all(const PfFunction& facts) {
     TRY_VOID(write_autoprobe(false));
     TRY_VOID(unbind_all(facts));
     if (const Result<> closed = refuse_open_vfs(); !closed)
-        return bind_again(facts, facts.vfs.size(), closed.error());
+        return rebind_drivers(facts, facts.vfs.size(), closed.error());
     return write_count(0);
 }
 
 /// Binds the first `count` VFs to their drivers again. Returns `error`, with the errors of drivers
 /// that could not be bound.
-tl::unexpected<Error> SriovPf::bind_again(const PfFunction& facts, std::size_t count,
-                                          const Error& error) {
+tl::unexpected<Error> SriovPf::rebind_drivers(const PfFunction& facts, std::size_t count,
+                                              const Error& error) {
     std::string cause = error.cause;
     for (std::size_t i = 0; i < count; ++i) {
         const VfFunction& vf = facts.vfs[i];
@@ -74,7 +74,7 @@ tl::unexpected<Error> SriovPf::bind_again(const PfFunction& facts, std::size_t c
 Result<> SriovPf::unbind_all(const PfFunction& facts) {
     for (std::size_t i = 0; i < facts.vfs.size(); ++i) {
         const Result<> unbound = unbind(facts.vfs[i], TakeFromHost::No);
-        if (!unbound) return bind_again(facts, i, unbound.error());
+        if (!unbound) return rebind_drivers(facts, i, unbound.error());
     }
     return {};
 }

@@ -66,7 +66,7 @@ Result<> Health::publish_gres(const Node& node, const Counts& counts) {
 }
 
 Result<bool> Health::publish_state(const Node& node, const std::string& condition) {
-    const bool is_own_drain = node.is_drained && node.reason.starts_with(kMark);
+    const bool is_own_drain = node.is_drained && node.reason.starts_with(kReasonPrefix);
     if (node.is_drained && !is_own_drain) return condition.empty();
     if (condition.empty()) {
         if (!is_own_drain) return true;
@@ -74,7 +74,7 @@ Result<bool> Health::publish_state(const Node& node, const std::string& conditio
         log_.emplace_back("resumed the host");
         return true;
     }
-    const std::string reason = std::string(kMark) + condition;
+    const std::string reason = std::string(kReasonPrefix) + condition;
     if (is_own_drain && node.reason == reason) return true;
     TRY_VOID(slurm_.drain(reason));
     log_.push_back(fmt::format("drained the host: {}", condition));

@@ -3,10 +3,12 @@
 // Health: keeps Slurm's view of this host correct. slurmd runs it (`vgpu-slurm health`) as
 // HealthCheckProgram.
 //
-//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kMark, unless the
-//                                host is drained with a reason without kMark
+//   vgpud or a GPU unavailable   drain the host, with a reason that begins with kReasonPrefix,
+//   unless the
+//                                host is drained with a reason without kReasonPrefix
 //   all is well                  publish how many VFs of each profile Slurm may use, and resume
-//                                the host if it is drained with a reason that begins with kMark
+//                                the host if it is drained with a reason that begins with
+//                                kReasonPrefix
 //   a claim without a job        end the claim
 //
 // slurmctld serves many hosts. So a check asks slurmctld only if the values to publish have
@@ -22,7 +24,7 @@ namespace vgpu::slurm {
 
 /// vgpu-slurm begins the reason of each drain with this prefix. It resumes only a host whose reason
 /// has this prefix.
-inline constexpr std::string_view kMark = "vgpu: ";
+inline constexpr std::string_view kReasonPrefix = "vgpu: ";
 
 class Health {
 public:
@@ -47,7 +49,7 @@ private:
     Result<> publish(const HostState& host_state);
     Result<> publish_gres(const Node& node, const Counts& counts);
     /// Drains or resumes the host. False if `condition` is not empty and could not be published,
-    /// because the host is drained with a reason without kMark.
+    /// because the host is drained with a reason without kReasonPrefix.
     Result<bool> publish_state(const Node& node, const std::string& condition);
     Result<> end_left_claims();
 

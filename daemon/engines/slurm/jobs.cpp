@@ -23,7 +23,7 @@ bool is_lack_of_vfs(ErrorId id) {
 
 }  // namespace
 
-std::string owner_of(const JobName& job) {
+std::string owner_of(const JobReference& job) {
     return fmt::format("{}{}.{}", prefix_of(job.cluster), job.id, job.life);
 }
 
@@ -49,7 +49,7 @@ std::string device_of(const std::string& socket) {
 /// an earlier life. If a job is requeued and its host goes down before Slurm knows that the job has
 /// ended there, Slurm 22.05 starts the job again without its GRES. assign() then returns
 /// NoMatchingVf, so that prolog() requeues the job once more; the next start has the GRES.
-Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
+Result<std::vector<AssignedVf>> Jobs::assign(const JobReference& job) {
     TRY(const Job known, slurm_.job(job.id));
     if (known.vfs.empty() && known.has_asked_for_vfs)
         return fail(ErrorId::NoMatchingVf,
@@ -59,7 +59,7 @@ Result<std::vector<AssignedVf>> Jobs::assign(const JobName& job) {
                          profiles_of(known.vfs), known.user);
 }
 
-Outcome Jobs::prolog(const JobName& job) {
+Outcome Jobs::prolog(const JobReference& job) {
     const auto given = assign(job);
     if (!given) return refuse(job, given.error());
     return {};
@@ -67,9 +67,9 @@ Outcome Jobs::prolog(const JobName& job) {
 
 /// Handles a failed prolog. Unless the job is at fault, the values that Health has published may be
 /// wrong, so the next health check publishes them again.
-Outcome Jobs::refuse(const JobName& job, const Error& error) {
+Outcome Jobs::refuse(const JobReference& job, const Error& error) {
     if (error.id == ErrorId::BadConfiguration) {
-        const auto held = slurm_.hold(job.id, std::string(kMark) + error.cause);
+        const auto held = slurm_.hold(job.id, std::string(kReasonPrefix) + error.cause);
         return {.status = held ? kDone : kFailed, .log = error.cause, .out = ""};
     }
     published_.forget();
@@ -81,21 +81,21 @@ Outcome Jobs::refuse(const JobName& job, const Error& error) {
     }
     // After a failed prolog, Slurm drains the host with a general reason, unless a reason is
     // already set. So refuse() sets a detailed reason first. refuse() must not replace an
-    // operator's reason with a reason that begins with kMark, because the health check would then
-    // resume the host.
+    // operator's reason with a reason that begins with kReasonPrefix, because the health check
+    // would then resume the host.
     const auto node = slurm_.this_node();
     if (node && !node->is_drained)
-        static_cast<void>(slurm_.drain(std::string(kMark) + error.cause));
+        static_cast<void>(slurm_.drain(std::string(kReasonPrefix) + error.cause));
     return {.status = kFailed, .log = error.cause, .out = ""};
 }
 
-Outcome Jobs::ensure(const JobName& job) {
+Outcome Jobs::ensure(const JobReference& job) {
     const auto given = assign(job);
     if (given) return {};
     return {.status = kFailed, .log = given.error().cause, .out = ""};
 }
 
-Outcome Jobs::task(const JobName& job) {
+Outcome Jobs::task(const JobReference& job) {
     const auto claims = vgpud_.claims();
     const std::string owner = owner_of(job);
     const auto count = claims ? std::ranges::count(*claims, owner, &Claim::owner) : 0;
@@ -119,7 +119,7 @@ Outcome Jobs::task(const JobName& job) {
 /// ended, or this is the late epilog of the life before: the epilog of a requeued job names the
 /// next life. If the two are 0, there is no life before, so `life` has ended. `is_open`: true if a
 /// client has a VF of `life` open.
-Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open) {
+Result<bool> Jobs::is_over(const JobReference& job, std::uint32_t life, bool is_open) {
     if (life < job.life || job.life == 0) return true;
     if (is_open) return false;
     TRY(const auto steps, slurm_.steps());
@@ -130,7 +130,7 @@ Result<bool> Jobs::is_over(const JobName& job, std::uint32_t life, bool is_open)
     return !(is_running && known.life == life && known.is_here);
 }
 
-Outcome Jobs::epilog(const JobName& job) {
+Outcome Jobs::epilog(const JobReference& job) {
     const auto claims = vgpud_.claims();
     if (!claims) return {.status = kDone, .log = claims.error().cause, .out = ""};
     std::map<std::string, bool> open_of_owner;

@@ -22,14 +22,14 @@ namespace vgpu::slurm {
 
 /// Identifies a life of a job. The values come from the environment in which slurmd runs
 /// vgpu-slurm.
-struct JobName {
+struct JobReference {
     std::string cluster;
     std::string id;          ///< number of the job: "17"
     std::uint32_t life = 0;  ///< number of restarts; an epilog after a requeue gets the next life
 };
 
 /// The owner of the VFs of a job: "slurm:lab:17.0" for life 0 of job 17 of the cluster lab.
-[[nodiscard]] std::string owner_of(const JobName& job);
+[[nodiscard]] std::string owner_of(const JobReference& job);
 /// The life of a job that `owner` names; none if `owner` names no job of `cluster`.
 [[nodiscard]] std::optional<JobLife> life_of(const std::string& owner, const std::string& cluster);
 
@@ -58,23 +58,23 @@ public:
     /// Gives the VFs to the job. If too few VFs are free, requeues the job and does not drain the
     /// host. If the job is at fault (BadConfiguration), holds the job. After any other error, for
     /// example if vgpud does not answer, drains the host with a reason and returns kFailed.
-    Outcome prolog(const JobName& job);
+    Outcome prolog(const JobReference& job);
     /// Gives the VFs to the job as prolog() does, but after a failure only returns kFailed: task()
     /// then fails the job.
-    Outcome ensure(const JobName& job);
+    Outcome ensure(const JobReference& job);
     /// Returns in Outcome::out a line "export VGPU_SOCKET_N=PATH" for each VF. N counts from 0, in
     /// the alphabetical order of the profiles. kFailed if the job has no VF, unless Slurm reports
     /// that the job needs no VF. Runs as the job's user.
-    Outcome task(const JobName& job);
+    Outcome task(const JobReference& job);
     /// Ends the claims of earlier lives of the job, and the claims of `job.life` unless this life
     /// still runs. Never returns kFailed, because Slurm drains a host whose epilog fails. If claims
     /// remain, a later health check ends them.
-    Outcome epilog(const JobName& job);
+    Outcome epilog(const JobReference& job);
 
 private:
-    Result<std::vector<AssignedVf>> assign(const JobName& job);
-    Outcome refuse(const JobName& job, const Error& error);
-    [[nodiscard]] Result<bool> is_over(const JobName& job, std::uint32_t life, bool is_open);
+    Result<std::vector<AssignedVf>> assign(const JobReference& job);
+    Outcome refuse(const JobReference& job, const Error& error);
+    [[nodiscard]] Result<bool> is_over(const JobReference& job, std::uint32_t life, bool is_open);
 
     Controller& slurm_;
     VgpudPort& vgpud_;

@@ -63,9 +63,9 @@ Result<std::string> cluster_name() {
 /// Identifies the job by the options and the environment. The number of restarts is in
 /// SLURM_JOB_RESTART_COUNT for programs that slurmd runs as root, and in SLURM_RESTART_COUNT for
 /// programs that run as the job's user. Both may be missing if the job was never restarted.
-Result<JobName> job_name(const CommandLine& line) {
+Result<JobReference> job_name(const CommandLine& line) {
     TRY(const std::string cluster, cluster_name());
-    JobName job{.cluster = cluster, .id = line.job, .life = 0};
+    JobReference job{.cluster = cluster, .id = line.job, .life = 0};
     if (job.id.empty()) job.id = variable("SLURM_JOB_ID");
     if (!text::number_in<std::uint32_t>(job.id))
         return fail(
@@ -90,7 +90,7 @@ int report(const Error& error) {
     return report({.status = kFailed, .log = error.cause, .out = ""});
 }
 
-int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobName&),
+int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobReference&),
            std::chrono::milliseconds max_wait) {
     const auto job = job_name(line);
     if (!job) return report(job.error());

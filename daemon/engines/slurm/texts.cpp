@@ -145,7 +145,7 @@ bool is_in(std::string_view hosts, std::string_view name) {
 
 std::string task_name(std::string_view text, const std::string& id) {
     const std::string_view record = record_of(text, id);
-    // no text that the user chose is before JobName
+    // no text that the user chose is before JobReference
     const std::string_view own = record.substr(0, record.find(" JobName="));
     const auto array = field(own, "ArrayJobId"), task = field(own, "ArrayTaskId");
     const bool is_task = array && task && text::number_in<std::uint32_t>(*array) &&

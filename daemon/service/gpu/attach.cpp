@@ -180,7 +180,7 @@ Result<> GpuModel::forget_record(std::uint32_t vf, GpuRecord& record) {
     VfRecord& desired = record.vfs.at(vf);
     if (!ports_.store.is_read_only(id_)) {
         if (const auto ended = scrub_absent(desired); !ended)
-            return keep_unreleased(desired, ended.error());
+            return cancel_release(desired, ended.error());
         reset_assignment_mode(desired);
     }
     record.vfs.erase(vf);
@@ -198,7 +198,7 @@ void GpuModel::report_found(const VfRecord& found) {
 Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
     const auto released = pf_.ask(&Backend::release, record.vf, one.active.generation);
     if (released) return {};
-    TRY_VOID(keep_unreleased(record, released.error()));
+    TRY_VOID(cancel_release(record, released.error()));
     resolve_next(record, one.active);
     one.defined = record;
     return {};
@@ -206,7 +206,7 @@ Result<> GpuModel::continue_release(VfRecord& record, Vf& one) {
 
 /// Cancels the destroy of a VF that the PF driver refuses to release: the VF stays defined. Fails
 /// only if the PF core is lost.
-Result<> GpuModel::keep_unreleased(VfRecord& record, const Error& refusal) {
+Result<> GpuModel::cancel_release(VfRecord& record, const Error& refusal) {
     if (!pf_.is_connected()) return tl::make_unexpected(refusal);
     record.is_releasing = false;
     emit(record.vf, EventKind::NotReleased,
@@ -224,7 +224,7 @@ Result<> GpuModel::scrub_absent(const VfRecord& record) {
 /// Scrubs the VF if its record requires that. Has an effect only in a backend that keeps no VFs
 /// over a restart of vgpud: there, a VF that must be scrubbed looks ABSENT
 /// (Backend::scrub_absent()).
-Result<> GpuModel::scrub_if_owed(const VfRecord& desired) {
+Result<> GpuModel::scrub_if_required(const VfRecord& desired) {
     return desired.next->needs_scrub ? scrub_absent(desired) : Result<>();
 }
 
@@ -233,7 +233,7 @@ Result<> GpuModel::scrub_if_owed(const VfRecord& desired) {
 Result<> GpuModel::recreate(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
     if (action == VfAction::Resize) {
-        if (const auto scrubbed = scrub_if_owed(desired); !scrubbed) {
+        if (const auto scrubbed = scrub_if_required(desired); !scrubbed) {
             if (!pf_.is_connected()) return scrubbed;
             show_unrestored(desired, fmt::format("'{}' waits for its scrub: {}", desired.spec.name,
                                                  scrubbed.error().cause));

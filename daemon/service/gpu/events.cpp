@@ -303,7 +303,7 @@ void GpuModel::count_missed_service() {
 }
 
 void GpuModel::finish_scrubs(Nanoseconds now) {
-    if (now < scrub_retry_at_ || ports_.store.is_read_only(id_)) return;
+    if (now < record_retry_at_ || ports_.store.is_read_only(id_)) return;
     for (const std::uint32_t vf :
          numbers_where(vfs_, [](const Vf& one) { return one.scrubbed.has_value(); })) {
         Vf& one = vfs_.at(vf);
@@ -324,7 +324,7 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         if (!pf_.is_connected()) return;
         // If the record could not be written, a later step tries again. Until then the VRAM stays
         // out of use.
-        scrub_retry_at_ = now + kRefresh;
+        record_retry_at_ = now + kRefresh;
         emit(vf, EventKind::ScrubNotRecorded, done.error().cause);
     }
 }
@@ -343,7 +343,7 @@ Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     if (!is_recreated) record.vfs.erase(vf);
     TRY_VOID(commit(record));
     vfs_.at(vf).scrubbed.reset();
-    TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, generation));
+    TRY_VOID(pf_.ask(&Backend::confirm_scrub, vf, generation));
     make_refresh_due();
     restore_at_ = Nanoseconds{0};
     if (is_recreated) {
@@ -375,7 +375,7 @@ Result<VfFacts> GpuModel::ask_vf(std::uint32_t vf) {
 void GpuModel::record_scrub(Vf& one) {
     const VfFacts& active = one.active;
     if (active.state == VGPU_PF_VF_SCRUBBING &&
-        pf_.ask(&Backend::verify_zero, active.vf, active.generation))
+        pf_.ask(&Backend::check_scrubbed, active.vf, active.generation))
         one.scrubbed = active.generation;
 }
 

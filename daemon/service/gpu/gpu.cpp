@@ -191,7 +191,7 @@ VfRecord& GpuModel::record_in(GpuRecord& record, std::uint32_t vf) const {
 }
 
 void GpuModel::retry_record(Nanoseconds now) {
-    if (now >= scrub_retry_at_ && !record_.retry()) scrub_retry_at_ = now + kRefresh;
+    if (now >= record_retry_at_ && !record_.retry()) record_retry_at_ = now + kRefresh;
 }
 
 std::vector<AdminEvent> GpuModel::take_admin_events() {

@@ -257,7 +257,7 @@ public:
     }
     /// True if a record has changed since the schedule got its members. The next step() may then
     /// install a new run table.
-    [[nodiscard]] bool owes_table() const { return are_members_stale_; }
+    [[nodiscard]] bool may_need_table() const { return are_members_stale_; }
 
     [[nodiscard]] bool has_admin_events() const { return !admin_events_.empty(); }
     /// The events since the last call, oldest first; at most kMaxAdminEvents, further ones are
@@ -280,10 +280,10 @@ private:
     Result<> adopt_vf(std::uint32_t vf, GpuRecord& record);
     void report_found(const VfRecord& found);
     Result<> continue_release(VfRecord& record, Vf& one);
-    Result<> keep_unreleased(VfRecord& record, const Error& refusal);
+    Result<> cancel_release(VfRecord& record, const Error& refusal);
     Result<> forget_record(std::uint32_t vf, GpuRecord& record);
     Result<> scrub_absent(const VfRecord& record);
-    Result<> scrub_if_owed(const VfRecord& desired);
+    Result<> scrub_if_required(const VfRecord& desired);
     /// Uses a VF's record only if the UUID matches, because another VF may have the number now.
     [[nodiscard]] VfRecord record_for(const VfFacts& active, const GpuRecord& record) const;
     Result<> recreate(const VfRecord& desired);
@@ -384,7 +384,7 @@ private:
     Result<> read_vf(std::uint32_t vf);
     /// Calls Backend::get_vf(), and limits the counters, because another program measures them.
     Result<VfFacts> ask_vf(std::uint32_t vf);
-    /// Sets Vf::scrubbed if the VF is SCRUBBING and its scrub is over (Backend::verify_zero()).
+    /// Sets Vf::scrubbed if the VF is SCRUBBING and its scrub is over (Backend::check_scrubbed()).
     /// Call it if the event SCRUBBED may have been missed, or if the driver reports no events.
     void record_scrub(Vf& one);
     Result<> check_gpu();
@@ -499,7 +499,7 @@ private:
     Nanoseconds impossible_at_{0};  ///< earliest time of the next log line
     std::string table_condition_;
     VfTable vfs_;
-    Nanoseconds scrub_retry_at_{0};        ///< earliest time to write a refused record again
+    Nanoseconds record_retry_at_{0};       ///< earliest time to write a refused record again
     Nanoseconds rescrub_at_{0};            ///< earliest time to restart failed scrubs
     std::set<std::uint32_t> dirty_;        ///< numbers of VFs to read again, also VFs not in vfs_
     std::vector<vgpu_pf_event> policies_;  ///< writes to sysfs, not handled yet

@@ -165,7 +165,7 @@ void GpuHost::iterate() {
 
 /// False without a runner, because then nothing begins the next iteration.
 bool GpuHost::defers_step() {
-    if (!runner_ || !model_->owes_table()) return false;
+    if (!runner_ || !model_->may_need_table()) return false;
     const Nanoseconds now = clock_.now();
     if (!deferred_since_) deferred_since_ = now;
     step_at_ = std::min(now + kTablePause, *deferred_since_ + kLatestTable);

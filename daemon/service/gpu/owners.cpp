@@ -137,12 +137,12 @@ void GpuModel::require_scrub(VfRecord& record) const {
 /// Begins required scrubs once the device reports that the client is gone, or after kDetachTimeout.
 void GpuModel::scrub_released(Nanoseconds now) {
     if (state_ != GpuState::Ok || now < scrub_begin_at_ || ports_.store.is_read_only(id_)) return;
-    const auto is_owed = [](const Vf& one) {
+    const auto is_required = [](const Vf& one) {
         return action_for(&one.defined, one.active) == VfAction::Recreate;
     };
     for (auto& [vf, one] : vfs_)
-        if (!is_owed(one)) one.released_at.reset();
-    for (const std::uint32_t vf : numbers_where(vfs_, is_owed)) {
+        if (!is_required(one)) one.released_at.reset();
+    for (const std::uint32_t vf : numbers_where(vfs_, is_required)) {
         Vf& one = vfs_.at(vf);
         if (!one.released_at) one.released_at = now;
         const bool is_open = one.active.is_attached;

@@ -67,7 +67,7 @@ Result<> GpuModel::discard_new_vfs(const VfCount& count) {
         request.vram_bytes = bytes;
         TRY_VOID(pf_.ask(&Backend::provision, request));
         TRY_VOID(pf_.ask(&Backend::release, vf, 0u));
-        TRY_VOID(pf_.ask(&Backend::scrub_durable, vf, 0u));
+        TRY_VOID(pf_.ask(&Backend::confirm_scrub, vf, 0u));
     }
     make_refresh_due();
     return {};

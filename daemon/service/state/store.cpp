@@ -228,12 +228,12 @@ std::string StateStore::condition() const {
     for (const auto& [id, problem] : problems_) causes.push_back(problem.cause);
     if (!causes.empty()) return fmt::format("{}", fmt::join(causes, "; "));
     const std::scoped_lock lock(mutex_);
-    return refusal_;
+    return write_failure_;
 }
 
 void StateStore::record_result(const Result<>& done) {
     const std::scoped_lock lock(mutex_);
-    refusal_ = done ? "" : done.error().cause;
+    write_failure_ = done ? "" : done.error().cause;
 }
 
 Result<> StateStore::commit(const std::string& id, const GpuRecord& record) {

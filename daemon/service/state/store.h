@@ -121,7 +121,7 @@ private:
     std::optional<ApplyIntent> apply_;
     std::optional<UnixTime> recorded_time_;  ///< latest recorded reading of the lease clock
     std::uint64_t names_version_ = 0;
-    std::string refusal_;  ///< why the last write failed; empty if it succeeded
+    std::string write_failure_;  ///< why the last write failed; empty if it succeeded
 };
 
 }  // namespace vgpu::daemon

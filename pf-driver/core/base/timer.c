@@ -18,7 +18,7 @@ uint64_t vgpu_pf_timer_scaled_ns(const struct vgpu_pf *pf, uint64_t ms)
 	return ms * VGPU_NS_PER_MS * pf->params.time_scale;
 }
 
-/* the time after the delay, which counts as at least 1 ns: a deadline of 0 would mean not set */
+/* now + delay; at least 1, because a deadline of 0 means that the timer is not set */
 static uint64_t deadline(struct vgpu_pf *pf, uint64_t delay_ns)
 {
 	return vgpu_pf_timer_now(pf) + (delay_ns ? delay_ns : 1);

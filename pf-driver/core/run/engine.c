@@ -9,7 +9,10 @@
 #include "pf-driver/core/run/internal.h"
 #include "pf-driver/hw/regs.h"
 
-/* the core blames no VF for the first ABORTS_MAX refused commands after a complete switch */
+/*
+ * if no VF is stalled, the core blames no VF for the first ABORTS_MAX commands that are refused
+ * after a complete switch
+ */
 #define ABORTS_MAX 2u
 
 static uint32_t quantum_us(const struct vgpu_run *run)
@@ -105,8 +108,8 @@ void vgpu_pf_run_engine_switched(struct vgpu_pf *pf)
 	scheduler->aborts = 0;
 	vgpu_pf_run_machine_step(pf, to ? RUN_INPUT_LOADED : RUN_INPUT_UNLOADED);
 	/*
-	 * the event RUN tells clients that the VF has work (work.announced in state.h); a VF may
-	 * also run without work in an idle-resident run and in a gang slot
+	 * the event RUN at the end of this run will tell clients that the VF had work, so no WAKE
+	 * is due; idle-resident runs (kind.c) and gang slots may be without work
 	 */
 	if (to && scheduler->run.kind != VGPU_RUN_IDLE_RESIDENT &&
 	    !vgpu_pf_run_gang_has(&pf->vfs[to]))
@@ -369,7 +372,8 @@ static void decide_if_due(struct vgpu_pf *pf)
 		vgpu_pf_run_decide_now(pf);
 }
 
-/* Let VFs that may no longer run stop competing, and account for runs that have ended. */
+/* Withdraw VFs that may no longer use the engine from the competition, and account for runs that
+ * have ended. */
 void vgpu_pf_run_engine_poll(struct vgpu_pf *pf)
 {
 	if (pf->scheduler.state == VGPU_SCHEDULER_OFF)

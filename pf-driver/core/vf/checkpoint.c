@@ -35,7 +35,8 @@ struct checkpoint_vf {
 	uint32_t guard_limits[VGPU_GUARD_KINDS];
 	uint8_t guard_paused;
 	uint8_t deferred_request; /* enum mailbox_to_pf; 0: none */
-	uint8_t reset_message;	  /* guest's message that the end of the reset answers; 0: none */
+	uint8_t reset_message; /* message of the guest that the core answers when the reset is done;
+				  0: none */
 	uint8_t is_client_flr_pending; /* as in struct vgpu_vf_reset */
 	uint8_t reserved[52];
 };

@@ -45,11 +45,11 @@ public:
     /// Constant after construction.
     struct Spec {
         std::uint32_t threads = 1;  ///< number of workers, at least 1
-        /// Maximum number of instructions that the waves of a work-group execute together before
-        /// the worker returns the group.
+        /// Maximum number of instructions, summed over the waves of a work-group, after which the
+        /// worker gives the group back to the CP (GroupLease).
         std::uint64_t group_budget = 32'768;
-        /// First pause between two checks of a condition for which the VF's packets wait and whose
-        /// end nothing reports.
+        /// Packets may wait for a condition whose change nothing reports, so a worker polls it.
+        /// This is the first pause between two polls.
         std::chrono::microseconds poll_first{20};
         /// Longest such pause; up to it, each pause is twice the previous one.
         std::chrono::microseconds poll_last{1000};

@@ -9,7 +9,7 @@
 // A transfer fails if its request cannot be sent, or if the client refuses, answers wrongly,
 // answers too late or disconnects. The time for which callers may wait for the client is limited
 // per message (DmaLimits::answer, device.h) and by a budget for all messages together
-// (DmaLimits::stalls). While the budget is spent, transfers fail at once. The first part of each
+// (DmaLimits::stalls). Once the budget is used up, transfers fail at once. The first part of each
 // wait, the grace, is free, because most clients answer within it. A second budget
 // (DmaLimits::blocking) is charged for the whole of a wait that begins while the io thread is
 // already delayed (BusySince), because such a wait may delay all clients.

@@ -57,7 +57,7 @@ enum class IrqAction : std::uint8_t { Mask, Unmask, Trigger };
 /// One SET_IRQS request for the vectors [start, start + count). If is_assignment, the request
 /// assigns `fds` as the vectors' eventfds; an invalid OwnedFd removes the vector's eventfd.
 /// Otherwise, the request performs `action` on the selected vectors. A device moves the fds that it
-/// keeps out of `fds`.
+/// keeps from `fds`.
 struct IrqRequest {
     Irq index{};  ///< type of interrupt
     IrqAction action{};
@@ -98,7 +98,7 @@ public:
     /// The same size as from region(), but cheap; called for every access.
     [[nodiscard]] virtual std::uint64_t region_size(std::uint32_t index) const = 0;
     [[nodiscard]] virtual IrqDescription irq(Irq index) = 0;
-    /// The device moves the fds that it keeps out of the request; all other fds are closed.
+    /// If the device keeps an fd, it moves that fd from the request; the caller closes the others.
     [[nodiscard]] virtual Result<> set_irqs(const IrqRequest& request) = 0;
 
     /// `fd` is borrowed; -1: the range is accessed by messages. The range is aligned to 4 KiB, is

@@ -179,7 +179,7 @@ StepResult Engine::step() {
 bool Engine::run_ring(Encoder encoder) {
     const std::uint64_t packets = state_.packets;
     const std::uint64_t jobs = state_.jobs;
-    for (std::uint32_t i = 0; i < Budget{}.packets && is_active(encoder); ++i) {
+    for (std::uint32_t i = 0; i < StepBudget{}.packets && is_active(encoder); ++i) {
         const Outcome outcome = run_packet(encoder);
         finish_packet(encoder, outcome);
         if (outcome != Outcome::Done || state_.jobs != jobs) break;

@@ -143,9 +143,9 @@ int UapiServer::answer(std::uint32_t op, std::vector<std::byte>& body, std::stri
             return error;
         }
         case VGPU_PF_OP_SCRUB_DURABLE:
-            return settle(port_.scrub_durable(ref.vf, ref.generation), body, message);
+            return settle(port_.confirm_scrub(ref.vf, ref.generation), body, message);
         case VGPU_PF_OP_VERIFY_ZERO:
-            return settle(port_.verify_zero(ref.vf, ref.generation), body, message);
+            return settle(port_.check_scrubbed(ref.vf, ref.generation), body, message);
         case VGPU_PF_OP_CONTROL:
             return settle(port_.control(control.vf, control.generation,
                                         static_cast<vgpu_pf_control_action>(control.action)),

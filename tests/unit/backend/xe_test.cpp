@@ -145,7 +145,7 @@ TEST_F(Xe, AnotherSizeIsFollowedByAResetBeforeAnybodyGetsTheVf) {
     ASSERT_TRUE(provision(1, 512 * kMiB));
     ASSERT_TRUE(backend->release(1, 0));
     EXPECT_EQ(card->function(1).vram, 0u);
-    ASSERT_TRUE(backend->scrub_durable(1, 0));
+    ASSERT_TRUE(backend->confirm_scrub(1, 0));
     ASSERT_TRUE(provision(1, 1024 * kMiB));
     EXPECT_TRUE(card->is_clean(1));
     EXPECT_EQ(backend->get_vf(1)->vram_bytes, 1024 * kMiB);
@@ -155,7 +155,7 @@ TEST_F(Xe, TooMuchVramIsRefusedWithTheReason) {
     start(XeKernel::k701);
     ASSERT_TRUE(provision(1, 512 * kMiB));
     ASSERT_TRUE(backend->release(1, 0));
-    ASSERT_TRUE(backend->scrub_durable(1, 0));
+    ASSERT_TRUE(backend->confirm_scrub(1, 0));
     const auto refused = provision(1, card->vram_total + 2 * kMiB);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().id, ErrorId::PfRefused);

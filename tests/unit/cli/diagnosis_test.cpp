@@ -43,7 +43,7 @@ HostFacts well() {
                          .exists = true,
                          .has_expected_type = true,
                          .mode = 0660}};
-    facts.service.has_bus = facts.service.is_there = true;
+    facts.service.has_bus = facts.service.has_answered = true;
     facts.service.manager = testing::FakeService().manager();
     facts.service.gpus = {testing::gpu_properties("gpu0", "ok")};
     facts.service.vfs = testing::FakeService().vfs;
@@ -211,7 +211,7 @@ TEST(Doctor, AGpuThatVgpudOnlyObservesNeedsNoDriverForVms) {
 
 TEST(Doctor, WithoutABusOrVgpudTheRestIsStillJudged) {
     HostFacts facts = well();
-    facts.service = {.has_bus = false, .is_there = false, .error = "no such file"};
+    facts.service = {.has_bus = false, .has_answered = false, .error = "no such file"};
     EXPECT_EQ(levels_of(facts, "bus"), Levels{Level::Problem});
     EXPECT_EQ(levels_of(facts, "vgpud"), Levels{});
     EXPECT_EQ(levels_of(facts, "pci-sriov"), Levels{Level::Ok});

@@ -319,7 +319,7 @@ public:
             throw ServiceError("org.vgpu1.Error.OutOfRange", "vgpud was restarted");
         const std::string rest =
             recorded_trace.substr(std::min<std::size_t>(after, recorded_trace.size()));
-        return {.items = rest, .next = recorded_trace.size(), .is_late = is_trace_late};
+        return {.items = rest, .next = recorded_trace.size(), .has_gap = is_trace_late};
     }
     std::string dump(const std::string& gpu_path) override {
         note("dump " + gpu_path, {});

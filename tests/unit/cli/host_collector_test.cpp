@@ -67,7 +67,7 @@ TEST_F(Collector, FindsWhatIsThere) {
     EXPECT_TRUE(facts.run_dir.exists);
     EXPECT_TRUE(facts.run_dir.has_expected_type);
     EXPECT_EQ(facts.pci.functions.size(), 2u);
-    EXPECT_TRUE(facts.service.is_there);
+    EXPECT_TRUE(facts.service.has_answered);
     EXPECT_EQ(facts.service.gpus.size(), 2u);
     EXPECT_EQ(facts.vf_sockets.size(), 2u) << "the third is withheld";
 }
@@ -135,7 +135,7 @@ TEST_F(Collector, AVgpudThatHangsIsNotWaitedForAsLongAsByOtherVerbs) {
 TEST_F(Collector, KeepsWhyVgpudDoesNotSayWhatItHas) {
     service.list_error_name = "org.vgpu1.Error.TooManyRequests";
     const HostFacts facts = collect();
-    EXPECT_TRUE(facts.service.is_there);
+    EXPECT_TRUE(facts.service.has_answered);
     EXPECT_EQ(facts.service.error, "no list, as the test wants.");
 }
 

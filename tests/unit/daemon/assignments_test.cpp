@@ -176,7 +176,7 @@ TEST_F(Assigned, WhatIsTakenBackIsScrubbedAndComesBackTheSame) {
     world.pf().finish_scrub(1);
     pass(1ms);
     EXPECT_THAT(world.pf().log,
-                ::testing::IsSupersetOf({std::string("release 1"), std::string("scrub_durable 1"),
+                ::testing::IsSupersetOf({std::string("release 1"), std::string("confirm_scrub 1"),
                                          std::string("provision 1")}));
     EXPECT_GT(world.pf().vfs.at(1).generation, generation);
     EXPECT_EQ(world.gpu().view(1).record.spec.uuid, uuid);

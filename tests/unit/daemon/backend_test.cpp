@@ -91,7 +91,7 @@ TEST_F(APlainGpu, GoesThroughTheLifeOfItsVfs) {
     world.step();
     EXPECT_FALSE(world.gpu().has_vf(1));
     EXPECT_THAT(gpu.writes, ElementsAre("provision 1", "set_shares 1", "set_shares 1", "control 1",
-                                        "release 1", "scrub_durable 1"));
+                                        "release 1", "confirm_scrub 1"));
 }
 
 TEST_F(APlainGpu, IsAppliedToAConfigurationAndThenMatchesIt) {

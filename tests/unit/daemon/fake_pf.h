@@ -204,8 +204,8 @@ public:
         if (pf_.scrubs_at_once) pf_.finish_scrub(vf);
         return {};
     }
-    Result<> scrub_durable(std::uint32_t vf, std::uint32_t) override {
-        TRY_VOID(change("scrub_durable", vf));
+    Result<> confirm_scrub(std::uint32_t vf, std::uint32_t) override {
+        TRY_VOID(change("confirm_scrub", vf));
         if (!pf_.is_scrubbed.contains(vf)) return fail(ErrorId::PfRefused, "not finished");
         pf_.is_scrubbed.erase(vf);
         pf_.info.vram_free_bytes += pf_.vfs.at(vf).vram_bytes;
@@ -213,8 +213,8 @@ public:
         pf_.vfs.erase(vf);
         return {};
     }
-    Result<> verify_zero(std::uint32_t vf, std::uint32_t) override {
-        TRY_VOID(answer("verify_zero"));
+    Result<> check_scrubbed(std::uint32_t vf, std::uint32_t) override {
+        TRY_VOID(answer("check_scrubbed"));
         if (pf_.is_scrubbed.contains(vf)) return {};
         return fail(ErrorId::PfRefused, "not zero");
     }

@@ -185,11 +185,11 @@ TEST(Gpu, ScrubIsRecordedBeforeThePfMayHandTheVramOut) {
     world.pf().finish_scrub(1);
     world.state.is_full = true;
     world.pass(20ms);
-    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("confirm_scrub 1")));
     EXPECT_TRUE(has_admin_event(world, EventKind::ScrubNotRecorded));
     world.state.is_full = false;
     world.pass(2s);
-    EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
+    EXPECT_THAT(world.pf().log, ::testing::Contains("confirm_scrub 1"));
     world.pass(2s);
     EXPECT_FALSE(world.gpu().has_vf(1));
     EXPECT_EQ(world.state.record().scrubs.at(1), 1u);
@@ -343,7 +343,7 @@ TEST(Gpu, KilledInTheMiddleOfADestroyTheNextDaemonFinishesIt) {
     world.pf().is_scrubbed.insert(1);  // its event was for the dead daemon
     world.start();
     world.pass(20ms);
-    EXPECT_THAT(world.pf().log, ::testing::Contains("scrub_durable 1"));
+    EXPECT_THAT(world.pf().log, ::testing::Contains("confirm_scrub 1"));
     EXPECT_TRUE(world.state.record().vfs.empty());
 }
 

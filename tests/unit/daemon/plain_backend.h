@@ -65,12 +65,12 @@ public:
         gpu_.vfs.at(vf).is_attached = false;
         return {};
     }
-    Result<> scrub_durable(std::uint32_t vf, std::uint32_t) override {
-        write("scrub_durable", vf);
+    Result<> confirm_scrub(std::uint32_t vf, std::uint32_t) override {
+        write("confirm_scrub", vf);
         gpu_.vfs.erase(vf);
         return {};
     }
-    Result<> verify_zero(std::uint32_t, std::uint32_t) override { return {}; }
+    Result<> check_scrubbed(std::uint32_t, std::uint32_t) override { return {}; }
     Result<> control(std::uint32_t vf, std::uint32_t, vgpu_pf_control_action) override {
         write("control", vf);
         return {};

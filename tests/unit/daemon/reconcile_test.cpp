@@ -99,7 +99,7 @@ TEST(Reconcile, AfterItsScrubAVfIsTreatedAsOneWithoutResources) {
         EXPECT_EQ(outcome(world), row.scrubbing);
         world.pf().finish_scrub(1);
         world.pass(2s);
-        EXPECT_EQ(outcome(world), fmt::format("scrub_durable 1, {}", row.absent))
+        EXPECT_EQ(outcome(world), fmt::format("confirm_scrub 1, {}", row.absent))
             << "row " << static_cast<int>(row.on_record);
     }
 }

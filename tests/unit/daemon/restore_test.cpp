@@ -307,11 +307,11 @@ TEST(Restore, ASliceIsNotHandedOutBeforeItsScrubIsDurableAlsoToItsOwnDefinition)
     world.pf().log.clear();
     world.start();
     world.pass(5s);
-    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("scrub_durable 1")));
+    EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("confirm_scrub 1")));
     EXPECT_THAT(world.pf().log, ::testing::Not(::testing::Contains("provision 1")));
     world.state.is_full = false;
     world.pass(5s);
-    EXPECT_THAT(world.pf().log, ::testing::IsSupersetOf({"scrub_durable 1", "provision 1"}));
+    EXPECT_THAT(world.pf().log, ::testing::IsSupersetOf({"confirm_scrub 1", "provision 1"}));
     EXPECT_EQ(world.gpu().view(1).record.spec.name, "a");
 }
 

@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 class SlurmJobs : public ::testing::Test {
 protected:
-    static JobName life(std::uint32_t number) {
+    static JobReference life(std::uint32_t number) {
         return {.cluster = "lab", .id = "17", .life = number};
     }
     void set_open(const std::string& owner) {

@@ -35,7 +35,7 @@ public:
 
     /// False if the code is not complete, because of `must_stop` or for lack of room.
     [[nodiscard]] bool write();
-    /// Bytes from the block's head to the exit to which link `which` points at first.
+    /// Offset, from the block's head, of the exit that is the initial target of link `which`.
     [[nodiscard]] std::size_t link_offset(std::size_t which) const { return link_at_[which]; }
     [[nodiscard]] bool is_stopped() const { return is_stopped_; }
 
