@@ -7,9 +7,12 @@
 
 #include <random>
 
-#include "pf-driver/core/run/internal.h"
 #include "tests/unit/core/record.h"
 #include "tests/unit/core/rig.h"
+
+extern "C" {
+#include "pf-driver/core/run/internal.h"
+}
 
 namespace vgpu::test {
 namespace {
