@@ -122,8 +122,8 @@ TEST_F(Sriov, ResetsAVfBeforeItsFirstUser) {
     files.forget_writes();
     ASSERT_TRUE(pf().bind(1, Mode::VfioPci));
     EXPECT_THAT(files.writes(),
-                ElementsAre("0000:03:00.1/driver_override=", "0000:03:00.1/reset=1",
-                            "0000:03:00.1/driver_override=vfio-pci", "drivers_probe=0000:03:00.1"));
+                ElementsAre("0000:03:00.1/reset=1", "0000:03:00.1/driver_override=vfio-pci",
+                            "drivers_probe=0000:03:00.1"));
     EXPECT_EQ(card.vf(1).driver, "vfio-pci");
 }
 
@@ -155,6 +155,15 @@ TEST_F(Sriov, GivesAVfToADriverOfTheHostAndLeavesAutoprobeOff) {
     EXPECT_EQ(card.vf(1).driver, "igbvf");
     EXPECT_EQ(card.vf(2).driver, "vfio-pci");
     EXPECT_FALSE(card.is_autoprobing);
+}
+
+TEST_F(Sriov, RemovesAnOverrideThatAnotherProgramLeftBeforeTheHostGetsAVf) {
+    enable(1);
+    ASSERT_TRUE(pf().bind(1, Mode::None));
+    files.forget_writes();
+    ASSERT_TRUE(pf().bind(1, Mode::Host));
+    EXPECT_THAT(files.writes(), ::testing::Contains("0000:03:00.1/driver_override="));
+    EXPECT_EQ(card.vf(1).driver, "igbvf");
 }
 
 TEST_F(Sriov, TakesAVfFromTheHostOnlyIfAsked) {

@@ -307,10 +307,8 @@ TEST(Gang, SlotsAreKeptWhateverTheNeighboursDo) {
 }
 
 TEST(Gang, NoSlotIsOpenBeforeTheFirstOneOfTheClock) {
-    Rig rig;
-    rig.make_busy(1);
-    ASSERT_EQ(rig.set_contracts({{1, 6000}}, {{1, gang()}}), 0);
-    vgpu_vf& vf = rig.vf(1);
+    vgpu_vf vf{};
+    vf.contract.terms = gang();
     vgpu_pf_run_gang_update(&vf, kPhase - kMs);
     EXPECT_EQ(vf.contract.budget_ns, 0);
     EXPECT_EQ(vgpu_pf_run_gang_next(&vf, kPhase - kMs), kPhase);
