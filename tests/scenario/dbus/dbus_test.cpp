@@ -57,8 +57,8 @@ TEST_F(DBus, DestroyingAnAttachedVfWantsForce) {
               "vgpuctl: VGPU-304: gpu0/vf1 ('train') is attached: a client has it open (" +
                   directory.file("vf1.sock") +
                   "), and its driver would lose the VF; shut down the client first, or "
-                  "destroy the VF with option 'force'. Bring the VF into a state that allows this "
-                  "first; 'vgpuctl show VF' shows its state.\n");
+                  "destroy the VF with option 'force'. First bring the VF into a state that allows "
+                  "the request; 'vgpuctl show VF' shows its state.\n");
     EXPECT_EQ(ctl_json({"list"}).at("vfs").size(), 1u);
     EXPECT_EQ(ctl({"destroy", "train", "--force"}).out, "train: destroyed\n");
 }
