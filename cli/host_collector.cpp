@@ -229,9 +229,11 @@ VendorFacts HostCollector::read_vendor_facts() const {
     facts.has_sriov_manage = fs::exists(below_root("/usr/lib/nvidia/sriov-manage"), error);
     for (const std::string& unit : names_in(below_root("/sys/class/iommu")))
         if (const auto cap =
-                text_of_file(below_root("/sys/class/iommu/" + unit + "/intel-iommu/cap")))
-            facts.iommu_bits = static_cast<unsigned>(
+                text_of_file(below_root("/sys/class/iommu/" + unit + "/intel-iommu/cap"))) {
+            const auto bits = static_cast<unsigned>(
                 ((std::strtoull(cap->c_str(), nullptr, kHex) >> kWidthShift) & kWidthMask) + 1);
+            facts.iommu_bits = facts.iommu_bits == 0 ? bits : std::min(facts.iommu_bits, bits);
+        }
     const std::string cpus = text_of_file(below_root("/proc/cpuinfo")).value_or("");
     if (const std::size_t at = cpus.find(kSizes); at != std::string::npos)
         facts.cpu_bits =

@@ -44,7 +44,7 @@ struct VendorFacts {
     std::optional<unsigned> xe_max_vfs{};     ///< xe's parameter max_vfs; none if unreadable
     bool has_gim_config = false;              ///< true if /etc/gim_config exists
     bool has_sriov_manage = false;            ///< true if NVIDIA's program that enables VFs exists
-    unsigned iommu_bits = 0;                  ///< address width of Intel's IOMMU; 0: unknown
+    unsigned iommu_bits = 0;                  ///< narrowest of Intel's IOMMUs; 0: unknown
     unsigned cpu_bits = 0;                    ///< physical address width of the CPU; 0: unknown
     std::vector<std::string> other_managers;  ///< paths of programs and files that may set up VFs
 };

@@ -93,11 +93,12 @@ public:
 
     ExitCode run(Invocation& invocation) override {
         if (only_capacity_) return print_capacity(invocation);
+        if (only_targets_) return print_targets(invocation);
         const bool with_gpus = !only_vfs_ && tables_.all_chosen_in(columns_of(kGpuColumns));
         const bool with_vfs = !only_gpus_ && tables_.all_chosen_in(columns_of(kVfColumns));
         if (!with_gpus && !with_vfs) throw no_such_columns();
         // a table needs only its columns; vgpud takes long to send all properties of 256 VFs
-        const bool needs_all_properties = invocation.is_json && !only_targets_;
+        const bool needs_all_properties = invocation.is_json;
         std::vector<Properties> gpus, vfs;
         if (with_gpus)
             gpus = invocation.service.list_gpus_with(
@@ -107,13 +108,9 @@ public:
             vfs = invocation.service.list_vfs_with(
                 needs_all_properties ? "" : tables_.properties(kVfColumns),
                 needs_all_properties && with_gpus ? kOneReadMs : 0);
-        if (only_targets_)
-            print_targets(invocation, gpus, vfs);
-        else
-            invocation.print("vgpuctl-list-1", {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}},
-                             (with_gpus ? tables_.text(kGpuColumns, gpus) : "") +
-                                 (with_gpus && with_vfs ? "\n" : "") +
-                                 (with_vfs ? vfs_text(vfs) : ""));
+        invocation.print("vgpuctl-list-1", {{"gpus", json_of(gpus)}, {"vfs", json_of(vfs)}},
+                         (with_gpus ? tables_.text(kGpuColumns, gpus) : "") +
+                             (with_gpus && with_vfs ? "\n" : "") + (with_vfs ? vfs_text(vfs) : ""));
         return ExitCode::Ok;
     }
 
@@ -137,8 +134,10 @@ private:
                    : tables_.text(kVfColumns, vfs);
     }
 
-    static void print_targets(Invocation& invocation, const std::vector<Properties>& gpus,
-                              const std::vector<Properties>& vfs) {
+    ExitCode print_targets(Invocation& invocation) const {
+        std::vector<Properties> gpus, vfs;
+        if (!only_vfs_) gpus = invocation.service.list_gpus_with("Target", kTableAgeMs);
+        if (!only_gpus_) vfs = invocation.service.list_vfs_with("Target,Name", 0);
         Words targets;
         for (const Properties& gpu : gpus) targets.push_back(text_of(gpu, "Target"));
         for (const Properties& vf : vfs)
@@ -146,6 +145,7 @@ private:
         std::string lines;
         for (const std::string& target : targets) lines += target + "\n";
         invocation.print("vgpuctl-targets-1", {{"targets", targets}}, lines);
+        return ExitCode::Ok;
     }
 
     bool only_gpus_ = false;

@@ -314,21 +314,25 @@ template <typename T> Done<T> Manager::reserve_name(const std::string& name, Don
     };
 }
 
-/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty: of the GPUs in state Ok with a
-/// writable state file, the one that can give a VF the most VRAM. If there is none: StateReadOnly
-/// or StateNewer if the state file of a GPU is not writable, else PfLost.
+/// The GPU for a new VF: `gpu`, or NoSuchGpu. If `gpu` is empty: of the GPUs in state Ok that are
+/// not locked and have a writable state file, the one that can give a VF the most VRAM. If there is
+/// none: Busy if a GPU is locked, StateReadOnly or StateNewer if the state file of a GPU is not
+/// writable, else PfLost.
 Result<GpuHost*> Manager::gpu_for_new_vf(const std::string& gpu) const {
     if (!gpu.empty()) return gpu_of(gpu);
     GpuHost* best = nullptr;
     std::uint64_t max = 0;
     for (const auto& one : gpus_) {
         const auto seen = one->snapshot();
-        if (seen->gpu.state != GpuState::Ok || store_.is_read_only(one->id())) continue;
+        if (seen->gpu.state != GpuState::Ok || store_.is_read_only(one->id()) ||
+            !not_locked(one->id()))
+            continue;
         if (best != nullptr && seen->vram_available <= max) continue;
         best = one.get();
         max = seen->vram_available;
     }
     if (best != nullptr) return best;
+    for (const auto& one : gpus_) TRY_VOID(not_locked(one->id()));
     for (const auto& one : gpus_) TRY_VOID(store_.writable(one->id()));
     return fail(ErrorId::PfLost, "no GPU is in service now");
 }

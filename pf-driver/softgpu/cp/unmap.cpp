@@ -102,7 +102,8 @@ void begin_unmap(Packet& packet, StopMode mode) {
 
 /// Ends the wait for queues that have not stopped in time; does nothing if all have stopped. Writes
 /// the doorbell of each queue that has not stopped to the scheduler queue's MQD (always to the same
-/// dword), as the firmware of a real GPU does. These queues stay mapped and continue.
+/// dword), as the firmware of a real GPU does. These queues stay mapped and continue, so an
+/// eviction of their process has failed.
 void end_unmap_wait(Core& core, Queue& scheduler_queue) {
     for (Queue& queue : core.queues) {
         if (!queue.is_mapped() || queue.state.stopped_by != scheduler_queue.id) continue;
@@ -113,6 +114,7 @@ void end_unmap_wait(Core& core, Queue& scheduler_queue) {
         queue.state.stopped_by = kNoQueue;
         queue.state.is_draining = 0;
         queue.state.phase = QueuePhase::Running;
+        core.scheduler.processes[raw(queue.vmid())].is_being_evicted = 0;
         core.dispatcher.resume(queue.id);
     }
 }

@@ -14,6 +14,7 @@
 #include <iterator>
 #include <regex>
 #include <set>
+#include <utility>
 
 namespace vgpu::cli {
 namespace {
@@ -140,6 +141,9 @@ TEST_F(HelpPages, AMistypedOptionIsGuessed) {
 TEST_F(HelpPages, TargetsAreListedOneALine) {
     EXPECT_EQ(run({"list", "--targets"}), 0);
     EXPECT_THAT(out.str(), HasSubstr("gpu0\ngpu1\ngpu0/vf1\ntrain\ngpu0/vf2\n"));
+    const std::string all = std::exchange(out, {}).str();
+    EXPECT_EQ(run({"list", "--targets", "-o", "VF"}), 0);
+    EXPECT_EQ(out.str(), all) << "whatever the columns of a table";
 }
 
 /// Output of a shell command.

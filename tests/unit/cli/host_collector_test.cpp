@@ -114,6 +114,7 @@ TEST_F(Collector, FindsWhoElseHasVfsOfAVendorsGpu) {
     tree.write("etc/udev/rules.d/90-vfs.rules", "RUN+=\"echo 4 > sriov_numvfs\"\n");
     tree.write("etc/udev/rules.d/91-other.rules", "nothing\n");
     tree.write("sys/class/iommu/dmar0/intel-iommu/cap", "d2008c40660462\n");
+    tree.write("sys/class/iommu/dmar1/intel-iommu/cap", "d2008c402f0462\n");
     tree.write("proc/cpuinfo", "address sizes\t: 46 bits physical, 48 bits virtual\n");
     tree.write("sys/module/xe/parameters/max_vfs", "0\n");
     const HostFacts facts = collect();
@@ -121,7 +122,7 @@ TEST_F(Collector, FindsWhoElseHasVfsOfAVendorsGpu) {
     EXPECT_THAT(facts.vendor_pfs.front().host_drivers, ElementsAre("igbvf"));
     EXPECT_EQ(facts.vendor_pfs.front().vfs_without_type, 1u);
     EXPECT_THAT(facts.vendor.other_managers, ElementsAre("/etc/udev/rules.d/90-vfs.rules"));
-    EXPECT_EQ(facts.vendor.iommu_bits, 39u) << "bits 21 to 16 of 0x660462 are 38";
+    EXPECT_EQ(facts.vendor.iommu_bits, 39u) << "bits 21 to 16 of 0x660462 are 38, of 0x2f0462 47";
     EXPECT_EQ(facts.vendor.cpu_bits, 46u);
     EXPECT_EQ(facts.vendor.xe_max_vfs, 0u);
 }

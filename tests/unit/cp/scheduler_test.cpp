@@ -437,6 +437,30 @@ TEST_F(Preemption, QueueThatNeverStopsIsReportedInTheSchedulersMqd) {
     EXPECT_TRUE(rig.cp.owns_doorbell(queue.doorbell));
 }
 
+TEST_F(Scheduler, ProcessThatCouldNotBeEvictedIsMappedAgain) {
+    rig.start_hiq(0x0100);  // one VMID
+    Ring endless = rig.make_aql_queue(64, 0);
+    Ring later = rig.make_aql_queue();
+    Ring other = rig.make_aql_queue();
+    AqlKernel kernel;
+    kernel.object = rig.load_kernel("endless").descriptor;
+    kernel.arguments = rig.arguments(rig.memory.allocate(64));
+    rig.dispatch(endless, kernel);
+    rig.run_list({{1, 10, {&endless}}, {2, 10, {&other}}}, CpRig::Chain::Yes);
+    rig.pump_turns(20, 1000);
+    rig.clock.advance(milliseconds(11));  // the eviction begins, and cannot end
+    rig.pump_turns(20, 1000);
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump_turns(20, 1000);
+    rig.clock.advance(milliseconds(4100));
+    rig.pump_turns(20, 1000);
+    ASSERT_TRUE(is_done(fence));
+    const std::uint64_t signal = token(later);
+    rig.run_list({{1, 10, {&endless, &later}}});
+    rig.pump_turns(20, 1000);
+    EXPECT_EQ(rig.signal_value(signal), 0);
+}
+
 TEST_F(Preemption, ResetDropsTheKernel) {
     Ring queue = rig.make_aql_queue();
     start_long(queue);

@@ -130,6 +130,18 @@ TEST(Errors, EveryRowHasItsOwnNumberAndAFullText) {
 #undef DAEMON_ERROR
 }
 
+TEST(Manager, AVfForAnyGpuIsMadeOnOneThatIsNotLocked) {
+    World world({"gpu0", "gpu1"});
+    ASSERT_TRUE(world.create({}, "gpu1"));  // so gpu0 has more VRAM
+    ASSERT_TRUE(world.manager->lock("job 1 (apply 'day')", {"gpu0"}, {}));
+    const auto made = world.create({}, "");
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(made->gpu, "gpu1");
+    world.manager->unlock();
+    ASSERT_TRUE(world.manager->lock("job 2 (apply 'day')", {"gpu0", "gpu1"}, {}));
+    EXPECT_EQ(world.create({}, "").error().cause, "gpu0 is being changed by job 2 (apply 'day')");
+}
+
 TEST(Manager, ADamagedStateConcernsItsGpuAlone) {
     World world({"gpu0", "gpu1"});
     ASSERT_TRUE(world.create({{"name", std::string("a")}}, "gpu0"));
