@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/engines/kubernetes/allocations.h"
 
+#include "daemon/engines/kubernetes/devices.h"
 #include "daemon/engines/kubernetes/names.h"
 
 #include <fmt/format.h>
@@ -24,13 +25,13 @@ void add(ContainerEdits& all, const ContainerEdits& more) {
 
 }  // namespace
 
-std::map<std::string, std::vector<PluginDevice>> plugin_devices(std::span<const HostVf> vfs,
-                                                                std::string_view cluster,
-                                                                const PciPort& pci) {
-    std::map<std::string, std::vector<PluginDevice>> devices;
+Result<DevicesByProfile> plugin_devices(std::span<const HostVf> vfs, std::string_view cluster,
+                                        const PciPort& pci) {
+    DeviceNames names;
+    DevicesByProfile devices;
     for (const HostVf& vf : vfs) {
         if (vf.profile.empty()) continue;
-        const std::string id = device_name_of(vf.target);
+        TRY(const std::string id, names.take(vf.target));
         const bool is_own = vf.owner == owner_of_device(cluster, id);
         PluginDevice device{.id = id,
                             .is_healthy = is_in_service(vf) && (vf.owner.empty() || is_own) &&

@@ -28,10 +28,13 @@ struct PluginDevice {
     bool operator==(const PluginDevice&) const = default;
 };
 
+using DevicesByProfile = std::map<std::string, std::vector<PluginDevice>>;
+
 /// The devices of this host, by profile. A VF is unhealthy if another owner has claimed it, if it
 /// is open without an owner, or if it is not in service. A VF without a profile is not a device.
-[[nodiscard]] std::map<std::string, std::vector<PluginDevice>> plugin_devices(
-    std::span<const HostVf> vfs, std::string_view cluster, const PciPort& pci);
+/// Errors are those of DeviceNames.
+[[nodiscard]] Result<DevicesByProfile> plugin_devices(std::span<const HostVf> vfs,
+                                                      std::string_view cluster, const PciPort& pci);
 
 /// Thread-safe.
 class Allocations {

@@ -21,8 +21,6 @@
 
 namespace vgpu::kubernetes {
 
-using DevicesByProfile = std::map<std::string, std::vector<PluginDevice>>;
-
 class DevicePlugin {
 public:
     /// `directory`: the directory of the kubelet's socket.

@@ -47,6 +47,16 @@ std::string gpu_of(const std::string& target) {
 
 }  // namespace
 
+Result<std::string> DeviceNames::take(const std::string& target) {
+    std::string name = device_name_of(target);
+    if (is_label(name) && taken_.insert(name).second) return name;
+    return fail(ErrorId::BadConfiguration,
+                fmt::format("{} cannot be the device '{}': Kubernetes requires a unique name of at "
+                            "most 63 letters, digits and '-'; give the GPU another id in vgpud's "
+                            "configuration",
+                            target, name));
+}
+
 bool is_in_service(const HostVf& vf) {
     return vf.gpu_state == kGpuOk && !is_one_of(vf.state, kOutOfService);
 }
@@ -75,22 +85,17 @@ std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& 
 
 Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs, std::string_view cluster,
                                        const PciPort& pci) {
+    DeviceNames names;
     std::map<std::string, Device> devices;
     for (const HostVf& vf : vfs) {
         if (!is_for_cluster(vf, cluster)) continue;
-        const std::string name = device_name_of(vf.target);
+        TRY(const std::string name, names.take(vf.target));
         Device device{.name = name,
                       .attributes = attributes_of(vf, pci),
                       .capacity = {},
                       .taints = taints_of(vf)};
         if (vf.vram_bytes) device.capacity[kMemory] = quantity_of(*vf.vram_bytes);
-        const bool is_new = devices.try_emplace(name, std::move(device)).second;
-        if (!is_new || !is_label(name))
-            return fail(ErrorId::BadConfiguration,
-                        fmt::format("{} cannot be the device '{}': Kubernetes requires a unique "
-                                    "name of at most 63 letters, digits and '-'; give the GPU "
-                                    "another id in vgpud's configuration",
-                                    vf.target, name));
+        devices[name] = std::move(device);
     }
     std::vector<Device> sorted;
     for (auto& [name, device] : devices) sorted.push_back(std::move(device));

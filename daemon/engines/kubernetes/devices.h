@@ -17,6 +17,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -56,8 +57,18 @@ struct Device {
 /// known.
 [[nodiscard]] std::map<std::string, Attribute> attributes_of(const HostVf& vf, const PciPort& pci);
 
-/// The devices, sorted by name. BadConfiguration if two VFs would have the same device name, or if
-/// Kubernetes does not allow the name of a device.
+/// The names of the devices of one host, each once.
+class DeviceNames {
+public:
+    /// device_name_of() the target. BadConfiguration if another target has this name, or if
+    /// Kubernetes does not allow the name.
+    Result<std::string> take(const std::string& target);
+
+private:
+    std::set<std::string> taken_;
+};
+
+/// The devices, sorted by name. Errors are those of DeviceNames.
 [[nodiscard]] Result<std::vector<Device>> devices_of(std::span<const HostVf> vfs,
                                                      std::string_view cluster, const PciPort& pci);
 

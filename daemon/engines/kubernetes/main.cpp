@@ -159,7 +159,8 @@ Result<> serve_device_plugin(Host& host, const CommandLine& line, const sigset_t
             if (!served) return served;
         }
         TRY(const auto vfs, host.vgpud.vfs());
-        return plugin.update(plugin_devices(vfs, line.cluster, host.pci));
+        TRY(const auto devices, plugin_devices(vfs, line.cluster, host.pci));
+        return plugin.update(devices);
     });
     TRY(const auto watch, SocketWatch::start(directory, "kubelet.sock", [&] {
             has_kubelet_started = true;

@@ -242,7 +242,7 @@ void Assignments::unassign(const std::string& owner, const Options& options,
     if (const auto named = check_owner_name(owner); !named)
         return done(tl::make_unexpected(named.error()));
     for (const auto& request : requests_)
-        if (request->owner == owner && !request->is_over) request->is_cancelled = true;
+        if (is_same_owner(request->owner, owner) && !request->is_over) request->is_cancelled = true;
     if (const auto owner_dir = owner_dir_of(owner)) sockets_.unlink(*owner_dir);
     manager_.end_claims(owner);
     const auto owned = vfs_of(owner);

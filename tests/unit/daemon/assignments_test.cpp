@@ -255,6 +255,17 @@ TEST_F(Assigned, ADomainThatIsReleasedStopsWaiting) {
     EXPECT_EQ(owner_of(1), OwnerRecord{}) << "no claim is left behind";
 }
 
+TEST_F(Assigned, AProcessStopsWaitingWhicheverFormOfItsNameIsReleased) {
+    ASSERT_TRUE(assign(kA, {named("one")}));
+    ASSERT_TRUE(unassign(kA));
+    const auto waiting = ask("pid:77", {named("one")});
+    EXPECT_EQ(*unassign("pid:77:5"), 0u);
+    world.pf().finish_scrub(1);
+    pass(1ms);
+    ASSERT_TRUE(waiting->has_value());
+    EXPECT_EQ((*waiting)->error().id, ErrorId::Cancelled);
+}
+
 TEST_F(Assigned, TheScrubWaitsUntilTheDeviceHasSeenThatTheClientIsGone) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     set_open(1, true);

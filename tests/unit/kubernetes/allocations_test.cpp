@@ -24,7 +24,8 @@ protected:
     [[nodiscard]] std::vector<bool> health() const {
         std::vector<bool> all;
         const auto devices = plugin_devices(vgpud.host, "lab", pci);
-        for (const PluginDevice& device : devices.at("small")) all.push_back(device.is_healthy);
+        for (const PluginDevice& device : devices.value().at("small"))
+            all.push_back(device.is_healthy);
         return all;
     }
 
@@ -79,7 +80,14 @@ TEST_F(KubernetesAllocations, AVfThatCannotBeGivenIsUnhealthy) {
 
 TEST_F(KubernetesAllocations, AVfWithoutAProfileIsNoDevice) {
     for (HostVf& vf : vgpud.host) vf.profile.clear();
-    EXPECT_TRUE(plugin_devices(vgpud.host, "lab", pci).empty());
+    EXPECT_TRUE(plugin_devices(vgpud.host, "lab", pci).value().empty());
+}
+
+TEST_F(KubernetesAllocations, TwoVfsCannotBeTheSameDevice) {
+    vgpud.host[1].target = "GPU0/vf1";
+    const auto devices = plugin_devices(vgpud.host, "lab", pci);
+    ASSERT_FALSE(devices);
+    EXPECT_THAT(devices.error().cause, HasSubstr("GPU0/vf1 cannot be the device 'gpu0-vf1'"));
 }
 
 }  // namespace
