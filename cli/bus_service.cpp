@@ -361,6 +361,7 @@ private:
     /// The properties of a job. Throws Disconnected if the vgpud that began the job has ended,
     /// because the next vgpud reuses job numbers.
     Properties job_at(const std::string& path) {
+        check_owner_unchanged();  // before the call, which would make the bus start the next vgpud
         std::optional<Properties> found;
         std::optional<ServiceError> failure;
         try {
@@ -370,7 +371,12 @@ private:
         } catch (const ServiceError& error) {
             failure = error;
         }
-        // checked after the call, because a new vgpud may have answered the call
+        check_owner_unchanged();  // a new vgpud may have answered the call
+        if (failure) throw ServiceError(*failure);
+        return *found;
+    }
+
+    void check_owner_unchanged() {
         while (bus_->processPendingRequest()) {
         }
         if (name_owner_change_)
@@ -378,8 +384,6 @@ private:
                                "vgpud ended before the job; the next vgpud finishes an apply or "
                                "rolls it back, and the device finishes what it has begun: see "
                                "'vgpuctl jobs' and 'vgpuctl events'");
-        if (failure) throw ServiceError(*failure);
-        return *found;
     }
 
     /// Asks the bus, once, to report when a process gets or loses the bus name org.vgpu1.

@@ -6,11 +6,11 @@
 #include "cli/domain_edit.h"
 #include "cli/libvirt_client.h"
 #include "cli/verbs.h"
+#include "cli/vf_function.h"
 #include "text/whole_file.h"
 
 #include <fmt/format.h>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -18,8 +18,6 @@
 namespace vgpu::cli {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kStandardInput = "-";
 
@@ -194,13 +192,11 @@ private:
             refuse_profile_of_host(selector, gpus);
             return {};
         }
-        if (const auto address = parse_pci_address(text_of(*vf, "Address"))) return address;
-        const std::string target = text_of(*vf, "Target");
-        for (const Properties& gpu : gpus)
-            if (target.starts_with(text_of(gpu, "Id") + "/") &&
-                text_of(gpu, "Platform") == "kernel")
-                return function_of(gpu, number_of(*vf, "Index"));
-        return {};
+        const auto function = parse_pci_address(function_of(*vf, gpus, sysfs_));
+        if (!function && kernel_gpu_of(*vf, gpus) != nullptr)
+            throw XmlError(fmt::format("{} has no PCI function on this host; is sriov_numvfs set?",
+                                       text_of(*vf, "Target")));
+        return function;
     }
 
     /// Throws XmlError for a profile if the VFs of all GPUs are PCI functions of this host. The
@@ -216,24 +212,8 @@ private:
                         selector.second));
     }
 
-    /// The PCI function of VF `index` (from 1), to which the PF's link "virtfn<index - 1>" points.
-    /// Throws XmlError if there is no such link.
-    [[nodiscard]] std::optional<PciAddress> function_of(const Properties& gpu,
-                                                        std::uint64_t index) const {
-        const fs::path node = fs::path(text_of(gpu, "Uapi")).filename();
-        const fs::path link =
-            fs::path(sysfs_) / node / "device" / fmt::format("virtfn{}", index - 1);
-        std::error_code error;
-        const fs::path function = fs::read_symlink(link, error);
-        const auto at = parse_pci_address(function.filename().string());
-        if (error || !at)
-            throw XmlError(fmt::format("no PCI function of VF {} at {}; is sriov_numvfs set?",
-                                       index, link.string()));
-        return at;
-    }
-
     std::string domain_, uri_ = "qemu:///system", run_dir_ = "/run/vgpu";
-    std::string sysfs_ = "/sys/class/vgpu";
+    std::string sysfs_ = kSysfsClass;
     std::vector<std::string> names_, profiles_;
     bool is_writing_ = false, is_removing_ = false;
 };

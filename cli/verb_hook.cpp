@@ -7,6 +7,7 @@
 #include "cli/hard_limit.h"
 #include "cli/remedies.h"
 #include "cli/verbs.h"
+#include "cli/vf_function.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -28,6 +29,8 @@ constexpr std::chrono::milliseconds kCallLimit = 8s;
 /// claims the VFs after this wait.
 constexpr std::uint64_t kScrubWaitMs = 5'000;
 constexpr std::string_view kNobody = "-";  ///< what text_of() returns for a VF without an owner
+/// Accepted age of facts that do not change while a GPU is in service.
+constexpr std::uint32_t kGpuAgeMs = 60'000;
 
 /// The arguments of HookRow::run. `owner`: "libvirt:" and the domain's UUID, so that a renamed
 /// domain keeps its VFs.
@@ -35,30 +38,47 @@ struct Call {
     Service& service;
     const DomainFacts& domain;
     std::string owner;
+    const std::string& sysfs;  ///< kSysfsClass, or another directory in tests
 };
 
 /// Throws Claimed if a <hostdev> of the domain is a VF of another owner, because libvirt would give
-/// this VF to the domain.
-void refuse_functions_of_others(const Call& call) {
+/// this VF to the domain. If the domain requests VFs, also throws if a <hostdev> is a VF without an
+/// owner: after a VF was renamed, the <hostdev> and the request may name different VFs.
+void check_hostdevs(const Call& call) {
     const auto& functions = call.domain.functions;
     if (functions.empty()) return;
-    for (const Properties& vf : call.service.list_vfs_with("Address,Name,Owner", 0)) {
-        const std::string address = text_of(vf, "Address"), owner = text_of(vf, "Owner");
-        if (owner == kNobody || owner == call.owner ||
-            std::ranges::find(functions, address) == functions.end())
+    const auto gpus = call.service.list_gpus_with("Id,Platform,Uapi", kGpuAgeMs);
+    for (const Properties& vf : call.service.list_vfs_with("Target,Index,Address,Name,Owner", 0)) {
+        const std::string address = function_of(vf, gpus, call.sysfs), owner = text_of(vf, "Owner");
+        if (std::ranges::find(functions, address) == functions.end() || owner == call.owner ||
+            (owner == kNobody && call.domain.vfs.empty()))
             continue;
+        const std::string why =
+            owner == kNobody
+                ? fmt::format(
+                      "which its metadata does not request; run 'vgpuctl attach-xml {}' "
+                      "again",
+                      shell_word(call.domain.name))
+                : fmt::format(
+                      "which belongs to '{}'; remove the <hostdev>, or end that claim first",
+                      owner);
         throw ServiceError("org.vgpu1.Error.Claimed",
-                           fmt::format("its <hostdev> {} is {} ('{}'), which belongs to '{}'; "
-                                       "remove the <hostdev>, or end that claim first",
-                                       address, text_of(vf, "Target"), text_of(vf, "Name"), owner));
+                           fmt::format("its <hostdev> {} is {} ('{}'), {}", address,
+                                       text_of(vf, "Target"), text_of(vf, "Name"), why));
     }
 }
 
-/// Assigns all VFs that the domain requests, or none. Waits for VFs that are being scrubbed.
+/// Assigns all VFs that the domain requests, or none. Waits for VFs that are being scrubbed. Claims
+/// before it checks the <hostdev> elements, because only vgpud knows which claims are over.
 void assign(const Call& call) {
-    refuse_functions_of_others(call);
     call.service.assign_vfs(call.owner, call.domain.vfs,
                             {{"owner_name", call.domain.name}, {"wait_ms", kScrubWaitMs}});
+    try {
+        check_hostdevs(call);
+    } catch (const ServiceError&) {
+        call.service.unassign_vfs(call.owner);
+        throw;
+    }
 }
 
 /// Gives the user of the domain's QEMU access to the VFs. Does nothing without a label, because
@@ -143,6 +163,7 @@ public:
         command.add_option("OP", operation_, "prepare, start, release, reconnect …")->required();
         command.add_option("SUBOP", sub_operation_, "begin or end");
         command.add_option("EXTRA", extra_, "- or a reason");
+        command.add_option("--sysfs", sysfs_, "directory to search for host devices")->group("");
         command.footer("The domain's XML comes on standard input; see docs/libvirt.md.");
     }
 
@@ -158,26 +179,23 @@ public:
 
 private:
     ExitCode dispatch(const std::string& xml, const VerbContext& context) {
-        if (!mentions_vfs(xml))
-            return operation_ == "prepare" && mentions_functions(xml)
-                       ? check_functions(xml, context)
-                       : ExitCode::Ok;
+        if (!mentions_vfs(xml)) return check_functions(xml, context);
         for (const HookRow& row : kRows)
             if (row.operation == operation_) return carry_out(row, xml, context);
         return ExitCode::Ok;
     }
 
-    /// For a domain whose XML has nothing that `vgpuctl attach-xml` writes: fails if a <hostdev> of
-    /// the domain is a VF of another owner. Succeeds if vgpud does not answer, because such a
-    /// domain must also start without vgpud.
+    /// For "prepare" of a domain that requests no VFs: fails if a <hostdev> of the domain is a VF
+    /// of another owner. Succeeds if vgpud does not answer, because such a domain must also start
+    /// without vgpud.
     ExitCode check_functions(const std::string& xml, const VerbContext& context) {
+        if (operation_ != kRows.front().operation || !mentions_functions(xml)) return ExitCode::Ok;
         const HardLimit limit(kHardLimit, "", static_cast<int>(ExitCode::Ok));
         try {
             const DomainFacts domain = read_domain(xml);
             const auto service = context.connect();
             service->limit_calls(kCallLimit);
-            refuse_functions_of_others(
-                {.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
+            check_hostdevs(call_of(*service, domain));
             return ExitCode::Ok;
         } catch (const XmlError&) {
             return ExitCode::Ok;
@@ -192,18 +210,18 @@ private:
     ExitCode carry_out(const HookRow& row, const std::string& xml, const VerbContext& context) {
         const bool refuses = row.on_failure == OnFailure::Refuse;
         const ExitCode failed = refuses ? ExitCode::Failed : ExitCode::Ok;
-        // set before connect(), the first call that may block
-        const HardLimit limit(kHardLimit,
-                              line(row, fmt::format("no answer within {} s", kHardLimit.count())),
-                              static_cast<int>(failed));
         try {
             const bool requires_request = row.applies_to == AppliesTo::WithRequests;
             const DomainFacts domain = requires_request ? read_domain(xml) : read_identity(xml);
-            if (requires_request && domain.vfs.empty()) return ExitCode::Ok;
+            if (requires_request && domain.vfs.empty()) return check_functions(xml, context);
+            // set before connect(), the first call that may block
+            const HardLimit limit(
+                kHardLimit, line(row, fmt::format("no answer within {} s", kHardLimit.count())),
+                static_cast<int>(failed));
             if (domain.uuid.empty()) throw XmlError("the domain has no <uuid>");
             const auto service = context.connect();
             service->limit_calls(kCallLimit);
-            row.run({.service = *service, .domain = domain, .owner = "libvirt:" + domain.uuid});
+            row.run(call_of(*service, domain));
             return ExitCode::Ok;
         } catch (const ServiceError& error) {
             error_line_ = line(row, reason_of(error));
@@ -212,6 +230,13 @@ private:
         }
         context.err << error_line_ << "\n";
         return failed;
+    }
+
+    [[nodiscard]] Call call_of(Service& service, const DomainFacts& domain) const {
+        return {.service = service,
+                .domain = domain,
+                .owner = "libvirt:" + domain.uuid,
+                .sysfs = sysfs_};
     }
 
     static std::string reason_of(const ServiceError& error) {
@@ -228,7 +253,7 @@ private:
         return fmt::format("vgpu: domain '{}': {}: {}", guest_, row.words, why);
     }
 
-    std::string guest_, operation_, sub_operation_, extra_;
+    std::string guest_, operation_, sub_operation_, extra_, sysfs_ = kSysfsClass;
     std::string error_line_;  ///< empty if there was no failure
 };
 

@@ -23,6 +23,15 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<
         name, [&to](const std::string& text) { to = text; }, help);
 }
 
+/// "-" removes the text, because vgpuctl refuses an empty argument.
+CLI::Option* add_line(CLI::App& command, const std::string& name, std::optional<Value>& to,
+                      const std::string& help) {
+    return command
+        .add_option_function<std::string>(
+            name, [&to](const std::string& text) { to = text == "-" ? std::string() : text; }, help)
+        ->type_name("LINE");
+}
+
 CLI::Option* add_yes_or_no(CLI::App& command, const std::string& name, std::optional<Value>& to,
                            const std::string& help) {
     return command
@@ -49,7 +58,7 @@ void VfOptions::describe(CLI::App& command) {
 #define VF_WORD(key, member, section, kind, property, help) \
     add_text(command, option_of_key(#key), values_[#key], help);
 #define VF_TEXT(key, member, section, kind, property, help) \
-    add_text(command, option_of_key(#key), values_[#key], help)->type_name("LINE");
+    add_line(command, option_of_key(#key), values_[#key], help);
 #include "schemas/vf_settings.def"
 }
 

@@ -26,6 +26,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vgpu::daemon {
@@ -62,7 +63,9 @@ public:
     void step() override;
     [[nodiscard]] State state() const override;
     [[nodiscard]] double progress() const override;
-    [[nodiscard]] std::optional<ApplyIntent> left_over() const override { return left_over_; }
+    [[nodiscard]] std::optional<ApplyIntent> take_left_over() override {
+        return std::exchange(left_over_, std::nullopt);
+    }
 
 private:
     enum class Phase { Inventory, Executing, Undoing, Over };

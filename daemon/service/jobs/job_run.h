@@ -35,8 +35,9 @@ public:
     [[nodiscard]] virtual Nanoseconds next_step(Nanoseconds now) const {
         return now + kPollInterval;
     }
-    /// After the end: the apply that a recovery must finish or roll back, if any.
-    [[nodiscard]] virtual std::optional<ApplyIntent> left_over() const { return {}; }
+    /// The apply that a recovery must finish or roll back, once after the end of the run; else
+    /// none.
+    [[nodiscard]] virtual std::optional<ApplyIntent> take_left_over() { return {}; }
     [[nodiscard]] virtual bool can_be_cancelled() const { return true; }
     /// False while the GPU may still refuse the request of a VfRun.
     [[nodiscard]] virtual bool is_accepted() const { return true; }

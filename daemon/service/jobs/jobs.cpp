@@ -218,14 +218,24 @@ Jobs::Job* Jobs::active() const {
     return oldest;
 }
 
-/// Loops, so that several jobs that fail at once end in one iteration of the main loop.
+/// Adds a recovery for each run that ended with work left.
+void Jobs::recover_left_over() {
+    std::vector<ApplyIntent> left;
+    for (const auto& job : jobs_)
+        if (auto intent = job->run->take_left_over()) left.push_back(*std::move(intent));
+    for (const ApplyIntent& intent : left) recover(intent);
+}
+
+/// Loops, so that several jobs that fail at once end in one iteration of the main loop. A run ends
+/// in its step(), or in an answer of a GPU's thread before this call. Its recovery is added at
+/// once, before another job can lock the GPUs.
 void Jobs::step() {
+    recover_left_over();
     for (Job* job = active(); job != nullptr; job = active()) {
         job->is_begun = true;
         job->run->step();
         if (!job->run->is_over()) break;
-        // adds the recovery at once, before another job can lock the GPUs
-        if (const auto left = job->run->left_over()) recover(*left);
+        recover_left_over();
     }
     for (const auto& job : jobs_) {
         if (job->is_notified) continue;

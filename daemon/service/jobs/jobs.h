@@ -107,6 +107,7 @@ private:
     [[nodiscard]] Job* active() const;
     void add(std::unique_ptr<Job> job);
     void recover(const ApplyIntent& intent);
+    void recover_left_over();
     void forget_old();
     [[nodiscard]] static JobView view_of(const Job& job);
 

@@ -292,6 +292,8 @@ TEST_F(Cli, SetGoesToGpuOrVf) {
                                            "set_vf /org/vgpu1/gpu/gpu0/vf/1 name=b weight=5"));
     EXPECT_EQ(run({"set", "gpu0/vf1", "--description", "for Ana"}), 0);
     EXPECT_EQ(service.asked.back(), "set_vf /org/vgpu1/gpu/gpu0/vf/1 description=for Ana");
+    EXPECT_EQ(run({"set", "gpu0/vf1", "--description", "-"}), 0) << "none";
+    EXPECT_EQ(service.asked.back(), "set_vf /org/vgpu1/gpu/gpu0/vf/1 description=");
     EXPECT_EQ(run({"set", "gpu0/vf1"}), 2);
     EXPECT_THAT(err.str(), HasSubstr("nothing to set"));
 }

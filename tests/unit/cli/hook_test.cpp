@@ -109,6 +109,7 @@ std::string with_function(const std::string& metadata) {
 
 TEST_F(Hook, ADomainWithTheFunctionOfAnothersVfIsRefused) {
     const std::string wish = "<v:vf xmlns:v='urn:vgpu:libvirt:1' name='b'/>";
+    const std::string owner = "libvirt:" + kUuid;
     for (const std::string& metadata : {std::string(), wish}) {
         service.vfs[1]["Address"] = std::string("0000:03:00.2");
         service.vfs[1]["Owner"] = std::string("libvirt:another");
@@ -116,15 +117,49 @@ TEST_F(Hook, ADomainWithTheFunctionOfAnothersVfIsRefused) {
         EXPECT_EQ(hook("prepare", with_function(metadata)), 1);
         EXPECT_THAT(err.str(), HasSubstr("its <hostdev> 0000:03:00.2 is gpu0/vf2 ("));
         EXPECT_THAT(err.str(), HasSubstr("belongs to 'libvirt:another'"));
-        EXPECT_THAT(service.asked, IsEmpty()) << "nothing was claimed";
+        if (metadata.empty())
+            EXPECT_THAT(service.asked, IsEmpty()) << "nothing was claimed";
+        else
+            EXPECT_EQ(service.asked.back(), "unassign " + owner) << "nothing stays claimed";
         err.str("");
-        service.vfs[1]["Owner"] = "libvirt:" + kUuid;
+        service.vfs[1]["Owner"] = owner;
         EXPECT_EQ(hook("prepare", with_function(metadata)), 0) << "its own";
         service.vfs[1]["Owner"] = std::string("libvirt:another");
         service.vfs[1]["Address"] = std::string("0000:03:00.3");
         EXPECT_EQ(hook("prepare", with_function(metadata)), 0) << "another function";
         EXPECT_EQ(hook("release", with_function("")), 0);
     }
+}
+
+TEST_F(Hook, ADomainWithAnAliasButNoMetadataIsCheckedToo) {
+    const AttachedVf vf{.selector = {"name", "a"}, .host_device = PciAddress{0, 3, 0, 2}};
+    service.vfs[1]["Address"] = std::string("0000:03:00.2");
+    service.vfs[1]["Owner"] = std::string("libvirt:another");
+    EXPECT_EQ(hook("prepare", with_other_metadata(vf, "")), 1);
+    EXPECT_THAT(err.str(), HasSubstr("belongs to 'libvirt:another'"));
+    EXPECT_THAT(service.asked, IsEmpty());
+}
+
+TEST_F(Hook, ADomainWhoseRequestIsNowAnotherVfThanItsFunctionIsRefused) {
+    service.vfs[1]["Address"] = std::string("0000:03:00.2");
+    service.vfs[1]["Owner"] = std::string();
+    EXPECT_EQ(hook("prepare", with_function("")), 0) << "without a request it is no claim";
+    EXPECT_EQ(hook("prepare", with_function("<v:vf xmlns:v='urn:vgpu:libvirt:1' name='a'/>")), 1);
+    EXPECT_THAT(err.str(), HasSubstr("its metadata does not request; run 'vgpuctl attach-xml"));
+    EXPECT_EQ(service.asked.back(), "unassign libvirt:" + kUuid);
+}
+
+TEST_F(Hook, AVfOfTheKernelModuleIsFoundByItsLink) {
+    testing::TempTree sysfs;
+    sysfs.make_directory("vgpu-pf0/device");
+    std::filesystem::create_symlink("../0000:03:00.2", sysfs.file("vgpu-pf0/device/virtfn1"));
+    service.gpus.front()["Platform"] = std::string("kernel");
+    service.gpus.front()["Uapi"] = std::string("/dev/vgpu-pf0");
+    service.vfs[1]["Owner"] = std::string("libvirt:another");
+    EXPECT_EQ(run_with(with_function(""),
+                       {"hook", "--sysfs", sysfs.path(), "--", "vm1", "prepare", "begin", "-"}),
+              1);
+    EXPECT_THAT(err.str(), HasSubstr("its <hostdev> 0000:03:00.2 is gpu0/vf2 ("));
 }
 
 TEST_F(Hook, ADomainWithAFunctionOfOthersStartsWithoutVgpud) {

@@ -583,5 +583,32 @@ TEST_F(InterruptedApply, ADiskThatFillsUpInTheMiddleIsWaitedForByAnotherJob) {
     EXPECT_FALSE(recorded());
 }
 
+/// A runner whose turns the test takes, so that answers come between two steps of the jobs.
+class TestRunner final : public GpuRunner {
+public:
+    void start(GpuLoop& loop) override { loop.iterate(); }
+    void wake() override {}
+    void stop() override {}
+};
+
+TEST_F(InterruptedApply, ADiskThatFillsUpIsWaitedForAlsoIfAThreadOfAGpuWrites) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.manager->find_gpu("gpu0")->start(std::make_unique<TestRunner>(), [] {});
+    world.pf().refuses = [this](const std::string& operation, std::uint32_t vf) {
+        if (operation == "provision" && vf == 4) world.state.is_full = true;
+        return false;
+    };
+    const std::uint32_t id = begin(kAfter);
+    settle();
+    world.pf().refuses = nullptr;
+    EXPECT_EQ(view(id).state, "failed");
+    EXPECT_EQ(view(id + 1).kind, "recovery");
+    EXPECT_EQ(view(id + 1).state, "rolling-back");
+    world.state.is_full = false;
+    settle();
+    EXPECT_EQ(view(id + 1).state, "done");
+    EXPECT_FALSE(recorded());
+}
+
 }  // namespace
 }  // namespace vgpu::daemon
