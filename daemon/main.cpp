@@ -224,6 +224,7 @@ public:
           state_(config.state_dir),
           vm_sockets_(config.run_dir),
           domain_event_source_(libvirt_command(config), clock_),
+          agent_sockets_(device_user ? std::optional(device_user->uid) : std::nullopt),
           manager_(state_, clock_) {
         const auto supervision = line.is_supervising ? Supervision::On : Supervision::Off;
         for (const GpuConfig& gpu : config.gpus) {

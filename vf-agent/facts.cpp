@@ -92,19 +92,24 @@ private:
     std::uint64_t vram_bytes_ = 0;
 };
 
-/// Calls `visit` for every open file of every process. Stops after kMaxFds files, to bound the
-/// time.
-template <typename Visit> void scan_fds(const fs::path& proc, Visit visit) {
+/// Calls `visit` for every open file of every process. Leaves out files above kMaxFds and names
+/// above kMaxNames, to bound the time. False if it may have left out files.
+template <typename Visit> bool scan_fds(const fs::path& proc, Visit visit) {
     std::size_t left = kMaxFds;
-    for (const std::string& name : names_in(proc)) {
+    const std::vector<std::string> processes = names_in(proc);
+    bool is_complete = processes.size() < kMaxNames;
+    for (const std::string& name : processes) {
         const int pid = pid_of(name);
         if (pid <= 0) continue;
-        for (const std::string& fd : names_in(proc / name / "fd")) {
-            if (left-- == 0) return;
+        const std::vector<std::string> fds = names_in(proc / name / "fd");
+        is_complete = is_complete && fds.size() < kMaxNames;
+        for (const std::string& fd : fds) {
+            if (left-- == 0) return false;
             std::error_code error;
             visit(pid, fd, fs::read_symlink(proc / name / "fd" / fd, error).string());
         }
     }
+    return is_complete;
 }
 
 }  // namespace
@@ -234,14 +239,15 @@ std::vector<ProcessFacts> Facts::processes() const {
     return list;
 }
 
-std::vector<int> Facts::users() const {
+std::optional<std::vector<int>> Facts::users() const {
     const std::string render_node = vf().render_node;
     std::set<int> pids;
-    scan_fds(root_ / "proc", [&](int pid, const std::string&, const std::string& target) {
+    const auto note_user = [&](int pid, const std::string&, const std::string& target) {
         if (target == "/dev/kfd" || (!render_node.empty() && target == render_node))
             pids.insert(pid);
-    });
-    return {pids.begin(), pids.end()};
+    };
+    if (!scan_fds(root_ / "proc", note_user)) return {};
+    return std::vector<int>(pids.begin(), pids.end());
 }
 
 }  // namespace vgpu::agent

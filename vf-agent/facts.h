@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,8 +60,9 @@ public:
     /// sum, because amdgpu's DRM number includes KFD's memory.
     [[nodiscard]] std::vector<ProcessFacts> processes() const;
     /// Pids of the processes that have /dev/kfd or the VF's render node open, sorted. A quiesce
-    /// freezes these processes, except the agent.
-    [[nodiscard]] std::vector<int> users() const;
+    /// freezes these processes, except the agent. None if there are too many processes or open
+    /// files to find all.
+    [[nodiscard]] std::optional<std::vector<int>> users() const;
 
 private:
     [[nodiscard]] fs::path device() const;

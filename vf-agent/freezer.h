@@ -1,62 +1,55 @@
 // SPDX-License-Identifier: MIT
 //
 // Freezer: stops the processes that use the VF, and later resumes them. freeze() moves the
-// processes into a frozen cgroup (v2), and thaw() moves each back to its former cgroup, its
-// "origin". A process that was forked in the frozen cgroup goes to the origin of its parent.
-// Processes get no signal. A file records the origins, so that a new agent, or the unit's
-// ExecStopPost, can resume the processes after the agent was killed. Runs in one thread.
+// processes of a cgroup (v2), their "origin", into a frozen child of this cgroup, their "group".
+// So the limits and the device filter of the origin remain in force, and systemd, which removes a
+// scope without processes, keeps the origin. thaw() moves each process back. Processes get no
+// signal. The path of a group names the origin, so that a new agent, or the unit's ExecStopPost,
+// can resume the processes after the agent was killed. Runs in one thread.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
-#include <map>
+#include <set>
 #include <string>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace vgpu::agent {
 
-/// The frozen cgroup ("the group") is <cgroup root>/vgpu-agent.frozen. Requires root. The
-/// destructor does not thaw.
+/// The group of an origin is <origin>/vgpu-agent.frozen. Requires root. The destructor does not
+/// thaw.
 class Freezer {
 public:
-    /// `record`: file of origins, which an earlier agent may have written. `root`: for tests.
-    explicit Freezer(std::filesystem::path root = "/",
-                     std::filesystem::path record = "/run/vgpu-agent/frozen");
+    /// Finds the groups that an earlier agent has left. `root`: for tests.
+    explicit Freezer(std::filesystem::path root = "/");
 
     /// True if the guest has cgroup v2 and the agent may write to its hierarchy.
     [[nodiscard]] bool is_available() const;
-    /// Freezes the group and moves `pids` into it. False if the group cannot be made or frozen. A
-    /// process that cannot be moved is not an error, because it has usually ended. May be called
-    /// again with more pids. is_frozen() reports when all processes have stopped.
-    bool freeze(const std::vector<int>& pids);
-    /// True if all processes in the group have stopped. A process in uninterruptible sleep, as in
+    /// Makes and freezes the groups of `pids`, and moves the processes into them. Returns the
+    /// number of processes that were outside their groups, including processes that have ended
+    /// before the move. The error names a process that cannot be moved. May be called again with
+    /// more pids. is_frozen() reports when all processes have stopped.
+    tl::expected<std::size_t, std::string> freeze(const std::vector<int>& pids);
+    /// True if all processes in the groups have stopped. A process in uninterruptible sleep, as in
     /// the GPU's driver, stops only after this sleep.
     [[nodiscard]] bool is_frozen() const;
-    /// Number of stopped processes. Includes processes that have ended since, and processes that an
-    /// earlier agent stopped.
-    [[nodiscard]] std::size_t size() const { return origins_.size(); }
-    /// True if the process was frozen, so that its origin is known.
-    [[nodiscard]] bool holds(int pid) const { return origins_.contains(pid); }
-    /// Resumes all processes, including processes that an earlier agent stopped.
+    /// Number of processes in the groups. Includes processes that an earlier agent stopped.
+    [[nodiscard]] std::size_t size() const;
+    /// Resumes all processes, including processes that an earlier agent stopped. A process that
+    /// cannot be moved continues in its group.
     void thaw();
 
 private:
-    /// Limit of scans of the group at a thaw. The first scan moves the members. The second moves
+    /// Limit of scans of a group at a thaw. The first scan moves the members. The second moves
     /// children that members forked during the first. Processes that keep forking need more scans.
     static constexpr int kMaxScans = 8;
-    /// Limit of the ancestors among which origin_of() searches.
-    static constexpr int kMaxGenerations = 64;
 
-    [[nodiscard]] std::vector<int> members() const;
-    /// The origin of the process; empty if unknown.
-    [[nodiscard]] std::string origin_of(int pid) const;
-    void put_back(int pid) const;
-    /// True if `cgroup` is a cgroup other than the frozen group.
-    [[nodiscard]] bool is_origin(const std::string& cgroup) const;
-    void read_record();
-    void write_record() const;
+    /// Makes and freezes a group, which may exist already. Returns the errno of a failure, else 0.
+    int make_frozen(const std::filesystem::path& group);
 
-    std::filesystem::path root_, record_, hierarchy_, group_;
-    std::map<int, std::string> origins_;  ///< by pid: the origin, such as "/user.slice/…"
+    std::filesystem::path root_, hierarchy_;
+    std::set<std::filesystem::path> groups_;  ///< that this or an earlier agent has made
 };
 
 }  // namespace vgpu::agent

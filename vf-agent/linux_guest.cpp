@@ -26,9 +26,9 @@ private:
 }  // namespace
 
 /// Freezes the processes that use the VF. Each poll() also freezes processes that have begun to use
-/// the VF since the last poll(). Succeeds when all these processes have stopped. If the task fails
-/// or is destroyed early, the destructor thaws the processes. After a success, the host waits until
-/// the device has no work of the VF.
+/// the VF since the last poll(). Succeeds when all these processes have stopped, and a poll() has
+/// found no more of them. If the task fails or is destroyed early, the destructor thaws the
+/// processes. After a success, the host waits until the device has no work of the VF.
 class LinuxGuest::Quiesce final : public Task {
 public:
     Quiesce(LinuxGuest& guest, Nanoseconds deadline) : guest_(guest), deadline_(deadline) {}
@@ -37,9 +37,10 @@ public:
     }
 
     std::optional<Outcome> poll(Nanoseconds now) override {
-        if (!guest_.freeze_users())
-            return Outcome{.is_ok = false, .text = "the cgroup freezer refused"};
-        if (guest_.freezer_.is_frozen()) {
+        const auto found = guest_.freeze_users();
+        if (!found) return Outcome{.is_ok = false, .text = found.error()};
+        // a process may have forked between the scan and its move; a later scan finds the child
+        if (*found == 0 && guest_.freezer_.is_frozen()) {
             is_done_ = true;
             return Outcome{.is_ok = true,
                            .text = fmt::format("{} processes are stopped", guest_.freezer_.size())};
@@ -86,11 +87,14 @@ std::unique_ptr<Task> LinuxGuest::start(Request request, Nanoseconds deadline) {
     return std::make_unique<Quiesce>(*this, deadline);
 }
 
-bool LinuxGuest::freeze_users() {
-    std::vector<int> users = facts_.users();
+tl::expected<std::size_t, std::string> LinuxGuest::freeze_users() {
+    std::optional<std::vector<int>> users = facts_.users();
+    if (!users)
+        return tl::make_unexpected(
+            std::string("too many processes or open files to find all users of the VF"));
     // an agent that has frozen itself cannot thaw
-    std::erase(users, ::getpid());
-    return freezer_.freeze(users);
+    std::erase(*users, ::getpid());
+    return freezer_.freeze(*users);
 }
 
 void LinuxGuest::refreeze_users() {

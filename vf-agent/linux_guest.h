@@ -28,8 +28,9 @@ public:
 
 private:
     class Quiesce;
-    /// Freezes the processes that use the VF, except the agent. False if the freezer fails.
-    bool freeze_users();
+    /// Freezes the processes that use the VF, except the agent. Returns the number of processes
+    /// that were not frozen before. Fails if not all processes can be found or frozen.
+    tl::expected<std::size_t, std::string> freeze_users();
 
     Facts facts_;
     KernelLog log_;

@@ -22,22 +22,12 @@ constexpr mode_t kSocketMode = 0660;
 constexpr int kBacklog = 2;
 constexpr std::string_view kAgentSuffix = ".agent.sock", kVfSuffix = ".sock";
 
-/// Gives the agent's socket at `path` the user and group of the VF's vfio-user socket. Otherwise,
-/// after a restart of vgpud, the user to whom the VF is granted could not open the agent's socket.
-void copy_user_of_vf_socket(const std::string& path) {
-    if (!path.ends_with(kAgentSuffix)) return;
-    const std::string vf_socket = path.substr(0, path.size() - kAgentSuffix.size())
-                                      .append(kVfSuffix.begin(), kVfSuffix.end());
-    struct stat facts {};
-    if (::lstat(vf_socket.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
-    if (facts.st_uid == ::geteuid()) return;
-    static_cast<void>(::lchown(path.c_str(), facts.st_uid, facts.st_gid) == 0);
-}
-
 }  // namespace
 
-AgentSockets::AgentSockets()
-    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), removal_watch_(vgpu_socket_watch_open()) {
+AgentSockets::AgentSockets(std::optional<uid_t> device_user)
+    : device_user_(device_user),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      removal_watch_(vgpu_socket_watch_open()) {
     if (removal_watch_.is_open())
         static_cast<void>(register_fd(removal_watch_.get(), tag_of(0, Source::RemovalWatch)));
 }
@@ -80,6 +70,19 @@ Result<> AgentSockets::open(const std::string& path, Endpoint& endpoint) {
     static_cast<void>(vgpu_socket_watch_add(removal_watch_.get(), path.c_str()));
     copy_user_of_vf_socket(path);
     return {};
+}
+
+/// Gives the agent's socket at `path` the user and group of the VF's vfio-user socket. Otherwise,
+/// after a restart of vgpud, the user to whom the VF is granted could not open the agent's socket.
+/// The device user owns the sockets that are granted to nobody, and must not get the agent's.
+void AgentSockets::copy_user_of_vf_socket(const std::string& path) const {
+    if (!path.ends_with(kAgentSuffix)) return;
+    const std::string vf_socket = path.substr(0, path.size() - kAgentSuffix.size())
+                                      .append(kVfSuffix.begin(), kVfSuffix.end());
+    struct stat facts {};
+    if (::lstat(vf_socket.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
+    if (facts.st_uid == ::geteuid() || facts.st_uid == device_user_) return;
+    static_cast<void>(::lchown(path.c_str(), facts.st_uid, facts.st_gid) == 0);
 }
 
 /// If the file of a socket was removed or replaced, opens the socket again, because new clients

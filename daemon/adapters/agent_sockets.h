@@ -12,7 +12,9 @@
 #include "daemon/adapters/unique_fd.h"
 #include "daemon/ports/agent_port.h"
 
+#include <sys/types.h>
 #include <map>
+#include <optional>
 
 namespace vgpu::daemon::adapters {
 
@@ -28,7 +30,9 @@ public:
     /// iterations serve the rest.
     static constexpr int kMaxReady = 64;
 
-    AgentSockets();
+    /// `device_user`: the user of softgpu (vgpud --device-user). A VF's socket that belongs to this
+    /// user is granted to nobody.
+    explicit AgentSockets(std::optional<uid_t> device_user = {});
     ~AgentSockets() override;
 
     /// Adds the descriptor of the epoll instance. After the wait, call dispatch() with the same
@@ -59,10 +63,12 @@ private:
 
     Result<> register_fd(int fd, std::uint64_t tag);
     Result<> open(const std::string& path, Endpoint& endpoint);
+    void copy_user_of_vf_socket(const std::string& path) const;
     void open_removed();
     void accept(const std::string& path, Endpoint& endpoint);
     void read(const std::string& path, Endpoint& endpoint);
 
+    std::optional<uid_t> device_user_;
     UniqueFd epoll_;
     UniqueFd removal_watch_;      ///< readable when a socket's file may be gone
     std::size_t watched_at_ = 0;  ///< index of epoll_ in PollSet::fds

@@ -91,12 +91,20 @@ void AgentSession::handle_bytes(std::string_view bytes) {
 /// have left incomplete.
 void AgentSession::handle_line(std::string_view line) {
     if (line.empty()) return;
-    lines_.refill(clock_.now());
-    if (!lines_.take(1)) return misbehave("it sends more lines than are allowed");
     auto message = parse_agent_line(line);
     if (!message) return misbehave("it sent " + message.error());
+    lines_.refill(clock_.now());
+    // vgpud causes the answers, so they must not use up the agent's limit
+    if (!is_answer(*message) && !lines_.take(1))
+        return misbehave("it sends more lines than are allowed");
     seen_at_ = clock_.now();
     std::visit([this](auto& one) { handle(std::move(one)); }, *message);
+}
+
+/// True if the message answers an open request.
+bool AgentSession::is_answer(const AgentMessage& message) const {
+    const auto* result = std::get_if<AgentResult>(&message);
+    return result != nullptr && open_requests_.contains(result->id);
 }
 
 /// An agent whose hello does not answer vgpud's welcome has restarted, and has lost all requests.
@@ -109,6 +117,7 @@ void AgentSession::handle(AgentHello hello) {
     const bool is_same_agent = hello.agent == hello_.agent && hello.kernel == hello_.kernel;
     hello_ = std::move(hello);
     state_ = State::Serving;
+    if (is_new) connected_since_ = clock_.now();
     if (is_new || !is_same_agent)
         report(EventKind::AgentConnected,
                fmt::format("vgpu-agent {}, Linux {}", hello_.agent, hello_.kernel));
@@ -227,6 +236,7 @@ AgentView AgentSession::view() const {
     AgentView view;
     view.socket = path_;
     view.is_connected = is_connected;
+    view.connected_since = connected_since_;
     view.misbehaved = misbehaved_;
     if (hello_.agent.empty()) return view;
     view.version = hello_.agent;

@@ -54,7 +54,8 @@ public:
     static constexpr std::uint64_t kBurstBytes = 256 * 1024;
     /// Limit of a client's rate of bytes in the long run.
     static constexpr std::uint64_t kBytesPerSecond = 32 * 1024;
-    /// Limit of the lines that a client may send in one burst.
+    /// Limit of the lines that a client may send in one burst, without the answers to open
+    /// requests.
     static constexpr std::uint64_t kBurstLines = 64;
     /// Limit of a client's rate of lines in the long run.
     static constexpr std::uint64_t kLinesPerSecond = 8;
@@ -121,6 +122,7 @@ private:
     void handle(AgentHello hello);
     void handle(AgentStatus status);
     void handle(AgentResult result);
+    [[nodiscard]] bool is_answer(const AgentMessage& message) const;
     void misbehave(const std::string& what);
     /// Reports AgentLost if the state is Serving. Forgets the incomplete line and the status, and
     /// answers all requests with NoAgent. Keeps hello_, so view() still has the versions.
@@ -139,6 +141,7 @@ private:
     Bucket bytes_{kBurstBytes, kBytesPerSecond}, lines_{kBurstLines, kLinesPerSecond};
     AgentHello hello_;
     AgentStatus status_;
+    Nanoseconds connected_since_{0};   ///< when the latest Serving began
     Nanoseconds seen_at_{0};           ///< time of the last valid line
     Nanoseconds pause_end_{0};         ///< end of the latest pause
     Nanoseconds pause_ = kFirstPause;  ///< length of the next pause

@@ -103,6 +103,7 @@ template <vgpu_pf_control_action Action> void VfRun::control(const Options& opti
 }
 
 template <AgentRequest Request> void VfRun::request_from_agent(const Options& options) {
+    agent_since_ = services_.agents.view(target_).connected_since;
     services_.agents.ask(target_, Request, options,
                          [request = request_](const Result<AgentReport>& report) {
                              if (report) request->report = *report;
@@ -147,15 +148,18 @@ void VfRun::thaw() {
     services_.agents.ask(target_, AgentRequest::Thaw, {}, [](const Result<AgentReport>&) {});
 }
 
-/// If a quiesce fails after the agent has stopped the processes, asks the agent to resume them. If
-/// the agent is gone, the processes have resumed, so the quiesce fails.
+/// If a quiesce fails after the agent has stopped the processes, asks the agent to resume them.
+/// Also does so if the agent has not answered in time, because it may still stop the processes. If
+/// the agent is gone or has restarted, the processes have resumed, so the quiesce fails.
 void VfRun::end(Result<> result) {
-    if (job_ == VfJob::Quiesce && deadline_ && !is_cancelled()) {
-        if (!services_.agents.view(target_).is_connected)
-            result = fail(
-                ErrorId::NoAgent,
-                fmt::format("{}: its agent is gone, its processes continue", path_of(target_)));
-        else if (!result)
+    if (job_ == VfJob::Quiesce && !is_cancelled()) {
+        const AgentView agent = services_.agents.view(target_);
+        if (deadline_ && (!agent.is_connected || agent.connected_since != agent_since_))
+            result = fail(ErrorId::NoAgent,
+                          fmt::format("{}: its agent is gone or has restarted, its processes "
+                                      "continue",
+                                      path_of(target_)));
+        else if (!result && (deadline_ || result.error().id == ErrorId::TimedOut))
             thaw();
     }
     state_ = result ? State::Done : State::Failed;

@@ -78,6 +78,8 @@ private:
     const Target target_;
     State state_ = State::Running;
     std::shared_ptr<Request> request_ = std::make_shared<Request>();
+    /// AgentView::connected_since when the agent was asked.
+    Nanoseconds agent_since_{0};
     std::optional<Nanoseconds> deadline_;  ///< end of the wait for the device; set once the
                                            ///< request is accepted
 };

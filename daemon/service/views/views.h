@@ -5,6 +5,7 @@
 #pragma once
 
 #include "daemon/backend/facts.h"
+#include "daemon/ports/clock.h"
 #include "daemon/service/state/records.h"
 #include "daemon/service/views/event_kind.h"
 #include "pf-driver/uapi/vgpu_pf.h"
@@ -75,8 +76,11 @@ struct GpuView {
 
 /// The agent in the VF's guest, and its reports. Do not rely on the reports: the guest may lie.
 struct AgentView {
-    std::string socket;            ///< socket to which QEMU connects the agent; empty: none
-    bool is_connected = false;     ///< true from the AgentHello until the agent is gone or silent
+    std::string socket;         ///< socket to which QEMU connects the agent; empty: none
+    bool is_connected = false;  ///< true from the AgentHello until the agent is gone or silent
+    /// Time of the AgentHello since which the agent is connected without a break. Another time
+    /// means another conversation, in which the agent knows nothing of earlier requests.
+    Nanoseconds connected_since{0};
     std::uint64_t misbehaved = 0;  ///< number of disconnects for misbehaviour
     // From the last AgentHello (agents/message.h). These stay after a disconnect, and are empty
     // before the first AgentHello.

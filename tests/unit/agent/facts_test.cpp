@@ -14,6 +14,7 @@ using ::testing::ElementsAre;
 using testing::FakeTree;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 TEST(Facts, NothingThereIsEmptyNotAnError) {
     const FakeTree tree;
@@ -22,7 +23,7 @@ TEST(Facts, NothingThereIsEmptyNotAnError) {
     EXPECT_EQ(facts.driver().name, "");
     EXPECT_EQ(facts.rocr_version(), "");
     EXPECT_THAT(facts.processes(), IsEmpty());
-    EXPECT_THAT(facts.users(), IsEmpty());
+    EXPECT_THAT(facts.users(), Optional(IsEmpty()));
 }
 
 TEST(Facts, TheVfItsDriverAndItsVram) {
@@ -79,7 +80,15 @@ TEST(Facts, ADrmClientCountsOnceAndNotBesideKfd) {
     ASSERT_EQ(processes.size(), 2u);
     EXPECT_EQ(processes[0].vram_bytes, 8u << 20);
     EXPECT_EQ(processes[1].vram_bytes, 8u << 20);
-    EXPECT_THAT(Facts(tree.root).users(), ElementsAre(412, 500, 600));
+    EXPECT_THAT(Facts(tree.root).users(), Optional(ElementsAre(412, 500, 600)));
+}
+
+TEST(Facts, AScanThatLeavesOutFilesHasNoUsers) {
+    const FakeTree tree;
+    tree.link("proc/412/fd/0", "/dev/kfd");
+    for (int fd = 1; fd < 8192; ++fd)
+        fs::create_symlink("/dev/null", tree.root / "proc/412/fd" / std::to_string(fd));
+    EXPECT_FALSE(Facts(tree.root).users());
 }
 
 TEST(KernelLog, CountsResetsAndErrorsOfAmdgpuOnly) {
@@ -104,103 +113,94 @@ TEST(Modprobe, OnlyTheReleaseWithTheBugGetsTheMask) {
     EXPECT_EQ(modprobe_line("7.0.3").find("options"), std::string::npos);
 }
 
-const std::string kProcs = "sys/fs/cgroup/vgpu-agent.frozen/cgroup.procs";
+const std::string kOrigin = "sys/fs/cgroup/user slice/";
+const std::string kGroup = kOrigin + "vgpu-agent.frozen/";
 
-/// The group, and pid 412 in another.
+/// The files of a group, which the kernel makes with the directory.
+void add_group(const FakeTree& tree, const std::string& group) {
+    tree.file(group + "cgroup.procs", "");
+    tree.file(group + "cgroup.freeze", "0");
+}
+
+/// Pid 412 in a cgroup, and the group of this cgroup.
 void add_cgroups(const FakeTree& tree) {
     tree.file("sys/fs/cgroup/cgroup.controllers", "");
     tree.file("sys/fs/cgroup/cgroup.procs", "");
-    tree.file(kProcs, "");
-    tree.file("sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze", "0");
-    tree.file("sys/fs/cgroup/user slice/cgroup.procs", "");
+    tree.file(kOrigin + "cgroup.procs", "");
+    add_group(tree, kGroup);
     tree.file("proc/412/cgroup", "1:x:/y\n0::/user slice\n");
 }
 
-/// Nobody moved it into the group.
-void add_born_in_group(const FakeTree& tree, int pid, int parent) {
-    const std::string process = "proc/" + std::to_string(pid);
-    tree.file(process + "/cgroup", "0::/vgpu-agent.frozen\n");
-    tree.file(process + "/status", "Name:\tmatmul\nPPid:\t" + std::to_string(parent) + "\n");
-}
-
-TEST(Freezer, RemembersWhereEachCameFromAlsoForASuccessor) {
+TEST(Freezer, AProcessStopsInsideItsCgroupAndASuccessorPutsItBack) {
     const FakeTree tree;
     add_cgroups(tree);
     {
-        Freezer freezer(tree.root, tree.root / "run/frozen");
+        Freezer freezer(tree.root);
         ASSERT_TRUE(freezer.is_available());
-        ASSERT_TRUE(freezer.freeze({412, 413}));
-        EXPECT_EQ(freezer.size(), 1u) << "413 has ended";
+        EXPECT_EQ(freezer.freeze({412}).value_or(9), 1u);
+        EXPECT_EQ(line_of(tree.root / kGroup / "cgroup.freeze"), "1");
+        EXPECT_EQ(line_of(tree.root / kGroup / "cgroup.procs"), "412");
+        EXPECT_EQ(freezer.size(), 1u);
         EXPECT_FALSE(freezer.is_frozen());
-        tree.file("sys/fs/cgroup/vgpu-agent.frozen/cgroup.events", "populated 1\nfrozen 1\n");
+        tree.file(kGroup + "cgroup.events", "populated 1\nfrozen 1\n");
         EXPECT_TRUE(freezer.is_frozen());
+        tree.file("proc/412/cgroup", "0::/user slice/vgpu-agent.frozen\n");
+        EXPECT_EQ(freezer.freeze({412}).value_or(9), 0u) << "it is stopped already";
     }
-    tree.file("proc/412/cgroup", "0::/vgpu-agent.frozen\n");
-    Freezer successor(tree.root, tree.root / "run/frozen");
-    EXPECT_TRUE(successor.holds(412));
+    Freezer successor(tree.root);
+    EXPECT_EQ(successor.size(), 1u);
     successor.thaw();
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "412");
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze"), "0");
-    EXPECT_FALSE(fs::exists(tree.root / "run/frozen"));
+    EXPECT_EQ(line_of(tree.root / kOrigin / "cgroup.procs"), "412");
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/cgroup.procs"), "");
+    EXPECT_EQ(line_of(tree.root / kGroup / "cgroup.freeze"), "0");
+}
+
+TEST(Freezer, ProcessesOfTwoCgroupsEachGoBackToTheirOwn) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    add_group(tree, "sys/fs/cgroup/vgpu-agent.frozen/");
+    tree.file("proc/413/cgroup", "0::/\n");
+    Freezer freezer(tree.root);
+    EXPECT_EQ(freezer.freeze({412, 413}).value_or(9), 2u);
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/vgpu-agent.frozen/cgroup.procs"), "413");
+    tree.file(kGroup + "cgroup.events", "frozen 1\n");
+    EXPECT_FALSE(freezer.is_frozen()) << "the other group is not";
+    freezer.thaw();
+    EXPECT_EQ(line_of(tree.root / kOrigin / "cgroup.procs"), "412");
+    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/cgroup.procs"), "413");
 }
 
 TEST(Freezer, NobodyIsMovedIntoAGroupThatIsNotFrozen) {
     const FakeTree tree;
     add_cgroups(tree);
-    fs::remove(tree.root / "sys/fs/cgroup/vgpu-agent.frozen/cgroup.freeze");
-    Freezer freezer(tree.root, tree.root / "run/frozen");
-    EXPECT_FALSE(freezer.freeze({412}));
-    EXPECT_EQ(line_of(tree.root / kProcs), "");
-    EXPECT_FALSE(freezer.holds(412));
+    fs::remove(tree.root / kGroup / "cgroup.freeze");
+    EXPECT_FALSE(Freezer(tree.root).freeze({412}));
+    EXPECT_EQ(line_of(tree.root / kGroup / "cgroup.procs"), "");
 }
 
-TEST(Freezer, AChildBornInTheGroupGoesWhereItsParentCameFrom) {
+TEST(Freezer, AProcessThatCannotBeMovedIsAnErrorUnlessItHasEnded) {
     const FakeTree tree;
     add_cgroups(tree);
-    add_born_in_group(tree, 414, 412);
-    Freezer freezer(tree.root, tree.root / "run/frozen");
-    ASSERT_TRUE(freezer.freeze({412, 414}));
-    EXPECT_EQ(freezer.size(), 1u) << "nobody comes from the group itself";
-    tree.file(kProcs, "414\n");
+    fs::remove(tree.root / kGroup / "cgroup.procs");
+    fs::create_directory(tree.root / kGroup / "cgroup.procs");
+    Freezer freezer(tree.root);
+    const auto frozen = freezer.freeze({412});
+    ASSERT_FALSE(frozen);
+    EXPECT_EQ(frozen.error(),
+              "process 412 in cgroup /user slice cannot be stopped: Is a directory");
+    EXPECT_EQ(freezer.freeze({999}).value_or(9), 1u) << "the next scan does not find it";
+}
+
+TEST(Freezer, AChildBornInAGroupGoesWhereItsParentCameFrom) {
+    const FakeTree tree;
+    add_cgroups(tree);
+    tree.file("proc/414/cgroup", "0::/user slice/vgpu-agent.frozen\n");
+    Freezer freezer(tree.root);
+    EXPECT_EQ(freezer.freeze({412, 414}).value_or(9), 1u);
+    tree.file(kGroup + "cgroup.procs", "0\n414\n");
     EXPECT_FALSE(freezer.is_frozen());
     freezer.thaw();
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "414");
-}
-
-TEST(Freezer, AGrandchildThatHasNotTheDeviceGoesThereToo) {
-    const FakeTree tree;
-    add_cgroups(tree);
-    add_born_in_group(tree, 414, 412);
-    add_born_in_group(tree, 416, 414);
-    Freezer freezer(tree.root, tree.root / "run/frozen");
-    ASSERT_TRUE(freezer.freeze({412}));
-    tree.file(kProcs, "416\n");
-    freezer.thaw();
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "416");
-}
-
-TEST(Freezer, AChildWhoseParentIsOutAlreadyFollowsIt) {
-    const FakeTree tree;
-    add_cgroups(tree);
-    add_born_in_group(tree, 414, 412);
-    tree.file("run/frozen", "414 /vgpu-agent.frozen\n");
-    tree.file(kProcs, "0\n414\n");
-    Freezer freezer(tree.root, tree.root / "run/frozen");
-    EXPECT_FALSE(freezer.holds(414)) << "a note that names the group itself";
-    freezer.thaw();
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/user slice/cgroup.procs"), "414");
-}
-
-TEST(Freezer, AMemberWhoseAncestorsHaveEndedGoesToTheRootNotToInits) {
-    const FakeTree tree;
-    add_cgroups(tree);
-    tree.file("sys/fs/cgroup/init.scope/cgroup.procs", "");
-    tree.file("proc/1/cgroup", "0::/init.scope\n");
-    add_born_in_group(tree, 418, 1);
-    tree.file(kProcs, "418\n");
-    Freezer(tree.root, tree.root / "run/frozen").thaw();
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/cgroup.procs"), "418");
-    EXPECT_EQ(line_of(tree.root / "sys/fs/cgroup/init.scope/cgroup.procs"), "");
+    EXPECT_EQ(line_of(tree.root / kOrigin / "cgroup.procs"), "414");
 }
 
 }  // namespace

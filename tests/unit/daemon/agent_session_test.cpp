@@ -123,6 +123,20 @@ TEST_F(AgentOfVf, MoreLinesThanAllowedAreMisbehaviourEvenIfEachIsRight) {
     expect_shut();
 }
 
+TEST_F(AgentOfVf, AnswersToRequestsAreNeverTooMany) {
+    serve();
+    for (int id = 1; id <= 2 * static_cast<int>(AgentSession::kBurstLines); ++id) {
+        ask();
+        emit(result_line(id));
+    }
+    EXPECT_EQ(answers.size(), 2 * AgentSession::kBurstLines);
+    EXPECT_TRUE(session.view().is_connected);
+    std::string unasked;
+    for (std::uint64_t i = 0; i < AgentSession::kBurstLines; ++i) unasked += result_line(1);
+    emit(unasked);
+    expect_shut();
+}
+
 TEST_F(AgentOfVf, LinesBelowTheAllowedRateAreNeverMisbehaviour) {
     serve();
     const auto each = 1900ms / AgentSession::kLinesPerSecond;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <filesystem>
 #include <map>
@@ -150,6 +151,22 @@ TEST_F(Sockets, NoClientIsTakenWhileNoneIsWantedAndNobodyIsWokenForIt) {
     const auto input = look();
     ASSERT_EQ(input.size(), 1u);
     EXPECT_EQ(input[0].kind, AgentInput::Kind::Connected);
+}
+
+TEST_F(Sockets, OneHasTheUserOfTheVfsSocketUnlessThatIsTheDevices) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+    constexpr uid_t kOther = 65534;
+    ASSERT_EQ(::lchown(listen("vf1.sock").c_str(), kOther, kOther), 0);
+    const std::string path = directory.file("vf1.agent.sock");
+    const auto uid_with = [&path](std::optional<uid_t> device_user) {
+        AgentSockets one(device_user);
+        EXPECT_TRUE(one.listen(path));
+        struct stat facts {};
+        EXPECT_EQ(::lstat(path.c_str(), &facts), 0);
+        return facts.st_uid;
+    };
+    EXPECT_EQ(uid_with({}), kOther);
+    EXPECT_EQ(uid_with(kOther), 0u);
 }
 
 TEST_F(Sockets, OneThatIsRemovedIsThereAgainAndItsClientStays) {

@@ -190,6 +190,30 @@ TEST_F(VfJobs, AQuiesceThatFailsLetsTheProcessesContinue) {
     EXPECT_THAT(asked(), HasSubstr("thaw"));
 }
 
+TEST_F(VfJobs, AQuiesceWithoutAnAnswerLetsTheProcessesContinueLater) {
+    connect_agent();
+    const auto id = start(VfJob::Quiesce, {{"timeout_ms", std::uint64_t{100}}});
+    ASSERT_TRUE(id);
+    turn();
+    world.clock.advance(6s);
+    turn();
+    EXPECT_EQ(view(*id).error->id, ErrorId::TimedOut);
+    EXPECT_THAT(asked(), HasSubstr("thaw"));
+}
+
+TEST_F(VfJobs, AQuiesceFailsIfTheAgentRestartsMeanwhile) {
+    connect_agent();
+    set_work(1);
+    const auto id = started(VfJob::Quiesce);
+    agent_says(testing::result_line(1));
+    EXPECT_EQ(state(id), "running");
+    agent_says(testing::hello_line("false") + testing::hello_line());
+    set_work(0);
+    turn();
+    EXPECT_EQ(state(id), "failed");
+    EXPECT_EQ(view(id).error->id, ErrorId::NoAgent);
+}
+
 TEST_F(VfJobs, ACancelledQuiesceLetsTheProcessesContinue) {
     connect_agent();
     const auto id = started(VfJob::Quiesce);
