@@ -253,7 +253,7 @@ public:
                           text_of(problem));
         const auto bus = connect_bus(line_);
         const EndServices end_before_bus{manager_, agents_, assignments_};
-        dbus::PeerCredentials peer_credentials(connect_bus(line_));
+        dbus::PeerCredentials peer_credentials([this] { return connect_bus(line_); });
         const auto authority = make_authority(*bus, peer_credentials);
         start_gpus();
         heap_trimmer_.record_work();
@@ -264,7 +264,7 @@ public:
         objects.show_first();
         std::puts("vgpud: ready");
         std::fflush(stdout);
-        serve(*bus, objects, signals.get());
+        serve(*bus, peer_credentials, objects, signals.get());
         service_manager_.stopping();
         return {};
     }
@@ -400,12 +400,14 @@ private:
     /// waits for a caller only in handle_requests(), and for GPUs' threads only in ListGpus,
     /// ListVfs and Capacity (at most 20 ms, dbus/objects.cpp). In most iterations a caller only
     /// reads a property; GpuHost::is_newer() then keeps the cost of unchanged GPUs low.
-    void serve(sdbus::IConnection& bus, dbus::Objects& objects, int signals) {
+    void serve(sdbus::IConnection& bus, dbus::PeerCredentials& peer_credentials,
+               dbus::Objects& objects, int signals) {
         Nanoseconds other_work = Nanoseconds::zero();
         for (;;) {
             if (!service_manager_.is_ready())
                 service_manager_.ready_if(!is_any_starting(), "serving org.vgpu1");
             handle_requests(bus, other_work, objects.are_documents_waiting());
+            peer_credentials.discard_messages();
             const Nanoseconds handled_at = clock_.now();
             manager_.finish();
             for (TimedPart* part : timed_parts_) part->step();
@@ -418,6 +420,7 @@ private:
             objects.step(admin_events);
             other_work = clock_.now() - handled_at;
             adapters::PollSet poll_set = poll_set_of(bus, objects);
+            if (peer_credentials.bus() != nullptr) watch_bus(poll_set, *peer_credentials.bus());
             poll_set.watch(signals, POLLIN);
             adapters::wait_for(poll_set, clock_);
             if (poll_set.is_ready(signals) && is_end(signals, lines_)) return;
@@ -427,14 +430,18 @@ private:
         }
     }
 
-    /// The descriptors and times that wake up the main loop, except the signalfd. Made again before
-    /// each wait, so that no closed descriptor is watched.
-    adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
-        adapters::PollSet poll_set;
+    static void watch_bus(adapters::PollSet& poll_set, const sdbus::IConnection& bus) {
         const auto poll_data = bus.getEventLoopPollData();
         poll_set.watch(poll_data.fd, poll_data.events);
         if (poll_data.timeout_usec != UINT64_MAX)
             poll_set.wake_by(std::chrono::microseconds(poll_data.timeout_usec));
+    }
+
+    /// The descriptors and times that wake up the main loop, except the signalfd and the connection
+    /// of PeerCredentials. Made again before each wait, so that no closed descriptor is watched.
+    adapters::PollSet poll_set_of(sdbus::IConnection& bus, const dbus::Objects& objects) {
+        adapters::PollSet poll_set;
+        watch_bus(poll_set, bus);
         poll_set.watch(changes_.fd(), POLLIN);
         if (objects.needs_step()) poll_set.wake_by(objects.next_step());
         agent_sockets_.watch(poll_set);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <cctype>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -15,16 +17,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Content of a file. Empty if the file cannot be read, for example if the process ends after the
-/// file was opened. Does not throw.
-std::string text_of(const fs::path& path) {
-    return text::whole_file(path).value_or("");
+constexpr std::size_t kMaxLine = 4096;           ///< for "stat" and "comm", in bytes
+constexpr std::size_t kMaxArguments = 2u << 20;  ///< for "cmdline", whose process chooses its size
+
+/// Content of a file. Empty if the file is larger than `max_bytes` or cannot be read, for example
+/// if the process ends after the file was opened. Does not throw.
+std::string text_of(const fs::path& path, std::size_t max_bytes) {
+    return text::whole_file(path, max_bytes).value_or("");
 }
 
 /// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if the process is gone.
 std::pair<char, std::uint64_t> state_of(const fs::path& process) {
     constexpr int kFieldsToStartTime = 18;
-    const std::string line = text_of(process / "stat");
+    const std::string line = text_of(process / "stat", kMaxLine);
     // A process's name may contain blanks and parentheses, so fields are read after the last ')'.
     const std::size_t name_end = line.rfind(')');
     if (name_end == std::string::npos) return {'X', 0};
@@ -57,8 +62,14 @@ std::string uuid_among(const std::string& arguments) {
 
 }  // namespace
 
-bool OwnerProbe::process_exists(const ProcessId& id) const {
+bool OwnerProbe::is_hidden(int pid) const {
+    if (text::whole_file(fs::path(proc_) / std::to_string(pid) / "stat", kMaxLine)) return false;
+    return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+std::optional<bool> OwnerProbe::process_exists(const ProcessId& id) const {
     const auto start_time = start_time_of(id.pid);
+    if (!start_time && is_hidden(id.pid)) return {};
     return start_time && (id.start_time == 0 || id.start_time == *start_time);
 }
 
@@ -68,12 +79,14 @@ std::optional<std::uint64_t> OwnerProbe::start_time_of(int pid) const {
     return start_time;
 }
 
-std::set<std::string> OwnerProbe::running_domains() const {
+std::optional<std::set<std::string>> OwnerProbe::running_domains() const {
+    constexpr int kInit = 1;
+    if (is_hidden(kInit)) return {};
     std::set<std::string> uuids;
     std::error_code error;
     for (fs::directory_iterator at(proc_, error), end; !error && at != end; at.increment(error))
         if (is_number(at->path().filename()))
-            uuids.insert(uuid_among(text_of(at->path() / "cmdline")));
+            uuids.insert(uuid_among(text_of(at->path() / "cmdline", kMaxArguments)));
     uuids.erase("");
     return uuids;
 }
@@ -83,7 +96,7 @@ std::string OwnerProbe::client_of(const std::string& path) const {
     std::ifstream record(fs::path(path).replace_extension(".client"));
     int pid = 0;
     if (!(record >> pid)) return "";
-    std::string name = text_of(fs::path(proc_) / std::to_string(pid) / "comm");
+    std::string name = text_of(fs::path(proc_) / std::to_string(pid) / "comm", kMaxLine);
     if (name.ends_with('\n')) name.pop_back();
     if (name.empty()) return "";
     return fmt::format("{} (pid {})", name, pid);

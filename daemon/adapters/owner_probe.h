@@ -15,12 +15,16 @@ public:
     /// `proc`: another directory in tests.
     explicit OwnerProbe(std::string proc = "/proc") : proc_(std::move(proc)) {}
 
-    [[nodiscard]] bool process_exists(const ProcessId& id) const override;
+    [[nodiscard]] std::optional<bool> process_exists(const ProcessId& id) const override;
     [[nodiscard]] std::optional<std::uint64_t> start_time_of(int pid) const override;
-    [[nodiscard]] std::set<std::string> running_domains() const override;
+    [[nodiscard]] std::optional<std::set<std::string>> running_domains() const override;
     [[nodiscard]] std::string client_of(const std::string& path) const override;
 
 private:
+    /// True if a process `pid` exists, but /proc does not show it, because /proc is mounted with
+    /// hidepid, or because vgpud lacks descriptors.
+    [[nodiscard]] bool is_hidden(int pid) const;
+
     std::string proc_;
 };
 

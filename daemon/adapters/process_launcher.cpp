@@ -293,20 +293,14 @@ std::optional<ProcessId> ProcessLauncher::find(const ProcessSpec& spec) {
     return end_of(id) ? std::nullopt : std::optional(id);
 }
 
-/// False if /proc cannot show whether the process runs, for example for lack of descriptors.
-static bool can_read_process(pid_t pid) {
-    const UniqueFd file(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-    return file.is_open() || errno == ENOENT || errno == ESRCH;
-}
-
-/// While vgpud cannot read the process in /proc (can_read_process()), the process counts as
-/// running, because nobody may remove the sockets of a running process.
+/// While /proc hides the process, the process counts as running, because nobody may remove the
+/// sockets of a running process.
 std::optional<std::string> ProcessLauncher::end_of(const ProcessId& id) {
     int status = 0;
     // Until waitpid() a dead child is a zombie and keeps its pid in use.
     if (::waitpid(id.pid, &status, WNOHANG) == id.pid) return describe_end(status);
-    const bool runs = OwnerProbe().start_time_of(id.pid) == id.start_time;
-    return runs || !can_read_process(id.pid) ? std::nullopt : std::optional(std::string());
+    const bool may_run = OwnerProbe().process_exists(id).value_or(true);
+    return may_run ? std::nullopt : std::optional(std::string());
 }
 
 bool ProcessLauncher::socket_exists(const std::string& path) {

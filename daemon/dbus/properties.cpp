@@ -82,6 +82,23 @@ void check_total(std::size_t bytes) {
                          fmt::format("the options hold more than {} bytes", kMaxOptionBytes));
 }
 
+/// Throws OutOfRange for more than kMaxOptions.
+void check_count(std::size_t count) {
+    if (count > kMaxOptions)
+        throw dbus_error(ErrorId::OutOfRange, fmt::format("more than {} options", kMaxOptions));
+}
+
+/// True if `signature` is a type that an option may have.
+bool is_option_type(std::string_view signature) {
+    constexpr std::string_view kTypes = "bynqiuxtds";
+    return signature.size() == 1 && kTypes.find(signature) != std::string_view::npos;
+}
+
+/// Size of the text in a variant; 0 for another type.
+std::size_t text_bytes_of(const sdbus::Variant& variant) {
+    return variant.containsValueOfType<std::string>() ? variant.get<std::string>().size() : 0;
+}
+
 }  // namespace
 
 std::string gpu_path(const std::string& gpu) {
@@ -299,6 +316,27 @@ void check_argument(std::string_view name, const std::string& text) {
 void check_owner(const std::string& owner) {
     if (const auto named = check_owner_name(owner); !named)
         throw dbus_error(named.error().id, named.error().cause);
+}
+
+/// Counts options with equal names too, because a message may repeat a name without end.
+void read_options(sdbus::Message& message, Dict& options) {
+    if (!message.enterContainer("{sv}")) return;
+    std::size_t count = 0, bytes = 0;
+    while (message.enterDictEntry("sv")) {
+        check_count(++count);
+        std::string name;
+        message >> name;
+        check_total(bytes += name.size());
+        if (const std::string type = next_variant_type(message); !is_option_type(type))
+            throw unsupported_type(name, type);
+        sdbus::Variant value;
+        message >> value;
+        check_total(bytes += text_bytes_of(value));
+        options.emplace(std::move(name), std::move(value));
+        message.exitDictEntry();
+    }
+    message.clearFlags();
+    message.exitContainer();
 }
 
 Options options_of(const Dict& options) {

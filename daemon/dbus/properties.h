@@ -91,6 +91,12 @@ std::vector<PropertyName> changes(const VfView& before, const VfView& after);
 inline constexpr std::size_t kMaxTextBytes = 256;
 /// Limit of the total size of the options of one request, names and values, in bytes.
 inline constexpr std::size_t kMaxOptionBytes = 256 * 1024;
+/// Limit of the number of options of one request.
+inline constexpr std::size_t kMaxOptions = 128;
+
+/// Reads options from a message. Stops and throws at the first option that exceeds a limit
+/// (OutOfRange) or has a type that no option has (WrongType), so that a large message costs little.
+void read_options(sdbus::Message& message, Dict& options);
 
 /// Throws OutOfRange if `text` is longer than kMaxConfigurationBytes.
 void check_document(const std::string& text);
@@ -106,3 +112,14 @@ void check_owner(const std::string& owner);
 Options options_of(const Dict& options);
 
 }  // namespace vgpu::daemon::dbus
+
+namespace sdbus {
+
+/// The generated adaptors read all a{sv} arguments, which are options, with this operator. It
+/// replaces the template of sdbus-c++, which reads a message of any size to its end.
+inline Message& operator>>(Message& message, std::map<std::string, Variant>& options) {
+    vgpu::daemon::dbus::read_options(message, options);
+    return message;
+}
+
+}  // namespace sdbus

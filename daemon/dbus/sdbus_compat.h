@@ -42,6 +42,19 @@ template <typename Object> std::string current_sender(Object& object) {
         return message.getSender();
 }
 
+/// Signature of the variant that is read next from a message. Version 1.2 returns two strings
+/// through arguments, 2.x a pair.
+template <typename Message> std::string next_variant_type(const Message& message) {
+    if constexpr (requires(std::string & text) { message.peekType(text, text); }) {
+        std::string type, contents;
+        message.peekType(type, contents);
+        return contents;
+    } else {
+        const char* const contents = message.peekType().second;
+        return contents == nullptr ? "" : contents;
+    }
+}
+
 /// Makes a D-Bus error. `name`: full D-Bus error name. Replaces invalid UTF-8 in `text`.
 inline sdbus::Error make_error(const std::string& name, const std::string& text) {
     return sdbus::Error(ErrorName{name}, as_utf8(text));

@@ -20,13 +20,14 @@ public:
     virtual ~OwnerPort() = default;
 
     /// True if a process with this pid and start time exists; start time 0 matches any start time.
-    /// False for a zombie.
-    [[nodiscard]] virtual bool process_exists(const ProcessId& id) const = 0;
-    /// Start time as in ProcessId; none if there is no such process, or only its zombie.
+    /// False for a zombie. None if the system hides the process.
+    [[nodiscard]] virtual std::optional<bool> process_exists(const ProcessId& id) const = 0;
+    /// Start time as in ProcessId; none if there is no such process, or only its zombie, or if the
+    /// system hides the process.
     [[nodiscard]] virtual std::optional<std::uint64_t> start_time_of(int pid) const = 0;
-    /// UUIDs (lower case) of the VMs that run on this host. Reads the command lines of all
-    /// processes.
-    [[nodiscard]] virtual std::set<std::string> running_domains() const = 0;
+    /// UUIDs (lower case) of the VMs that run on this host; none if the system hides processes.
+    /// Reads the command lines of all processes.
+    [[nodiscard]] virtual std::optional<std::set<std::string>> running_domains() const = 0;
     /// The process that is connected to the VF's socket `path`, such as "qemu-system-x86 (pid 71)";
     /// empty if unknown.
     [[nodiscard]] virtual std::string client_of(const std::string& path) const = 0;

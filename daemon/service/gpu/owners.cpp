@@ -25,13 +25,15 @@ public:
             return owners_->process_exists(*process);
         const auto* domain = std::get_if<DomainOwner>(&form);
         if (domain == nullptr) return {};
-        if (!domains_) domains_ = owners_->running_domains();
-        return domains_->contains(domain->uuid);
+        if (!domains_) domains_.emplace(owners_->running_domains());
+        if (!*domains_) return {};
+        return (*domains_)->contains(domain->uuid);
     }
 
 private:
     const OwnerPort* owners_;
-    std::optional<std::set<std::string>> domains_;
+    /// The running domains, once asked for; none in it: unknown.
+    std::optional<std::optional<std::set<std::string>>> domains_;
 };
 
 /// Adds the start time to an owner "pid:N", because a later process with that id is not the owner.

@@ -252,7 +252,8 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
                  .availability = availability,
                  .why = std::move(why),
                  .is_orphan = availability == Availability::Claimed && !view.orphan.empty(),
-                 .owned_since = view.record.owner.since});
+                 .owned_since = view.record.owner.since,
+                 .owned_generation = view.record.owner.generation});
         }
     }
     return all;

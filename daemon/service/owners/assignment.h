@@ -50,6 +50,7 @@ struct Candidate {
     std::string why;          ///< why not available: "belongs to 'libvirt:…' (claim 4)"; or empty
     bool is_orphan = false;   ///< true if the availability is Claimed and the claim looks forgotten
     UnixTime owned_since{0};  ///< as OwnerRecord::since (vf/ownership.h); 0: no claim
+    std::uint64_t owned_generation = 0;  ///< as OwnerRecord::generation
 };
 
 /// Why choose() has failed.

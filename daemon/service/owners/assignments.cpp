@@ -119,7 +119,8 @@ void Assignments::try_choose(const std::shared_ptr<Request>& request) {
     request->chosen = *chosen;
     request->owned_before.clear();
     for (const Candidate& one : candidates)
-        if (one.availability == Availability::Own) request->owned_before.insert(one.target);
+        if (one.availability == Availability::Own)
+            request->owned_before[one.target] = one.owned_generation;
     reserved_.insert(chosen->begin(), chosen->end());
     request->is_claiming = true;
     claim_next(request);
@@ -139,7 +140,8 @@ void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Targ
                              const Result<std::uint64_t>& generation) {
     if (generation) {
         request->assigned.push_back({.target = target, .generation = *generation, .path = ""});
-        return claim_next(request);
+        // the domain of a cancelled request is off, so it must not get another claim
+        return request->is_cancelled ? abandon_cancelled(request) : claim_next(request);
     }
     undo_claims(*request);
     const ErrorId id = generation.error().id;
@@ -150,10 +152,6 @@ void Assignments::on_claimed(const std::shared_ptr<Request>& request, const Targ
 }
 
 void Assignments::finish(const std::shared_ptr<Request>& request) {
-    if (request->is_cancelled)
-        return abandon(request,
-                       {ErrorId::Cancelled,
-                        fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
     // before link(), because record_opened() revokes the sockets of an earlier claim of the VF
     for (const Target& target : request->chosen) record_opened(target);
     if (const auto linked = link(*request); !linked) return abandon(request, linked.error());
@@ -185,9 +183,11 @@ Result<> Assignments::link(Request& request) {
 /// Releases the claims that the request has made. assign() has not yet answered, so no client uses
 /// the VFs under these claims, and the VFs need no scrub.
 void Assignments::undo_claims(Request& request) {
-    for (const AssignedVf& one : request.assigned)
-        if (!request.owned_before.contains(one.target))
+    for (const AssignedVf& one : request.assigned) {
+        const auto before = request.owned_before.find(one.target);
+        if (before == request.owned_before.end() || before->second != one.generation)
             manager_.release(one.target, request.owner, one.generation, {}, [](const Result<>&) {});
+    }
     for (const Target& target : request.chosen) reserved_.erase(target);
     request.assigned.clear();
     request.chosen.clear();
@@ -198,6 +198,11 @@ void Assignments::abandon(const std::shared_ptr<Request>& request, const Error& 
     undo_claims(*request);
     request->is_over = true;
     request->done(tl::make_unexpected(error));
+}
+
+void Assignments::abandon_cancelled(const std::shared_ptr<Request>& request) {
+    abandon(request, {ErrorId::Cancelled,
+                      fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
 }
 
 /// Ends the consumer's claims on VFs that `request` did not choose. Such claims are left from an
@@ -379,9 +384,7 @@ void Assignments::step() {
     for (const auto& request : requests) {
         if (request->is_over || request->is_claiming) continue;
         if (request->is_cancelled)
-            abandon(request,
-                    {ErrorId::Cancelled,
-                     fmt::format("the VFs of '{}' were released meanwhile", request->owner)});
+            abandon_cancelled(request);
         else
             try_choose(request);
     }

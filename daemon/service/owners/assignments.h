@@ -110,7 +110,8 @@ private:
         bool is_cancelled = false;  ///< true if unassign() has cancelled the request
         bool is_over = false;       ///< true if `done` was called; step() removes the request
         std::vector<Target> chosen;
-        std::set<Target> owned_before;     ///< VFs that the owner already had
+        /// VFs that the owner already had, and the generations of their claims.
+        std::map<Target, std::uint64_t> owned_before;
         std::vector<AssignedVf> assigned;  ///< chosen VFs that are claimed so far
     };
     /// A VF of a consumer, as a snapshot showed it.
@@ -129,6 +130,7 @@ private:
                     const Result<std::uint64_t>& generation);
     void finish(const std::shared_ptr<Request>& request);
     void abandon(const std::shared_ptr<Request>& request, const Error& error);
+    void abandon_cancelled(const std::shared_ptr<Request>& request);
     void undo_claims(Request& request);
     Result<> link(Request& request);
     Result<> record_domain_name(const std::string& owner, const OptionReader& options);

@@ -71,6 +71,27 @@ protected:
         EXPECT_EQ(found, "/org/vgpu1/gpu/gpu0");
         return Clock::now() - start;
     }
+    /// The unique name of the connection of vgpud that does not own org.vgpu1; empty if none.
+    [[nodiscard]] std::string other_connection_of_vgpud(sdbus::IProxy& bus_daemon) const {
+        const std::string interface = "org.freedesktop.DBus";
+        std::string owner;
+        bus_daemon.callMethod("GetNameOwner")
+            .onInterface(interface)
+            .withArguments(std::string("org.vgpu1"))
+            .storeResultsTo(owner);
+        std::vector<std::string> names;
+        bus_daemon.callMethod("ListNames").onInterface(interface).storeResultsTo(names);
+        for (const std::string& name : names) {
+            if (!name.starts_with(':') || name == owner) continue;
+            std::uint32_t pid = 0;
+            bus_daemon.callMethod("GetConnectionUnixProcessID")
+                .onInterface(interface)
+                .withArguments(name)
+                .storeResultsTo(pid);
+            if (pid == static_cast<std::uint32_t>(vgpud->pid())) return name;
+        }
+        return "";
+    }
     [[nodiscard]] std::size_t resident_bytes() const {
         std::ifstream file("/proc/" + std::to_string(vgpud->pid()) + "/statm");
         std::size_t size = 0, resident = 0;
@@ -163,6 +184,38 @@ TEST_F(HostileClient, TenMebibytesOfOptionsAreRefusedAndNotKept) {
     EXPECT_LT(honest_call(), kPrompt);
     expect_bounded(before);
     EXPECT_TRUE(server.with([](FakePf& pf) { return pf.vfs.empty(); }));
+}
+
+TEST_F(HostileClient, OptionsBeyondTheirNumberAreNotRead) {
+    Dict options;
+    for (std::size_t i = 0; i < 128; ++i)
+        options["option" + std::to_string(i)] = sdbus::Variant{true};
+    EXPECT_EQ(create_error(options), "org.vgpu1.Error.UnknownOption");
+    options["one more"] = sdbus::Variant{true};
+    EXPECT_EQ(create_error(options), "org.vgpu1.Error.OutOfRange");
+}
+
+/// Each connection of vgpud is read, so its queue, which holds 65536 messages, does not fill up.
+TEST_F(HostileClient, SignalsToTheOtherConnectionOfVgpudKeepNobodyOut) {
+    constexpr int kSignals = 70'000, kAtOnce = 1000;
+    const auto connection = connect();
+    const auto bus_daemon =
+        sdbus::createProxy(*connection, "org.freedesktop.DBus", "/org/freedesktop/DBus");
+    bus_daemon->finishRegistration();
+    const std::string other = other_connection_of_vgpud(*bus_daemon);
+    ASSERT_NE(other, "");
+    const auto object = sdbus::createObject(*connection, "/flood");
+    object->finishRegistration();
+    for (int i = 0; i < kSignals; ++i) {
+        auto signal = object->createSignal("org.example.Flood", "Signal");
+        signal.setDestination(other);
+        object->emitSignal(signal);
+        std::string id;  // the call also sends the signals that wait in this program
+        if (i % kAtOnce == 0)
+            bus_daemon->callMethod("GetId").onInterface("org.freedesktop.DBus").storeResultsTo(id);
+    }
+    EXPECT_EQ(ctl({"create", "--vram", "64M"}).status, 0);
+    EXPECT_LT(honest_call(), kPrompt);
 }
 
 TEST_F(HostileClient, ADocumentWithoutEndIsRefused) {

@@ -255,6 +255,33 @@ TEST_F(Assigned, ADomainThatIsReleasedStopsWaiting) {
     EXPECT_EQ(owner_of(1), OwnerRecord{}) << "no claim is left behind";
 }
 
+TEST_F(Assigned, ADomainThatIsReleasedBetweenTwoClaimsGetsNoOtherClaim) {
+    ASSERT_TRUE(assign(kA, {named("two")}));
+    world.queue_requests();
+    const auto cancelled = ask(kA, {named("one"), named("two")});
+    for (int i = 0; i < 4; ++i) {  // the main loop is late
+        world.clock.advance(10ms);
+        world.manager->find_gpu("gpu0")->iterate();
+        if (i == 0) assignments.unassign(kA, {}, [](const Result<std::uint32_t>&) {});
+        if (i == 2) world.pf().finish_scrub(2);
+    }
+    for (int i = 0; i < 3; ++i) world.step();
+    ASSERT_TRUE(cancelled->has_value());
+    EXPECT_EQ((*cancelled)->error().id, ErrorId::Cancelled);
+    EXPECT_EQ(owner_of(2), OwnerRecord{});
+}
+
+TEST_F(Assigned, AFailedRequestAlsoGivesBackAVfThatTheDomainHadUnderAnEarlierClaim) {
+    ASSERT_TRUE(assign(kA, {named("two")}));
+    world.queue_requests();
+    const auto refused = ask(kA, {named("one"), named("two")});
+    world.manager->release({"gpu0", 2}, kA, owner_of(2).generation, {}, [](const Result<>&) {});
+    sockets.is_full = true;
+    for (int i = 0; i < 4; ++i) world.step();
+    ASSERT_TRUE(refused->has_value() && !**refused);
+    EXPECT_EQ(owner_of(2), OwnerRecord{});
+}
+
 TEST_F(Assigned, AProcessStopsWaitingWhicheverFormOfItsNameIsReleased) {
     ASSERT_TRUE(assign(kA, {named("one")}));
     ASSERT_TRUE(unassign(kA));

@@ -13,7 +13,7 @@ namespace vgpu::daemon::testing {
 
 class FakeOwners final : public OwnerPort {
 public:
-    [[nodiscard]] bool process_exists(const ProcessId& id) const override {
+    [[nodiscard]] std::optional<bool> process_exists(const ProcessId& id) const override {
         const auto start_time = start_time_of(id.pid);
         return start_time && (id.start_time == 0 || id.start_time == *start_time);
     }
@@ -22,7 +22,9 @@ public:
         if (process == processes.end()) return {};
         return process->second;
     }
-    [[nodiscard]] std::set<std::string> running_domains() const override { return domains; }
+    [[nodiscard]] std::optional<std::set<std::string>> running_domains() const override {
+        return domains;
+    }
 
     [[nodiscard]] std::string client_of(const std::string& path) const override {
         const auto client = clients.find(path);

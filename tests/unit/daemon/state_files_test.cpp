@@ -15,6 +15,8 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <set>
 
 namespace vgpu::daemon {
 namespace {
@@ -267,14 +269,21 @@ TEST(RunLock, OneStateDirectoryHasOneVgpudAlsoIfItsLockFileCannotBeWritten) {
 
 TEST(OwnerProbe, KnowsThisProcessByPidAndStartTime) {
     const adapters::OwnerProbe watch;
-    EXPECT_TRUE(watch.process_exists({.pid = ::getpid(), .start_time = 0}));
-    EXPECT_FALSE(watch.process_exists({.pid = ::getpid(), .start_time = 1}));
-    EXPECT_FALSE(watch.process_exists({.pid = 0x7ffffff0, .start_time = 0}));
+    EXPECT_EQ(watch.process_exists({.pid = ::getpid(), .start_time = 0}), true);
+    EXPECT_EQ(watch.process_exists({.pid = ::getpid(), .start_time = 1}), false);
+    EXPECT_EQ(watch.process_exists({.pid = 0x7ffffff0, .start_time = 0}), false);
+}
+
+/// Makes the entry of the process 1, without which processes count as hidden.
+void show_init(const Directory& proc) {
+    fs::create_directories(proc.file("1"));
+    std::ofstream(proc.file("1") / "stat") << "1 (init) S";
 }
 
 TEST(OwnerProbe, KnowsVirtualMachinesByTheUuidInItsArguments) {
     using std::string_literals::operator""s;
     const Directory proc;
+    show_init(proc);
     fs::create_directories(proc.file("12"));
     fs::create_directories(proc.file("self"));
     std::ofstream(proc.file("12") / "cmdline")
@@ -282,9 +291,27 @@ TEST(OwnerProbe, KnowsVirtualMachinesByTheUuidInItsArguments) {
     std::ofstream(proc.file("self") / "cmdline")
         << "x\0-uuid\0005dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10\0"s;
     const adapters::OwnerProbe watch(proc.path());
-    EXPECT_THAT(watch.running_domains(),
-                ::testing::ElementsAre("4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10"));
-    EXPECT_TRUE(adapters::OwnerProbe("/nonexistent").running_domains().empty());
+    EXPECT_EQ(watch.running_domains(),
+              std::set<std::string>{"4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10"});
+}
+
+/// A process can make its arguments appear larger than the memory of the host.
+TEST(OwnerProbe, ArgumentsWithoutEndAreNotRead) {
+    using std::string_literals::operator""s;
+    const Directory proc;
+    show_init(proc);
+    fs::create_directories(proc.file("12"));
+    std::ofstream(proc.file("12") / "cmdline")
+        << "qemu\0-uuid\0004dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10\0"s << std::string(2u << 20, 'x');
+    EXPECT_EQ(adapters::OwnerProbe(proc.path()).running_domains(), std::set<std::string>{});
+}
+
+/// As with /proc mounted with hidepid=2, by which vgpud without CAP_SYS_PTRACE sees few processes.
+TEST(OwnerProbe, IsNotSureOfProcessesThatProcHides) {
+    const Directory proc;
+    const adapters::OwnerProbe watch(proc.path());
+    EXPECT_EQ(watch.process_exists({.pid = ::getpid(), .start_time = 1}), std::nullopt);
+    EXPECT_EQ(watch.running_domains(), std::nullopt);
 }
 
 TEST(OwnerProbe, NamesTheProcessThatHasASocketOpen) {
@@ -304,11 +331,13 @@ TEST(OwnerProbe, NamesTheProcessThatHasASocketOpen) {
 /// A directory can be opened and not be read, as the files of a process that has just ended.
 TEST(OwnerProbe, AProcessThatEndsWhileItIsLookedAtIsNone) {
     const Directory proc;
-    fs::create_directories(proc.file("12") / "cmdline");
-    fs::create_directories(proc.file("12") / "stat");
+    show_init(proc);
+    constexpr int kNoPid = 0x7ffffff0;
+    fs::create_directories(proc.file(std::to_string(kNoPid)) / "cmdline");
+    fs::create_directories(proc.file(std::to_string(kNoPid)) / "stat");
     const adapters::OwnerProbe watch(proc.path());
-    EXPECT_TRUE(watch.running_domains().empty());
-    EXPECT_FALSE(watch.process_exists({.pid = 12, .start_time = 0}));
+    EXPECT_EQ(watch.running_domains(), std::set<std::string>{});
+    EXPECT_EQ(watch.process_exists({.pid = kNoPid, .start_time = 0}), false);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // World: vgpud's service with fakes at every port, ready to be killed and started again.
 #pragma once
 
+#include "daemon/ports/gpu_runner.h"
 #include "daemon/service/manager.h"
 #include "tests/unit/daemon/fake_assignment.h"
 #include "tests/unit/daemon/fake_owners.h"
@@ -50,6 +51,11 @@ public:
                 std::move(ports)));
         }
         step();
+    }
+
+    /// From now on requests wait for step(), as they wait for the thread of a GPU.
+    void queue_requests() {
+        for (const auto& gpu : manager->gpus()) gpu->start(std::make_unique<IdleRunner>(), [] {});
     }
 
     /// The next vgpud is not told of this GPU.
@@ -113,6 +119,13 @@ public:
     std::unique_ptr<Manager> manager;
 
 private:
+    class IdleRunner final : public GpuRunner {
+    public:
+        void start(GpuLoop&) override {}
+        void wake() override {}
+        void stop() override {}
+    };
+
     template <typename T> Result<T> answer(const std::function<void(Done<T>)>& ask) {
         std::optional<Result<T>> got;
         ask([&got](Result<T> result) { got = std::move(result); });
