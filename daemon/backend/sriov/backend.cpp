@@ -47,8 +47,8 @@ Result<SriovPf*> SriovLink::connected() {
     return fail(ErrorId::PfLost, fmt::format("vgpud is not connected to {}", config.address));
 }
 
-/// Only reads files, and opens the uevent socket. Accepts any card if the configuration names no
-/// model.
+/// Only reads files, and opens the uevent socket. If the configuration names no model, the first
+/// connect() accepts any card; later ones accept only that card with that driver.
 Result<> SriovBackend::connect() {
     disconnect();
     provisioned_.clear();
@@ -56,9 +56,12 @@ Result<> SriovBackend::connect() {
     foreign_change_.clear();
     TRY(const PfFunction facts, SriovPf::inspect(*link_->files, link_->config.address));
     TRY_VOID(check_card(link_->config, facts));
-    link_->pf.emplace(
-        *link_->files,
-        PfIdentity{.address = link_->config.address, .ids = facts.ids, .driver = facts.driver});
+    const PfIdentity found{
+        .address = link_->config.address, .ids = facts.ids, .driver = facts.driver};
+    if (!link_->identity) link_->identity = found;
+    SriovPf pf(*link_->files, *link_->identity);
+    TRY_VOID(pf.check_identity(found));
+    link_->pf.emplace(*link_->files, *link_->identity);
     // without uevents the service only polls, once a second
     if (link_->uevents && link_->uevents->fd() < 0) static_cast<void>(link_->uevents->open());
     count_ = facts.vfs.size();
@@ -138,12 +141,13 @@ Result<VfFacts> SriovBackend::get_vf(std::uint32_t vf) {
     TRY(const auto found, pf->inspect(vf));
     const auto record = provisioned_.find(vf);
     VfFacts facts{.vf = vf};
-    if (!found || record == provisioned_.end()) return facts;
+    if (!found) return facts;
+    facts.is_attached = found->use != VfUse::Closed;
+    if (record == provisioned_.end()) return facts;
     facts.state = record->second.is_scrubbed  ? VGPU_PF_VF_SCRUBBING
                   : record->second.is_stopped ? VGPU_PF_VF_STOPPED
                                               : VGPU_PF_VF_PROVISIONED;
     facts.generation = record->second.generation;
-    facts.is_attached = found->use != VfUse::Closed;
     facts.address = found->address;
     facts.vgpu_type = found->vgpu_type;
     facts.uuid = record->second.uuid;
@@ -166,13 +170,13 @@ Result<> SriovBackend::provision(const vgpu_pf_provision& requested) {
     if (!vf)
         return fail(ErrorId::PfRefused, fmt::format("vf{} of {} vanished while it was provisioned",
                                                     requested.vf, link_->config.address));
+    scrubbed_.erase(requested.vf);
     TRY_VOID(set_resources(requested, *vf));
     // a VF without a driver has no user, but may hold data of its last user
     if (vf->driver.empty() && !link_->config.is_observing) TRY_VOID(link_->pf->reset(requested.vf));
     ProvisionedVf record{.generation = ++generation_};
     std::copy(std::begin(requested.uuid), std::end(requested.uuid), record.uuid.begin());
     provisioned_[requested.vf] = record;
-    scrubbed_.erase(requested.vf);
     return {};
 }
 
@@ -200,15 +204,33 @@ Result<> SriovBackend::enable_vfs(std::uint32_t count, std::span<const VfSize> s
 Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes,
                               const PfFunction& facts) {
     TRY_VOID(check_growth(count, facts));
-    for (const VfFunction& vf : facts.vfs) link_->modes.try_emplace(vf.vf, mode_of(vf));
+    std::vector<std::uint32_t> in_service;
+    for (const VfFunction& vf : facts.vfs) {
+        link_->modes.try_emplace(vf.vf, mode_of(vf));
+        const auto own = provisioned_.find(vf.vf);
+        if (own != provisioned_.end() && !own->second.is_scrubbed) in_service.push_back(vf.vf);
+    }
     for (const VfSize& size : sizes) plan_vram(size.vf, size.vram_bytes);
     const std::uint32_t min_count = std::min(link_->config.vfs, facts.total_vfs);
-    const auto done = link_->pf->set_count(std::max(count, min_count), enable_steps());
+    Result<> done = keep_vram(in_service);
+    if (done) done = link_->pf->set_count(std::max(count, min_count), enable_steps());
+    if (done) done = restore_modes();
     count_.reset();
-    for (const VfSize& size : sizes)
-        if (!done && !provisioned_.contains(size.vf)) plan_vram(size.vf, 0);
-    TRY_VOID(done);
-    return restore_modes();
+    if (!done) take_back(sizes, facts);
+    return done;
+}
+
+/// After enable() has failed, frees the VRAM of the VFs in `sizes` that are not provisioned. Keeps
+/// the VRAM of VFs that existed `before`, because they may hold data.
+void SriovBackend::take_back(std::span<const VfSize> sizes, const PfFunction& before) {
+    for (const VfSize& size : sizes) {
+        if (provisioned_.contains(size.vf)) continue;
+        const auto now = link_->pf->inspect(size.vf);
+        const bool is_closed = now && *now && (*now)->use == VfUse::Closed;
+        if (is_closed && before.find(size.vf) == nullptr)
+            static_cast<void>(free_resources(size.vf));
+        plan_vram(size.vf, 0);
+    }
 }
 
 /// Sets the mode of a VF again after it was enabled. Also resets the VF, because the memory of a VF
@@ -268,8 +290,8 @@ Result<> SriovBackend::clear(const VfFunction& vf) {
 
 Result<> SriovBackend::end_use(std::uint32_t vf) {
     TRY(const auto found, link_->pf->inspect(vf));
-    if (found && !link_->config.is_observing) {
-        TRY_VOID(clear(*found));
+    if (!link_->config.is_observing) {
+        if (found) TRY_VOID(clear(*found));
         TRY_VOID(free_resources(vf));
     }
     link_->modes.erase(vf);

@@ -46,6 +46,7 @@ struct SriovLink {
     SriovConfig config;
     std::unique_ptr<UeventSocket> uevents{};          ///< null: vgpud does not listen to uevents
     std::optional<SriovPf> pf{};                      ///< none while not connected
+    std::optional<PfIdentity> identity{};             ///< the PF at the first connect()
     std::map<std::uint32_t, AssignmentMode> modes{};  ///< by VF: to set when VFs are enabled
 
     /// The PF; PfLost unless connected.
@@ -94,10 +95,13 @@ protected:
     }
     /// Sets the VRAM that `vf` gets when the VFs are enabled the next time; 0: the driver decides.
     virtual void plan_vram(std::uint32_t /*vf*/, std::uint64_t /*bytes*/) {}
+    /// Called before VFs are disabled, with the VFs in service. Remembers their VRAM if they would
+    /// else lose it. PfRefused if this VRAM is unknown.
+    virtual Result<> keep_vram(std::span<const std::uint32_t> /*vfs*/) { return {}; }
     /// Gives an existing VF the requested resources, unless it has them. By default NotOffered if
     /// VRAM is requested.
     virtual Result<> set_resources(const vgpu_pf_provision& requested, const VfFunction& vf);
-    /// Frees the resources of a VF that has been closed and reset.
+    /// Frees the resources of a VF that has been closed and reset, or is not enabled.
     virtual Result<> free_resources(std::uint32_t /*vf*/) { return {}; }
     /// Ends the work of a VF until its reset; NotOffered by default.
     virtual Result<> stop(std::uint32_t vf);
@@ -122,6 +126,7 @@ private:
     Result<ProvisionedVf*> find(std::uint32_t vf, std::uint32_t generation);
     [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
     Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
+    void take_back(std::span<const VfSize> sizes, const PfFunction& before);
     [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
     Result<> restore_mode(std::uint32_t vf, AssignmentMode mode);
     Result<> restore_modes();

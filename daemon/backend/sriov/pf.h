@@ -80,8 +80,8 @@ struct PfFunction {
     bool operator==(const PfFunction&) const = default;
 };
 
-/// The PF as it was when vgpud took it over. SriovPf refuses to write after the card or the driver
-/// has changed.
+/// The PF as it was when vgpud first found it. SriovPf refuses to write after the card or the
+/// driver has changed.
 struct PfIdentity {
     std::string address;
     PciIds ids{};
@@ -119,6 +119,8 @@ public:
     Result<std::optional<VfFunction>> inspect(std::uint32_t vf);
     /// PfLost unless card and driver are still those of identity().
     Result<> check_identity();
+    /// PfLost unless card and driver of `now` are those of identity().
+    [[nodiscard]] Result<> check_identity(const PfIdentity& now) const;
     /// The driver through which VMs get VFs of this PF: the variant of vfio-pci for the PF's driver
     /// if the variant is loaded, else vfio-pci. AssignmentRefused if neither is loaded, because
     /// vgpud loads no modules.
@@ -149,7 +151,6 @@ public:
     Result<> set_count(std::uint32_t count, EnableSteps& steps);
 
 private:
-    Result<> check_identity(const PfIdentity& now) const;
     Result<VfFunction> find(std::uint32_t vf);
     Result<> unbind(const VfFunction& vf, TakeFromHost take);
     Result<> probe(const VfFunction& vf, const std::string& driver);

@@ -47,6 +47,23 @@ void XeBackend::plan_vram(std::uint32_t vf, std::uint64_t bytes) {
     if (bytes != 0) settings_.vram_bytes[vf] = bytes;
 }
 
+/// If a VF has a planned quota, xe would give the VFs without one no VRAM.
+Result<> XeBackend::keep_vram(std::span<const std::uint32_t> vfs) {
+    if (settings_.vram_bytes.empty()) return {};
+    for (const std::uint32_t vf : vfs) {
+        if (settings_.vram_bytes.contains(vf)) continue;
+        TRY(const auto now, admin_.vram(vf));
+        const std::uint64_t bytes = now.value_or(0);
+        if (bytes == 0)
+            return fail(ErrorId::PfRefused,
+                        fmt::format("vf{} would lose its VRAM, because the driver does not say how "
+                                    "much it has; first give the VF a VRAM size",
+                                    vf));
+        settings_.kept_vram_bytes[vf] = bytes;
+    }
+    return {};
+}
+
 /// Writes the quota only if another quota is in force, so that an open VF with the requested quota
 /// can be taken over.
 Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const sriov::VfFunction& vf) {
@@ -74,7 +91,8 @@ Result<> XeBackend::set_resources(const vgpu_pf_provision& requested, const srio
 
 Result<> XeBackend::free_resources(std::uint32_t vf) {
     settings_.timings.erase(vf);
-    if (settings_.vram_bytes.erase(vf) == 0 || admin_.level() != Level::Vram) return {};
+    const bool has_quota = settings_.vram_bytes.erase(vf) + settings_.kept_vram_bytes.erase(vf) > 0;
+    if (!has_quota || admin_.level() != Level::Vram) return {};
     TRY_VOID(admin_.set_vram(vf, 0));
     return {};
 }

@@ -51,6 +51,7 @@ protected:
         return admin_.vram(vf);
     }
     void plan_vram(std::uint32_t vf, std::uint64_t bytes) override;
+    Result<> keep_vram(std::span<const std::uint32_t> vfs) override;
     Result<> set_resources(const vgpu_pf_provision& requested,
                            const sriov::VfFunction& vf) override;
     Result<> free_resources(std::uint32_t vf) override;

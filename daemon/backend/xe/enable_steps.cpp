@@ -11,14 +11,20 @@ namespace {
 /// leave all functions at 0, which is unlimited.
 constexpr Timing kDefault{.quantum_ms = 16, .preempt_timeout_us = 16'000};
 
+/// 0 if the VF has no entry.
+std::uint64_t bytes_of(const std::map<std::uint32_t, std::uint64_t>& vram, std::uint32_t vf) {
+    const auto at = vram.find(vf);
+    return at == vram.end() ? 0 : at->second;
+}
+
 }  // namespace
 
 Result<> XeEnableSteps::before_enable(std::uint32_t count) {
     if (settings_.vram_bytes.empty()) return {};
     for (std::uint32_t vf = 1; vf <= count; ++vf) {
-        const auto requested = settings_.vram_bytes.find(vf);
-        const std::uint64_t bytes = requested == settings_.vram_bytes.end() ? 0 : requested->second;
-        TRY_VOID(admin_.set_vram(vf, bytes));
+        const std::uint64_t requested = bytes_of(settings_.vram_bytes, vf);
+        TRY_VOID(admin_.set_vram(
+            vf, requested > 0 ? requested : bytes_of(settings_.kept_vram_bytes, vf)));
     }
     return admin_.free_vram_above(count);
 }

@@ -16,11 +16,14 @@
 
 namespace vgpu::daemon::xe {
 
-/// The requested settings of the functions. A VF without an entry in `vram_bytes` gets no VRAM if
-/// another VF has an entry, and an equal share if no VF has an entry.
+/// The requested settings of the functions. A VF without an entry in `vram_bytes` gets an equal
+/// share if no VF has an entry. If another VF has one, it gets its `kept_vram_bytes`, or else no
+/// VRAM.
 struct XeSettings {
     std::map<std::uint32_t, std::uint64_t> vram_bytes{};  ///< by VF
-    std::map<std::uint32_t, Timing> timings{};            ///< by function; 0 is the PF
+    /// By VF: the VRAM of VFs in service without a requested size.
+    std::map<std::uint32_t, std::uint64_t> kept_vram_bytes{};
+    std::map<std::uint32_t, Timing> timings{};  ///< by function; 0 is the PF
 
     bool operator==(const XeSettings&) const = default;
 };

@@ -130,9 +130,12 @@ Result<> GpuModel::adopt_vfs() {
     for (const std::uint32_t vf : numbers) TRY_VOID(adopt_vf(vf, record));
     if (ports_.store.is_read_only(id_)) return {};
     put(0, record);
+    // check_growth() must know the owners of all VFs on record
+    for (const auto& [vf, desired] : record.vfs)
+        if (!vfs_.contains(vf)) show_absent(desired);
     enable_recorded_vfs();
     for (const auto& [vf, desired] : record.vfs)
-        if (!vfs_.contains(vf) || vfs_.at(vf).is_absent()) TRY_VOID(recreate(desired));
+        if (vfs_.at(vf).is_absent()) TRY_VOID(recreate(desired));
     return {};
 }
 
@@ -232,6 +235,12 @@ Result<> GpuModel::scrub_if_required(const VfRecord& desired) {
 /// lost.
 Result<> GpuModel::recreate(const VfRecord& desired) {
     const VfAction action = action_for(&desired, {.vf = desired.vf});
+    if (action != VfAction::Resize && action != VfAction::Restore) return {};
+    if (const auto idle = check_growth(desired.vf); !idle) {
+        show_unrestored(
+            desired, fmt::format("'{}' is not enabled: {}", desired.spec.name, idle.error().cause));
+        return {};
+    }
     if (action == VfAction::Resize) {
         if (const auto scrubbed = scrub_if_required(desired); !scrubbed) {
             if (!pf_.is_connected()) return scrubbed;
@@ -241,7 +250,7 @@ Result<> GpuModel::recreate(const VfRecord& desired) {
         }
         return finish_resize(desired.vf);
     }
-    return action == VfAction::Restore ? restore_vf(desired) : Result<>();
+    return restore_vf(desired);
 }
 
 /// Provisions a VF that is on record but ABSENT in the PF core, as after a restart of softgpu and

@@ -449,6 +449,7 @@ private:
     // the number of VFs (vf_count.cpp)
     void show_lost_vfs(const Error& cause);
     Result<> discard_new_vfs(const VfCount& count);
+    [[nodiscard]] Result<> check_growth(std::uint32_t count) const;
     /// Enables the VFs on record that do not exist, all at once, because each change of the number
     /// of VFs disables all of them.
     void enable_recorded_vfs();

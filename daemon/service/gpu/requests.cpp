@@ -93,20 +93,22 @@ Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
     return check_known(vf);
 }
 
-/// The first free VF number whose function no client has open, because a client that has the
-/// function open would have access to the new VF. If clients have all free functions open, the
-/// first free number. NoFreeVf if no number is free.
+/// The first free VF number that exists or can be enabled, and whose function no client has open,
+/// because a client that has the function open would have access to the new VF. If there is none,
+/// the first free number. NoFreeVf if no number is free.
 Result<std::uint32_t> GpuModel::free_vf() {
     const GpuRecord record = record_.get();
-    std::optional<std::uint32_t> open;
+    const bool can_enable = abilities_->can(Change::Vfs);
+    std::optional<std::uint32_t> second_choice;
     for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
         if (vfs_.contains(vf) || record.vfs.contains(vf)) continue;
         const auto facts = pf_.ask(&Backend::get_vf, vf);
         if (!facts) return tl::make_unexpected(facts.error());
-        if (!facts->is_attached) return vf;
-        if (!open) open = vf;
+        const bool is_possible = can_enable || vf <= info_.enabled_vfs;
+        if (is_possible && !facts->is_attached) return vf;
+        if (!second_choice) second_choice = vf;
     }
-    if (open) return *open;
+    if (second_choice) return *second_choice;
     return fail(ErrorId::NoFreeVf,
                 fmt::format("all {} VFs of {} are in use or being scrubbed", info_.total_vfs, id_));
 }
@@ -236,6 +238,7 @@ Result<> GpuModel::check_all_idle(Need need, std::string_view whose,
     std::vector<std::string> users = info_.other_users;
     const std::set<std::uint32_t> running = vfs_of_running_domains();
     for (const auto& [vf, one] : vfs_) {
+        if (vf > info_.enabled_vfs) continue;  // nobody can use a VF that does not exist
         if (one.active.is_attached)
             users.push_back(describe_name(vf) + " is open");
         else if (running.contains(vf))

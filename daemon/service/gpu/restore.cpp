@@ -97,8 +97,10 @@ void GpuModel::restore_missing(Nanoseconds now) {
     are_members_stale_ = true;
 }
 
-/// Destroys a VF without resources, for which no scrub is necessary.
+/// Destroys a VF without resources. First scrubs it, because a vendor's VF that looks ABSENT may
+/// hold the data of its last user (Backend::scrub_absent()).
 Result<> GpuModel::forget_definition(std::uint32_t vf) {
+    TRY_VOID(scrub_absent(vfs_.at(vf).defined));
     GpuRecord record = record_.get();
     record.vfs.erase(vf);
     TRY_VOID(commit(record));

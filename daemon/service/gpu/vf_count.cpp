@@ -73,6 +73,13 @@ Result<> GpuModel::discard_new_vfs(const VfCount& count) {
     return {};
 }
 
+/// Checks, before vgpud disables VFs to recreate those on record up to `count`, what enable_vfs()
+/// checks.
+Result<> GpuModel::check_growth(std::uint32_t count) const {
+    if (info_.enabled_vfs == 0 || count <= info_.enabled_vfs) return {};
+    return check_all_idle({(*abilities_)[Change::Vfs].needs, Change::Vfs}, id_, {});
+}
+
 /// Ignores a refusal, because each VF that could not be enabled then shows the reason itself.
 void GpuModel::enable_recorded_vfs() {
     if ((*abilities_)[Change::Vfs].needs != Needs::AllIdle) return;
@@ -84,9 +91,10 @@ void GpuModel::enable_recorded_vfs() {
         const VfResources& resources = one.next ? one.next->resources : one.spec.resources;
         sizes.push_back({.vf = vf, .vram_bytes = resources.vram_bytes});
     }
-    if (count <= info_.enabled_vfs) return;
-    if (pf_.ask(&Backend::enable_vfs, count, sizes) && pf_.is_connected())
-        static_cast<void>(read_info());
+    if (count <= info_.enabled_vfs || !check_growth(count)) return;
+    // reads the number also after a failure, for check_growth()
+    static_cast<void>(pf_.ask(&Backend::enable_vfs, count, sizes));
+    if (pf_.is_connected()) static_cast<void>(read_info());
 }
 
 }  // namespace vgpu::daemon

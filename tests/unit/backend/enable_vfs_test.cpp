@@ -191,9 +191,7 @@ TEST_F(EnableVfs, IsRefusedWhileSomebodyElseUsesAVfThatIsNotOnRecord) {
     ASSERT_EQ(card.pf.set_count(3), 0);
     start();
     ASSERT_EQ(apply(document("b50", "{}", {"a", "b"})).state, "done");
-    card.pf.vf(3).driver = "vfio-pci";
-    files->add_link(card.pf.vf_path(3, "driver"), "../drivers/vfio-pci");
-    card.pf.open(3);
+    open_unknown(3);
     pass();
     files->forget_writes();
     const JobView job = apply(document("b50", "{}", {"a", "b", "c", "d"}), kForce);
@@ -238,6 +236,41 @@ TEST_F(EnableVfs, OfAllRecordsIsOneWriteAfterAReboot) {
     pass();
     EXPECT_EQ(count_enables(), 1u);
     expect_in_service(3);
+}
+
+TEST_F(EnableVfs, OfRecordsWaitsWhileTheDomainOfAnotherVfRunsOrHasIt) {
+    make({"a", "b", "c"});
+    owners.domains = {kDomain.substr(kDomain.find(':') + 1)};
+    const auto generation = claim({.gpu = "b50", .vf = 2}, kDomain);
+    ASSERT_TRUE(generation);
+    pass(std::chrono::minutes(5));
+    ASSERT_EQ(card.pf.set_count(0), 0);
+    ASSERT_EQ(card.pf.set_count(2), 0);
+    start();
+    for (int i = 0; i < 10; ++i) pass();
+    EXPECT_EQ(count_enables(), 0u);
+    EXPECT_EQ(view(2).condition, "");
+    EXPECT_THAT(view(3).condition,
+                AllOf(HasSubstr("'c' is not enabled"), HasSubstr("'b'"), HasSubstr("which runs")));
+    owners.domains.clear();
+    for (int i = 0; i < 10; ++i) pass();
+    EXPECT_EQ(count_enables(), 0u) << "its claim stays";
+    ASSERT_TRUE(answer<void>([&](const Done<>& done) {
+        manager->release({.gpu = "b50", .vf = 2}, kDomain, *generation, {}, done);
+    }));
+    for (int i = 0; i < 10; ++i) pass();
+    expect_in_service(3);
+}
+
+TEST_F(EnableVfs, ForACreateThatFailsAfterItLeavesNoVramGiven) {
+    make({"a"});
+    files->before_write = [&](const std::string& path) {
+        if (path == "0000:03:00.2/driver_override") card.pf.has_iommu = false;
+    };
+    EXPECT_FALSE(create_for_vm("b"));
+    EXPECT_FALSE(card.pf.has_iommu) << "vfio-pci refused the new VF";
+    EXPECT_EQ(card.pf.count(), 2u);
+    EXPECT_EQ(card.function(2).vram, 0u);
 }
 
 TEST_F(EnableVfs, ReturnsThePlannedVramIfALaterStepFails) {

@@ -114,6 +114,12 @@ protected:
             }));
         return nlohmann::json::parse(text);
     }
+    /// A VM that vgpud does not know opens a VF.
+    void open_unknown(unsigned vf) {
+        card.pf.vf(vf).driver = "vfio-pci";
+        files->add_link(card.pf.vf_path(vf, "driver"), "../drivers/vfio-pci");
+        card.pf.open(vf);
+    }
     /// How often somebody has written another number of VFs than 0.
     [[nodiscard]] std::size_t count_enables() const {
         return static_cast<std::size_t>(

@@ -192,6 +192,24 @@ TEST_F(PciGpu, ReportsVfsThatSomebodyElseDisabledAndDoesNotCompete) {
     EXPECT_EQ(card.pf.count(), 1u) << "the operator has restarted vgpud";
 }
 
+TEST_F(PciGpu, GivesANewVfNoNumberThatAnotherProgramHasOpen) {
+    ASSERT_EQ(card.pf.set_count(2), 0);
+    start();
+    open_unknown(1);
+    const auto made = create_for_vm("web1");
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(made->vf, 2u);
+}
+
+TEST_F(PciGpu, NamesAnOpenVfIfVgpudObservesAndThereIsNoOther) {
+    ASSERT_EQ(card.pf.set_count(1), 0);
+    open_unknown(1);
+    observe();
+    const auto named = create("mine");
+    ASSERT_TRUE(named) << named.error().cause;
+    EXPECT_EQ(named->vf, 1u);
+}
+
 TEST_F(PciGpu, IsLostWhileItsDriverIsAnotherAndThenIsBack) {
     ASSERT_TRUE(create_for_vm("web1"));
     card.pf.replace("0xe212", "vfio-pci");
@@ -292,26 +310,50 @@ TEST_F(PciGpu, FinishesADestroyThatTheEndOfVgpudCutOff) {
     EXPECT_TRUE(create_for_vm("web2"));
 }
 
-TEST_F(PciGpu, ScrubsAVfWhoseScrubWasOwedBeforeItGivesTheVfToAnother) {
-    const auto made = create_for_vm("web1");
-    ASSERT_TRUE(made);
-    ASSERT_TRUE(set(*made, {{"scrub_on_release", true}}));
-    const auto generation = claim(*made, "slurm:1");
-    ASSERT_TRUE(generation);
-    card.pf.open(1);
-    ASSERT_TRUE(answer<void>(
-        [&](const Done<>& done) { manager->release(*made, "slurm:1", *generation, {}, done); }));
-    start();
-    for (int i = 0; i < 5; ++i) pass();
-    EXPECT_TRUE(card.pf.vf(1).is_dirty);
-    EXPECT_THAT(view(1).condition, HasSubstr("'web1' waits for its scrub"));
-    EXPECT_FALSE(claim(*made, "slurm:2"));
+/// vgpud was started again while a VM has a VF open whose owner has released it.
+class OwedScrub : public PciGpu {
+protected:
+    void SetUp() override {
+        ASSERT_TRUE(create_for_vm("web1"));
+        ASSERT_TRUE(set(web1, {{"scrub_on_release", true}}));
+        const auto generation = claim(web1, "slurm:1");
+        ASSERT_TRUE(generation);
+        card.pf.open(1);
+        ASSERT_TRUE(answer<void>(
+            [&](const Done<>& done) { manager->release(web1, "slurm:1", *generation, {}, done); }));
+        start();
+        for (int i = 0; i < 5; ++i) pass();
+        EXPECT_TRUE(card.pf.vf(1).is_dirty);
+        EXPECT_THAT(view(1).condition, HasSubstr("'web1' waits for its scrub"));
+    }
+
+    const Target web1{.gpu = "b50", .vf = 1};
+};
+
+TEST_F(OwedScrub, IsDoneBeforeAnotherOwnerGetsTheVf) {
+    EXPECT_FALSE(claim(web1, "slurm:2"));
     card.pf.close(1);
     for (int i = 0; i < 20; ++i) pass();
     EXPECT_FALSE(card.pf.vf(1).is_dirty);
     EXPECT_EQ(card.pf.vf(1).driver, "vfio-pci");
     EXPECT_EQ(view(1).condition, "");
-    EXPECT_TRUE(claim(*made, "slurm:2"));
+    EXPECT_TRUE(claim(web1, "slurm:2"));
+}
+
+TEST_F(OwedScrub, IsDoneBeforeTheVfIsDestroyed) {
+    EXPECT_EQ(destroy(web1).error().id, ErrorId::WrongState);
+    const auto forced = answer<std::uint32_t>([&](const Done<std::uint32_t>& done) {
+        manager->destroy(web1, {{"force", true}}, done);
+    });
+    ASSERT_FALSE(forced);
+    EXPECT_EQ(forced.error().id, ErrorId::VfsInUse);
+    EXPECT_TRUE(snapshot()->has_vf(1));
+    card.pf.close(1);
+    const auto destroyed = destroy(web1);
+    ASSERT_TRUE(destroyed) << destroyed.error().cause;
+    EXPECT_FALSE(snapshot()->has_vf(1));
+    EXPECT_FALSE(card.pf.vf(1).is_dirty);
+    EXPECT_EQ(card.function(1).vram, 0u);
 }
 
 // --- NVIDIA
@@ -330,7 +372,8 @@ protected:
         add("rtx", std::make_unique<sriov::SriovBackend>(link),
             std::make_unique<sriov::SriovAssignment>(link));
         step();
-        for (const std::string name : {"web1", "web2"})
+        // the first gets the second VF, which no VM can have open
+        for (const std::string name : {"web2", "web1"})
             EXPECT_TRUE(answer<Target>([&](const Done<Target>& done) {
                 manager->create("rtx", {{"name", name}}, done);
             }));

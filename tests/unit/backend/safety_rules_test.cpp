@@ -109,6 +109,20 @@ TEST_F(SafetyRule, Rule2ACardThatIsNotTheConfiguredOneIsNotAttached) {
     EXPECT_TRUE(connect(config));
 }
 
+TEST_F(SafetyRule, Rule2AnotherCardIsNotAttachedInPlaceOfTheFirst) {
+    make_and_forget(2);
+    card.pf.replace("0xe20b", "xe");
+    EXPECT_FALSE(backend->get_info());
+    const auto refused = backend->connect();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().id, ErrorId::PfLost);
+    EXPECT_THAT(refused.error().cause, HasSubstr("0000:03:00.0 is now another card, 8086:e20b"));
+    EXPECT_FALSE(backend->is_connected());
+    EXPECT_THAT(files->writes(), IsEmpty());
+    card.pf.replace("0xe212", "xe");
+    EXPECT_TRUE(backend->connect());
+}
+
 TEST_F(SafetyRule, Rule3AnObservedGpuIsNeverWrittenTo) {
     ASSERT_TRUE(make(2));
     card.pf.open(2);
@@ -326,6 +340,20 @@ TEST_F(SafetyRule, Rule13APfThatIsGivenToAVmIsLostAndNothingIsWritten) {
                 HasSubstr("the driver of 0000:03:00.0 is now vfio-pci; it was xe"));
     EXPECT_THAT(backend->connect().error().cause, HasSubstr("a VM has the PF itself"));
     EXPECT_THAT(files->writes(), IsEmpty());
+}
+
+TEST_F(SafetyRule, Rule13APfWithAnotherDriverIsNotAttachedUntilItsFormerDriverIsBack) {
+    make_and_forget(2);
+    card.pf.replace("0xe212", "i915");
+    EXPECT_FALSE(backend->get_info());
+    const auto refused = backend->connect();
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause,
+                HasSubstr("the driver of 0000:03:00.0 is now i915; it was xe"));
+    EXPECT_FALSE(backend->is_connected());
+    EXPECT_THAT(files->writes(), IsEmpty());
+    card.pf.replace("0xe212", "xe");
+    EXPECT_TRUE(backend->connect());
 }
 
 TEST_F(SafetyRule, Rule14AllIsAppliedAgainAfterTheDriverWasLoadedAgain) {

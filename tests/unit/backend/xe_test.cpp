@@ -140,6 +140,30 @@ TEST_F(Xe, AVfWithoutVramIsRefusedUntilItGetsASize) {
     EXPECT_TRUE(provision(1, 256 * kMiB));
 }
 
+TEST_F(Xe, AVfWithoutASizeKeepsItsVramWhenAVfWithASizeIsEnabled) {
+    start(XeKernel::k701);
+    ASSERT_TRUE(provision(1));
+    const std::uint64_t share = card->function(1).vram;
+    ASSERT_GT(share, 0u);
+    const auto made = provision(2, 512 * kMiB);
+    ASSERT_TRUE(made) << made.error().cause;
+    EXPECT_EQ(card->function(1).vram, share);
+    EXPECT_EQ(card->function(2).vram, 512 * kMiB);
+    ASSERT_TRUE(backend->release(1, 0));
+    EXPECT_EQ(card->function(1).vram, 0u);
+}
+
+TEST_F(Xe, VfsAreNotDisabledIfTheVramOfOneIsUnknown) {
+    start(XeKernel::k701);
+    ASSERT_TRUE(provision(1));
+    files->show_instead(card->profile(1, "vram_quota"), "0");
+    files->forget_writes();
+    const auto refused = provision(2, 512 * kMiB);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().cause, HasSubstr("vf1 would lose its VRAM"));
+    EXPECT_THAT(files->writes(), IsEmpty());
+}
+
 TEST_F(Xe, AnotherSizeIsFollowedByAResetBeforeAnybodyGetsTheVf) {
     start(XeKernel::k701);
     ASSERT_TRUE(provision(1, 512 * kMiB));
