@@ -27,8 +27,8 @@ Result<Job> Controller::job(const std::string& id) {
     return read_job(text, id, node_);
 }
 
-/// requeue() and hold() need this name, because scontrol applies the number of an array job to all
-/// tasks of the array.
+/// requeue(), hold() and cancel() need this name, because scontrol applies the number of an array
+/// job to all tasks of the array.
 Result<std::string> Controller::task_name(const std::string& id) {
     TRY(const std::string text, output_of({"scontrol", "-o", "-d", "show", "job", id}));
     return slurm::task_name(text, id);
@@ -78,6 +78,20 @@ Result<> Controller::requeue(const std::string& id) {
 Result<> Controller::hold(const std::string& id, const std::string& comment) {
     TRY(const std::string name, task_name(id));
     TRY_VOID(output_of({"scontrol", "requeuehold", name}));
+    return set_comment(name, comment);
+}
+
+/// Asks squeue for the state, because a job's name may imitate the fields of scontrol.
+Result<> Controller::cancel(const std::string& id, const std::string& comment) {
+    TRY(const std::string name, task_name(id));
+    TRY(const std::string states, output_of({"squeue", "-h", "-o", "%t", "-j", name}));
+    if (!has_running_state(states)) return {};
+    static_cast<void>(set_comment(name, comment));
+    TRY_VOID(output_of({"scancel", name}));
+    return {};
+}
+
+Result<> Controller::set_comment(const std::string& name, const std::string& comment) {
     TRY_VOID(output_of({"scontrol", "update", "jobid=" + name, "admincomment=" + comment}));
     return {};
 }

@@ -42,9 +42,13 @@ public:
     /// Requeues the job and holds it until somebody releases it. `comment`, which gives the reason,
     /// becomes the job's AdminComment.
     Result<> hold(const std::string& id, const std::string& comment);
+    /// Cancels the job if it runs. A job that is pending or has ended stays as it is. `comment` as
+    /// for hold().
+    Result<> cancel(const std::string& id, const std::string& comment);
 
 private:
     Result<std::string> output_of(const std::vector<std::string>& argv);
+    Result<> set_comment(const std::string& name, const std::string& comment);
     Result<> update_node(const std::vector<std::string>& values);
 
     ProgramPort& programs_;

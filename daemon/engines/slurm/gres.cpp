@@ -97,6 +97,16 @@ Result<Counts> read_gres(std::string_view list) {
     return counts;
 }
 
+bool has_vfs(std::string_view list) {
+    constexpr std::string_view kPrefix = "gres:", kNewPrefix = "gres/";
+    for (std::string_view element : elements_of(list)) {
+        if (element.starts_with(kPrefix) || element.starts_with(kNewPrefix))
+            element.remove_prefix(kPrefix.size());
+        if (is_vgpu(element) && !element.ends_with(":0")) return true;
+    }
+    return false;
+}
+
 std::string with_counts(std::string_view list, const Counts& counts) {
     Counts all = counts;
     std::string text;

@@ -26,6 +26,10 @@ using Counts = std::map<std::string, std::uint32_t>;
 /// type or a number up to 65535, or if parentheses do not match.
 [[nodiscard]] Result<Counts> read_gres(std::string_view list);
 
+/// True if `list` requests VFs. `list`: the value TresPerNode of a job, such as
+/// "gres:gpu:1,gres:vgpu:small:8"; newer versions of Slurm print "gres/" instead of "gres:".
+[[nodiscard]] bool has_vfs(std::string_view list);
+
 /// Returns `list` with the numbers of vgpu replaced by those of `counts`. Other GRES stay. Types of
 /// vgpu that are in `list` but not in `counts` get the number 0.
 [[nodiscard]] std::string with_counts(std::string_view list, const Counts& counts);

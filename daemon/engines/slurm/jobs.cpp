@@ -65,27 +65,33 @@ Outcome Jobs::prolog(const JobReference& job) {
     return {};
 }
 
-/// Handles a failed prolog. Unless the job is at fault, the values that Health has published may be
-/// wrong, so the next health check publishes them again.
+/// Handles a failed prolog. The values that Health has published may be wrong, so the next health
+/// check publishes them again, and resumes the host if refuse() has drained it.
 Outcome Jobs::refuse(const JobReference& job, const Error& error) {
-    if (error.id == ErrorId::BadConfiguration) {
-        const auto held = slurm_.hold(job.id, std::string(kReasonPrefix) + error.cause);
-        return {.status = held ? kDone : kFailed, .log = error.cause, .out = ""};
-    }
+    const std::string reason = std::string(kReasonPrefix) + error.cause;
+    const bool is_at_fault = error.id == ErrorId::BadConfiguration;
     published_.forget();
-    if (is_lack_of_vfs(error.id)) {
-        const auto requeued = slurm_.requeue(job.id);
-        return {.status = requeued ? kDone : kFailed,
-                .log = fmt::format("job {} is requeued: {}", job.id, error.cause),
-                .out = ""};
+    if (is_at_fault || is_lack_of_vfs(error.id)) {
+        const auto sent = is_at_fault ? slurm_.hold(job.id, reason) : slurm_.requeue(job.id);
+        if (sent)
+            return {.status = kDone,
+                    .log = fmt::format("job {} is {}: {}", job.id,
+                                       is_at_fault ? "held" : "requeued", error.cause),
+                    .out = ""};
+        // Slurm requeues neither a job of srun or salloc, nor one with --no-requeue, nor a job that
+        // another of its hosts has requeued.
+        if (slurm_.cancel(job.id, reason))
+            return {.status = kDone,
+                    .log = fmt::format("job {} is stopped: {}; {}", job.id, error.cause,
+                                       sent.error().cause),
+                    .out = ""};
     }
     // After a failed prolog, Slurm drains the host with a general reason, unless a reason is
     // already set. So refuse() sets a detailed reason first. refuse() must not replace an
     // operator's reason with a reason that begins with kReasonPrefix, because the health check
     // would then resume the host.
     const auto node = slurm_.this_node();
-    if (node && !node->is_drained)
-        static_cast<void>(slurm_.drain(std::string(kReasonPrefix) + error.cause));
+    if (node && !node->is_drained) static_cast<void>(slurm_.drain(reason));
     return {.status = kFailed, .log = error.cause, .out = ""};
 }
 
@@ -103,10 +109,13 @@ Outcome Jobs::task(const JobReference& job) {
     for (int n = 0; n < count; ++n)
         outcome.out +=
             fmt::format("export VGPU_SOCKET_{0}={1}/owner/{2}/{0}.sock\n", n, run_dir_, owner);
+    // A job inherits the variables of the job that submitted it. run() in main.cpp stops at the
+    // first variable that is not set.
+    outcome.out += fmt::format("unset VGPU_SOCKET_{}\n", count);
     if (count > 0) return outcome;
     const auto known = slurm_.job(job.id);
     if (!known) return {.status = kFailed, .log = known.error().cause, .out = ""};
-    if (known->vfs.empty()) return {};
+    if (known->vfs.empty() && !known->has_asked_for_vfs) return outcome;
     return {
         .status = kFailed,
         .log = fmt::format("job {} has no VF on {}: {}", job.id, slurm_.node(),

@@ -56,15 +56,17 @@ public:
         : slurm_(slurm), vgpud_(vgpud), published_(published), run_dir_(std::move(run_dir)) {}
 
     /// Gives the VFs to the job. If too few VFs are free, requeues the job and does not drain the
-    /// host. If the job is at fault (BadConfiguration), holds the job. After any other error, for
-    /// example if vgpud does not answer, drains the host with a reason and returns kFailed.
+    /// host. If the job is at fault (BadConfiguration), holds the job. If Slurm refuses this,
+    /// cancels the job. After any other error, for example if vgpud does not answer, drains the
+    /// host with a reason and returns kFailed.
     Outcome prolog(const JobReference& job);
     /// Gives the VFs to the job as prolog() does, but after a failure only returns kFailed: task()
     /// then fails the job.
     Outcome ensure(const JobReference& job);
     /// Returns in Outcome::out a line "export VGPU_SOCKET_N=PATH" for each VF. N counts from 0, in
-    /// the alphabetical order of the profiles. kFailed if the job has no VF, unless Slurm reports
-    /// that the job needs no VF. Runs as the job's user.
+    /// the alphabetical order of the profiles. A line "unset VGPU_SOCKET_N" with the next N
+    /// follows. kFailed if the job has no VF, unless Slurm reports that the job neither has nor
+    /// requested VFs. Runs as the job's user.
     Outcome task(const JobReference& job);
     /// Ends the claims of earlier lives of the job, and the claims of `job.life` unless this life
     /// still runs. Never returns kFailed, because Slurm drains a host whose epilog fails. If claims

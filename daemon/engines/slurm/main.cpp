@@ -50,21 +50,25 @@ std::string node_name() {
     return variable("SLURMD_NODENAME", host.substr(0, host.find('.')));
 }
 
-/// Reads slurm.conf if the environment does not name the cluster, as in a health check.
-Result<std::string> cluster_name() {
+/// Reads slurm.conf if the environment does not name the cluster, as in a health check. The second
+/// path is that of a host that gets its slurm.conf from slurmctld. Asks slurmctld last.
+Result<std::string> cluster_name(const CommandLine& line) {
     if (std::string name = variable("SLURM_CLUSTER_NAME"); !name.empty()) return name;
     const std::string path = variable("SLURM_CONF", "/etc/slurm/slurm.conf");
-    const auto text = text::whole_file(path);
-    if (!text) return daemon::fail_errno(ErrorId::System, text.error(), "cannot read " + path);
-    if (auto name = cluster_in(*text)) return *std::move(name);
-    return fail(ErrorId::BadConfiguration, path + " has no ClusterName");
+    for (const std::string& one : {path, std::string("/run/slurm/conf/slurm.conf")})
+        if (const auto text = text::whole_file(one))
+            if (auto name = cluster_in(*text)) return *std::move(name);
+    const ProgramResult ran = Programs(line.slurm_directory).run({"scontrol", "show", "config"});
+    if (auto name = cluster_in(ran.out)) return *std::move(name);
+    return fail(ErrorId::BadConfiguration,
+                "neither " + path + " nor 'scontrol show config' has a ClusterName");
 }
 
 /// Identifies the job by the options and the environment. The number of restarts is in
 /// SLURM_JOB_RESTART_COUNT for programs that slurmd runs as root, and in SLURM_RESTART_COUNT for
 /// programs that run as the job's user. Both may be missing if the job was never restarted.
 Result<JobReference> job_name(const CommandLine& line) {
-    TRY(const std::string cluster, cluster_name());
+    TRY(const std::string cluster, cluster_name(line));
     JobReference job{.cluster = cluster, .id = line.job, .life = 0};
     if (job.id.empty()) job.id = variable("SLURM_JOB_ID");
     if (!text::number_in<std::uint32_t>(job.id))
@@ -105,7 +109,7 @@ int on_job(const CommandLine& line, Outcome (Jobs::*verb)(const JobReference&),
 /// Returns kFailed only if the name of the cluster cannot be read. No other error may fail a health
 /// check, because slurmd stops calling a program that has failed.
 int health(const CommandLine& line) {
-    const auto cluster = cluster_name();
+    const auto cluster = cluster_name(line);
     if (!cluster) return report(cluster.error());
     Programs programs(line.slurm_directory);
     Controller slurm(programs, node_name());
@@ -157,7 +161,7 @@ int main_of(int argc, char** argv) {
     app.add_option("--bus", line.bus, "the bus of vgpud: system, session or a D-Bus address")
         ->capture_default_str();
     app.add_option("--slurm-bin", line.slurm_directory,
-                   "the directory of scontrol and squeue (default: PATH)")
+                   "the directory of scontrol, squeue and scancel (default: PATH)")
         ->type_name("DIR");
     app.add_option("--run-dir", line.run_dir, "run_dir of vgpud")
         ->capture_default_str()

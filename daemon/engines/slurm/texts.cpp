@@ -80,7 +80,7 @@ Result<Counts> read_groups(std::string_view text, std::string_view node) {
 bool has_asked_for_vfs(std::string_view text) {
     const std::size_t at = text.rfind(" TresPerNode=");
     if (at == std::string_view::npos) return false;
-    return field(text.substr(at), "TresPerNode")->find("vgpu:") != std::string_view::npos;
+    return has_vfs(*field(text.substr(at), "TresPerNode"));
 }
 
 /// True if the number `digits` is in `range`, such as "5" or "01-10".
@@ -125,6 +125,10 @@ std::string_view next_word(std::string_view& text) {
     const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
     text.remove_prefix(word.size());
     return word;
+}
+
+char lower_case(char letter) {
+    return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
 }
 
 }  // namespace
@@ -227,6 +231,12 @@ Result<Node> read_node(std::string_view text) {
     return node;
 }
 
+bool has_running_state(std::string_view states) {
+    for (std::string_view word = next_word(states); !word.empty(); word = next_word(states))
+        if (word == "R" || word == "CF") return true;
+    return false;
+}
+
 Result<std::set<std::string>> read_steps(std::string_view text) {
     constexpr std::string_view kSteps = "Active Steps";
     const std::size_t begin = text.find(kSteps);
@@ -248,7 +258,7 @@ Result<std::set<std::string>> read_steps(std::string_view text) {
 
 std::optional<std::string> cluster_in(std::string_view configuration) {
     constexpr std::string_view kKey = "clustername";
-    const auto is_equal = [](char a, char b) { return std::tolower(a) == b; };
+    const auto is_equal = [](char a, char b) { return lower_case(a) == b; };
     for (std::string_view rest = configuration; !rest.empty();) {
         std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -261,7 +271,10 @@ std::optional<std::string> cluster_in(std::string_view configuration) {
         std::string_view value = line.substr(equals + 1);
         value = next_word(value);
         value = value.substr(0, value.find('#'));
-        if (!value.empty()) return std::string(value);
+        if (value.empty()) continue;
+        std::string name(value);
+        std::ranges::transform(name, name.begin(), lower_case);
+        return name;
     }
     return {};
 }

@@ -55,10 +55,14 @@ struct Node {
 [[nodiscard]] Result<std::set<JobLife>> read_queue(std::string_view text);
 /// Reads the output of `scontrol -o show node`.
 [[nodiscard]] Result<Node> read_node(std::string_view text);
+/// True if the job runs, from the output of `squeue -h -o %t -j ID`: a state for each component of
+/// the job.
+[[nodiscard]] bool has_running_state(std::string_view states);
 /// Ids of the jobs with a step on this host, from the output of `scontrol show slurmd`.
 [[nodiscard]] Result<std::set<std::string>> read_steps(std::string_view text);
 
-/// The ClusterName of a slurm.conf; none if the file does not set it.
+/// The ClusterName of a slurm.conf or of the output of `scontrol show config`, in lower case, as
+/// Slurm uses it; none if the text does not set it.
 [[nodiscard]] std::optional<std::string> cluster_in(std::string_view configuration);
 
 }  // namespace vgpu::slurm

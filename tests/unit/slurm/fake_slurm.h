@@ -36,12 +36,16 @@ public:
                     .err =
                         "slurm_load_node error: Unable to contact slurm controller (connect "
                         "failure)\n"};
+        for (const auto& [begin, error] : refusals)
+            if (words.starts_with(begin)) return {.status = 1, .out = "", .err = error};
         if (!foreign_words.empty()) return {.status = 0, .out = foreign_words, .err = ""};
         if (words.starts_with("scontrol -o -d show job ")) return show_job(argv.back());
         if (words == "scontrol -o show node n1") return {.status = 0, .out = node(), .err = ""};
         if (words.starts_with("squeue -h -w n1 -O ")) return queue();
         if (words.starts_with("scontrol update nodename=n1 ")) return update_node(argv);
         if (words.starts_with("scontrol update jobid=")) return update_job(argv);
+        if (words.starts_with("squeue -h -o %t -j ")) return show_state(argv.back());
+        if (words.starts_with("scancel ")) return cancel(argv.back());
         if (words.starts_with("scontrol requeue")) return requeue(argv[1], argv.back());
         return {.status = 1, .out = "", .err = "unknown command: " + words};
     }
@@ -54,9 +58,10 @@ public:
     bool is_controller_up = true;
     bool is_slurmd_up = true;
     std::string foreign_words;  ///< what all programs print that ask the controller
+    std::map<std::string, std::string> refusals;  ///< errors, by the first words of a command
     bool is_queue_cut_off = false;
     int controller_calls = 0;
-    std::vector<std::string> changed;  ///< the jobs that requeue, hold and update named
+    std::vector<std::string> changed;  ///< the jobs that requeue, hold, update, scancel named
 
 private:
     [[nodiscard]] ProgramResult slurmd() const {
@@ -133,11 +138,22 @@ private:
         return {};
     }
     /// The job with this id, or the task "ARRAY_TASK".
-    FakeJob& job_of(const std::string& name) {
-        changed.push_back(name);
+    FakeJob& named(const std::string& name) {
         for (auto& [id, job] : jobs)
             if (job.array + "_" + job.task == name) return job;
         return jobs.at(name);
+    }
+    FakeJob& job_of(const std::string& name) {
+        changed.push_back(name);
+        return named(name);
+    }
+    ProgramResult show_state(const std::string& name) {
+        const std::string& now = named(name).state;
+        return {.status = 0, .out = (now == "RUNNING" ? "R" : now.substr(0, 2)) + "\n", .err = ""};
+    }
+    ProgramResult cancel(const std::string& name) {
+        job_of(name).state = "CANCELLED";
+        return {};
     }
     ProgramResult requeue(const std::string& verb, const std::string& id) {
         FakeJob& job = job_of(id);

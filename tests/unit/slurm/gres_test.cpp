@@ -30,6 +30,15 @@ TEST(Gres, AVgpuWithoutATypeOrANumberIsRefusedByItsName) {
     }
 }
 
+TEST(Gres, ARequestForVfsIsKnownByTheNameOfTheGres) {
+    for (const char* list : {"gres:vgpu:small:1", "gres/vgpu:small:1", "gres:vgpu", "vgpu:2",
+                             "gres:gpu:1,gres:vgpu:small:10"})
+        EXPECT_TRUE(has_vfs(list)) << list;
+    for (const char* list : {"gres:gpu:vgpu:1", "gres:nvgpu:1", "gres:vgpu:small:0", "gres:vgpu:0",
+                             "gres/vgpu_vram:256", "(null)", ""})
+        EXPECT_FALSE(has_vfs(list)) << list;
+}
+
 TEST(Gres, NumbersOfOneTypeAddUpToWhatAHostCanHave) {
     EXPECT_EQ(*read_gres("vgpu:a:2,vgpu:a:3"), (Counts{{"a", 5}}));
     EXPECT_EQ(*read_gres("vgpu:a:65535,vgpu:a:65535"), (Counts{{"a", 65'535}}));

@@ -10,6 +10,7 @@
 namespace vgpu::slurm {
 namespace {
 
+using ::testing::EndsWith;
 using testing::FakePublished;
 using testing::FakeSlurm;
 using testing::FakeVgpud;
@@ -79,6 +80,37 @@ TEST_F(SlurmJobs, AJobThatSlurmStartsWithoutTheVfsItAskedForIsRequeued) {
     EXPECT_THAT(outcome.log, HasSubstr("without the VFs that it asked for"));
 }
 
+TEST_F(SlurmJobs, AJobThatSlurmCannotRequeueIsCancelledAndTheHostStaysInService) {
+    slurm.jobs["17"] = {};
+    for (auto& vf : vgpud.vfs) vf.owner = "somebody";
+    slurm.refusals["scontrol requeue"] = "Only batch jobs are accepted or processed\n";
+    EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "CANCELLED");
+    EXPECT_EQ(slurm.jobs.at("17").comment, "vgpu: no VF of profile 'small' is free");
+    EXPECT_EQ(slurm.state, "IDLE");
+}
+
+TEST_F(SlurmJobs, AJobThatAnotherOfItsHostsHasRequeuedStaysPendingAndTheHostInService) {
+    slurm.jobs["17"] = {.state = "PENDING"};
+    for (auto& vf : vgpud.vfs) vf.owner = "somebody";
+    slurm.refusals["scontrol requeue"] = "Job is pending execution\n";
+    EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "PENDING");
+    EXPECT_EQ(slurm.state, "IDLE");
+}
+
+TEST_F(SlurmJobs, AJobThatCanNeitherBeRequeuedNorCancelledDrainsTheHostWithAReason) {
+    slurm.jobs["17"] = {};
+    for (auto& vf : vgpud.vfs) vf.owner = "somebody";
+    slurm.refusals["scontrol requeue"] = "Requested operation is presently disabled\n";
+    slurm.refusals["scancel"] = "Unable to contact slurm controller\n";
+    published.save("published");
+    EXPECT_EQ(jobs.prolog(life(0)).status, kFailed);
+    EXPECT_EQ(slurm.state, "IDLE+DRAIN");
+    EXPECT_EQ(slurm.reason, "vgpu: no VF of profile 'small' is free");
+    EXPECT_FALSE(published.content) << "the next health check resumes the host";
+}
+
 TEST_F(SlurmJobs, AJobThatAskedForOtherGresOnlyRunsWithoutVfs) {
     slurm.jobs["17"] = {.gres = "", .asked = "gres:gpu:1"};
     EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
@@ -116,6 +148,15 @@ TEST_F(SlurmJobs, AJobThatImitatesSlurmIsHeldWithACommentAndTheHostStaysInServic
     EXPECT_EQ(vgpud.owned_by(""), 12);
 }
 
+TEST_F(SlurmJobs, AJobThatImitatesSlurmAndCannotBeHeldIsCancelledAndTheHostStaysInService) {
+    slurm.jobs["17"] = {.name = "x UserId=root(0)"};
+    slurm.refusals["scontrol requeuehold"] = "Only batch jobs are accepted or processed\n";
+    EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "CANCELLED");
+    EXPECT_THAT(slurm.jobs.at("17").comment, HasSubstr("submit it with another name"));
+    EXPECT_EQ(slurm.state, "IDLE");
+}
+
 TEST_F(SlurmJobs, AJobThatRestartsOnAHealedHostWithoutAPrologGetsAClaimForItsNewLife) {
     slurm.jobs["17"] = {};
     ASSERT_EQ(jobs.prolog(life(0)).status, kDone);
@@ -138,7 +179,8 @@ TEST_F(SlurmJobs, ATaskFindsItsVfsInItsEnvironment) {
     const int calls = slurm.controller_calls;
     const Outcome outcome = jobs.task(life(0));
     EXPECT_EQ(outcome.status, kDone);
-    EXPECT_EQ(outcome.out, "export VGPU_SOCKET_0=/run/vgpu/owner/slurm:lab:17.0/0.sock\n");
+    EXPECT_THAT(outcome.out,
+                StartsWith("export VGPU_SOCKET_0=/run/vgpu/owner/slurm:lab:17.0/0.sock\n"));
     EXPECT_EQ(slurm.controller_calls, calls) << "a thousand tasks ask nothing of the controller";
 }
 
@@ -149,6 +191,19 @@ TEST_F(SlurmJobs, ATaskOfAJobWithoutItsVfFailsTheJob) {
     EXPECT_EQ(outcome.status, kFailed) << "the VF of an earlier life is not this life's";
     EXPECT_THAT(outcome.log, HasSubstr("job 17 has no VF on n1"));
     EXPECT_THAT(outcome.out, IsEmpty());
+}
+
+TEST_F(SlurmJobs, ATaskDoesNotFindTheVfsOfTheJobThatSubmittedItsJob) {
+    slurm.jobs["17"] = {.gres = ""};
+    EXPECT_EQ(jobs.task(life(0)).out, "unset VGPU_SOCKET_0\n");
+    slurm.jobs["17"].gres = "vgpu:small(CNT:2)";
+    ASSERT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_THAT(jobs.task(life(0)).out, EndsWith("1.sock\nunset VGPU_SOCKET_2\n"));
+}
+
+TEST_F(SlurmJobs, ATaskOfAJobThatAskedForVfsAndGotNoneFailsTheJob) {
+    slurm.jobs["17"] = {.gres = "", .asked = "gres:vgpu:small:1"};
+    EXPECT_EQ(jobs.task(life(0)).status, kFailed);
 }
 
 TEST_F(SlurmJobs, ATaskOfAJobWithoutVfsIsLeftAlone) {

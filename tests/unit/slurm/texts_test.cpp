@@ -129,6 +129,12 @@ TEST_F(Texts, AControllerThatDoesNotAnswerIsNamed) {
                   "Unable to contact slurm controller"));
 }
 
+TEST(States, AJobRunsIfOneOfItsComponentsRunsOrIsConfigured) {
+    for (const char* states : {"R\n", "CF\n", "PD\nR\n"}) EXPECT_TRUE(has_running_state(states));
+    for (const char* states : {"PD\n", "CG\n", "RH\n", "CA\n", ""})
+        EXPECT_FALSE(has_running_state(states)) << states;
+}
+
 TEST(Steps, BothFormsOfTheBatchStepAreRead) {
     EXPECT_THAT(*read_steps("Active Steps             = 2, 2.0, 1\nVersion = 22.05.8\n"),
                 ElementsAre("1", "2"));
@@ -152,6 +158,12 @@ TEST_F(Texts, AReasonIsReadWithoutItsAuthor) {
 TEST(Cluster, IsInTheConfigurationInAnyCase) {
     EXPECT_EQ(*cluster_in("# ClusterName=no\n clustername = lab # comment\nNodeName=n1\n"), "lab");
     EXPECT_FALSE(cluster_in("NodeName=n1\n"));
+}
+
+TEST(Cluster, IsInLowerCaseAsSlurmPassesItToPrograms) {
+    EXPECT_EQ(*cluster_in("ClusterName=Lab\n"), "lab");
+    EXPECT_EQ(*cluster_in("BatchStartTimeout       = 10 sec\nClusterName             = Lab\n"),
+              "lab");
 }
 
 }  // namespace
