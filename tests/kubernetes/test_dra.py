@@ -81,7 +81,7 @@ class Slices(DraTest):
 
     def test_an_idle_host_asks_the_api_server_nothing(self):
         self.kubelet.notify()
-        count = len(wait_for('the resync', lambda: len(self.server.requests) > 3 and self.server.requests))
+        count = len(wait_for('the resync', lambda: len(self.server.requests) > 4 and self.server.requests))
         claim = self.server.add_claim('quiet', ['gpu0-vf1'])
         self.prepare(claim)
         self.unprepare(claim)

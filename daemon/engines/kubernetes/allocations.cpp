@@ -33,10 +33,8 @@ Result<DevicesByProfile> plugin_devices(std::span<const HostVf> vfs, std::string
         if (vf.profile.empty()) continue;
         TRY(const std::string id, names.take(vf.target));
         const bool is_own = vf.owner == owner_of_device(cluster, id);
-        PluginDevice device{.id = id,
-                            .is_healthy = is_in_service(vf) && (vf.owner.empty() || is_own) &&
-                                          (is_own || !vf.is_open),
-                            .numa_node = {}};
+        PluginDevice device{
+            .id = id, .is_healthy = is_in_service(vf) && (is_own || is_free(vf)), .numa_node = {}};
         if (vf.socket.empty() && !vf.address.empty()) device.numa_node = pci.numa_node(vf.address);
         devices[vf.profile].push_back(std::move(device));
     }

@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 2> kGpuLost{"device-lost", "failed"};
 /// A VF in these states stays out of service until an administrator acts.
 constexpr std::array<std::string_view, 4> kOutOfService{"absent", "stopped", "quarantined",
                                                         "mismatch"};
+constexpr std::string_view kPaused = "paused", kScrubbing = "scrubbing", kWithheldMode = "none";
 constexpr const char* kPciBusId = "resource.kubernetes.io/pciBusID";
 constexpr const char* kMemory = "memory";
 
@@ -27,11 +28,18 @@ bool is_one_of(std::string_view word, std::span<const std::string_view> words) {
     return std::ranges::find(words, word) != words.end();
 }
 
+/// True if vgpud refuses the VF to every owner. A VF that is being scrubbed has a condition if its
+/// scrub keeps failing. A PCI function of mode 'none' is not withheld: no driver is probed for it.
+bool is_out_of_service(const HostVf& vf) {
+    const bool is_withheld = vf.assignment_mode == kWithheldMode && !vf.socket.empty();
+    const bool has_failed_scrub = vf.state == kScrubbing && !vf.condition.empty();
+    return is_one_of(vf.state, kOutOfService) || is_withheld || has_failed_scrub;
+}
+
 /// True if the VF is a device of this cluster. A VF that a ResourceClaim of this cluster owns stays
 /// a device in any state, so that the scheduler of Kubernetes knows that the VF is allocated.
 bool is_for_cluster(const HostVf& vf, std::string_view cluster) {
-    if (!vf.owner.empty()) return uid_of(vf.owner, cluster).has_value();
-    return !vf.is_open && !is_one_of(vf.state, kOutOfService);
+    return vf.owner.empty() ? is_free(vf) : uid_of(vf.owner, cluster).has_value();
 }
 
 std::vector<Taint> taints_of(const HostVf& vf) {
@@ -58,7 +66,11 @@ Result<std::string> DeviceNames::take(const std::string& target) {
 }
 
 bool is_in_service(const HostVf& vf) {
-    return vf.gpu_state == kGpuOk && !is_one_of(vf.state, kOutOfService);
+    return vf.gpu_state == kGpuOk && !is_out_of_service(vf);
+}
+
+bool is_free(const HostVf& vf) {
+    return vf.owner.empty() && !vf.is_open && vf.state != kPaused && !is_out_of_service(vf);
 }
 
 std::string quantity_of(std::uint64_t bytes) {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Devices: the VFs of this host as vgpu-dra reports them to Kubernetes in the mode dra. A VF is a
-// device if a ResourceClaim of this cluster owns it. A VF without an owner is a device unless it is
-// open, or is out of service until an administrator acts (for example a stopped or quarantined VF).
-// VFs of other owners are not devices. The functions change nothing; they read sysfs through
-// PciPort.
+// device if a ResourceClaim of this cluster owns it, or if it is free: vgpud would give it to a new
+// owner. The functions change nothing; they read sysfs through PciPort.
 //
 //   state of the GPU              taint of the devices of this GPU
 //   ok                            none
@@ -46,8 +44,12 @@ struct Device {
     bool operator==(const Device&) const = default;
 };
 
-/// True if the GPU is in service and the VF does not wait for an administrator.
+/// True if the GPU is in service and the VF can serve an owner, now or after a running scrub. False
+/// for example for a VF that is stopped, is withheld, or cannot be scrubbed.
 [[nodiscard]] bool is_in_service(const HostVf& vf);
+
+/// True if vgpud would give the VF to a new owner when its GPU is in service.
+[[nodiscard]] bool is_free(const HostVf& vf);
 
 /// `bytes` in the canonical form of a Kubernetes quantity: "64Mi", "1Gi", "1000".
 [[nodiscard]] std::string quantity_of(std::uint64_t bytes);

@@ -27,9 +27,12 @@ struct HostVf {
     std::string profile;    ///< empty: none
     std::string state;      ///< the D-Bus property State of the VF: "ready"
     std::string gpu_state;  ///< the D-Bus property State of its GPU: "ok"; empty: not known
-    std::string owner;      ///< empty: none
-    std::string address;    ///< PCI address of the function; empty: not known
-    std::string socket;     ///< vfio-user socket; empty: the VF is a PCI function of this host
+    /// The D-Bus property Condition: why the VF differs from its definition; empty: it does not.
+    std::string condition{};
+    std::string owner;    ///< empty: none
+    std::string address;  ///< PCI address of the function; empty: not known
+    std::string socket;   ///< vfio-user socket; empty: the VF is a PCI function of this host
+    std::string assignment_mode{};  ///< the D-Bus property AssignmentMode: "vfio-user"
     std::optional<std::uint64_t> vram_bytes;
     std::optional<std::uint32_t> weight;  ///< share of the engine relative to other VFs, 1 to 10000
     std::optional<double> min_pct;        ///< reserved share of the engine in percent, 0 to 100

@@ -66,13 +66,14 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
         .is_conflict = response->status == kHttpConflict || response->status == kHttpNotFound});
 }
 
-/// Reads the uid of the Node object, which owns the slices. Ignores failures, because slices work
-/// without an owner; but Kubernetes then does not remove them together with the node.
+/// Reads the uid of the Node object, which owns the slices. A node that was removed and registered
+/// again has another uid. Ignores failures, because slices work without an owner; but Kubernetes
+/// then does not remove them together with the node.
 void Publisher::read_node() {
-    if (!node_.uid.empty()) return;
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");
-    if (response && is_success(response->status))
-        node_.uid = word_at(response->body, "/metadata/uid");
+    if (!response || !is_success(response->status)) return;
+    if (auto uid = word_at(response->body, "/metadata/uid"); !uid.empty())
+        node_.uid = std::move(uid);
 }
 
 /// Creates the slice, or replaces it if `before` has a slice with its name. Returns the resource
@@ -121,6 +122,10 @@ Publisher::Versions Publisher::versions_of(const std::vector<PublishedSlice>& sl
 
 bool Publisher::is_current(const std::vector<PublishedSlice>& slices,
                            const std::vector<Device>& devices) const {
+    const auto is_of_other_node = [this](const PublishedSlice& slice) {
+        return slice.owner_uid != node_.uid;
+    };
+    if (!node_.uid.empty() && std::ranges::any_of(slices, is_of_other_node)) return false;
     return (published_ == devices && versions_of(slices) == versions_) ||
            is_published(slices, split(devices), node_.name);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // Publisher: makes the ResourceSlices of this host on the API server match the devices of the host.
-// publish() reads the slices. If slices and devices differ, it writes a new generation of the pool
-// (slices.h). If another program has written since the read (HTTP status 409 or 404), publish()
-// starts again, up to kTries attempts in all. Not thread-safe.
+// publish() reads the Node object and the slices. If slices and devices differ, or if the Node
+// object does not own the slices, it writes a new generation of the pool (slices.h). If another
+// program has written since the read (HTTP status 409 or 404), publish() starts again, up to kTries
+// attempts in all. Not thread-safe.
 #pragma once
 
 #include "daemon/engines/kubernetes/slices.h"
@@ -26,10 +27,10 @@ public:
     [[nodiscard]] bool knows(const std::vector<Device>& devices) const {
         return published_ == devices;
     }
-    /// Reads the slices. If they do not match `devices`, writes all slices and removes surplus
-    /// slices. After an error the API server may have only some of the new slices. Kubernetes then
-    /// does not use the pool until the next publish() succeeds. System if the API server refuses or
-    /// does not answer.
+    /// Reads the slices. If they do not match `devices`, or have another owner than the Node
+    /// object, writes all slices and removes surplus slices. After an error the API server may have
+    /// only some of the new slices. Kubernetes then does not use the pool until the next publish()
+    /// succeeds. System if the API server refuses or does not answer.
     Result<> publish(const std::vector<Device>& devices);
     /// Removes all slices of this host.
     Result<> withdraw();
@@ -59,8 +60,9 @@ private:
     ApiPort& api_;
     NodeReference node_;
     /// The devices of the last successful publish(); none after a write that failed. If publish()
-    /// gets the same devices again, and the slices still have versions_, it writes nothing, even if
-    /// the slices differ from the devices: the API server drops fields of features that are off.
+    /// gets the same devices again, and the slices still have versions_ and their owner, it writes
+    /// nothing, even if the slices differ from the devices: the API server drops fields of features
+    /// that are off.
     std::optional<std::vector<Device>> published_;
     /// The resource versions of the slices after the last successful publish().
     Versions versions_;

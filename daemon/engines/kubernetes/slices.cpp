@@ -15,12 +15,14 @@ using nlohmann::json;
 
 constexpr const char* kVersion = "resource.k8s.io/v1";
 constexpr const char* kList = "ResourceSliceList";
+constexpr const char* kOwnerUid = "/metadata/ownerReferences/0/uid";  // a JSON pointer
 
 PublishedSlice published_slice(const json& slice) {
     const json& pool = slice.at("spec").at("pool");
     PublishedSlice out{
         .name = slice.at("metadata").at("name").get<std::string>(),
         .resource_version = slice.at("metadata").at("resourceVersion").get<std::string>(),
+        .owner_uid = slice.value(json::json_pointer(kOwnerUid), std::string()),
         .generation = pool.at("generation").get<std::int64_t>(),
         .slice_count = pool.at("resourceSliceCount").get<std::int64_t>(),
         .devices = {}};

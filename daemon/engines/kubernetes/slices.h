@@ -28,6 +28,7 @@ inline constexpr std::string_view kSlicesPath = "/apis/resource.k8s.io/v1/resour
 struct PublishedSlice {
     std::string name;
     std::string resource_version;  ///< changes with each write of the slice
+    std::string owner_uid;         ///< uid of the Node object that owns it; empty: no owner
     std::int64_t generation = 0;   ///< generation of the pool
     std::int64_t slice_count = 0;  ///< number of slices in the pool
     std::vector<Device> devices;

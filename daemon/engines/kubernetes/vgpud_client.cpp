@@ -20,7 +20,8 @@ using engines::ManagerProxy;
 using engines::value_of;
 
 constexpr const char* kVfProperties =
-    "Target,Name,Profile,State,Owner,Address,Socket,VramBytes,Weight,MinPct,Attached";
+    "Target,Name,Profile,State,Condition,Owner,Address,Socket,AssignmentMode,VramBytes,Weight,"
+    "MinPct,Attached";
 
 template <typename T> std::vector<T> column(const Dict& columns, const char* name) {
     return value_of<std::vector<T>>(columns, name);
@@ -52,9 +53,11 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
     const auto names = column<std::string>(columns, "Name");
     const auto profiles = column<std::string>(columns, "Profile");
     const auto states = column<std::string>(columns, "State");
+    const auto conditions = column<std::string>(columns, "Condition");
     const auto owners = column<std::string>(columns, "Owner");
     const auto addresses = column<std::string>(columns, "Address");
     const auto sockets = column<std::string>(columns, "Socket");
+    const auto assignment_modes = column<std::string>(columns, "AssignmentMode");
     const auto sizes = column<std::uint64_t>(columns, "VramBytes");
     const auto weights = column<std::uint32_t>(columns, "Weight");
     const auto min_pcts = column<double>(columns, "MinPct");
@@ -67,9 +70,11 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
                        .profile = profiles.at(n),
                        .state = states.at(n),
                        .gpu_state = gpu == gpus.end() ? "" : gpu->second,
+                       .condition = conditions.at(n),
                        .owner = owners.at(n),
                        .address = addresses.at(n),
                        .socket = sockets.at(n),
+                       .assignment_mode = assignment_modes.at(n),
                        .vram_bytes = known(sizes.at(n)),
                        .weight = known(weights.at(n)),
                        .min_pct = known(min_pcts.at(n)),

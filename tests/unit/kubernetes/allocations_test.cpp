@@ -78,6 +78,15 @@ TEST_F(KubernetesAllocations, AVfThatCannotBeGivenIsUnhealthy) {
     EXPECT_THAT(health(), ElementsAre(false, true, false, false));
 }
 
+TEST_F(KubernetesAllocations, AVfThatVgpudRefusesIsUnhealthy) {
+    vgpud.host[0].assignment_mode = "none";
+    vgpud.host[1].state = "scrubbing";
+    vgpud.host[1].condition = "its VRAM could not be scrubbed";
+    vgpud.host[2].state = "paused";
+    vgpud.host[3].state = "scrubbing";
+    EXPECT_THAT(health(), ElementsAre(false, false, false, true));
+}
+
 TEST_F(KubernetesAllocations, AVfWithoutAProfileIsNoDevice) {
     for (HostVf& vf : vgpud.host) vf.profile.clear();
     EXPECT_TRUE(plugin_devices(vgpud.host, "lab", pci).value().empty());

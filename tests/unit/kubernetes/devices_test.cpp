@@ -78,6 +78,25 @@ TEST(KubernetesDevices, VfsOfOthersAndVfsOutOfServiceAreNoDevices) {
     EXPECT_THAT(devices_on(vgpud), ElementsAre(::testing::Field(&Device::name, "gpu0-vf3")));
 }
 
+TEST(KubernetesDevices, VfsThatVgpudRefusesToNewOwnersAreNoDevices) {
+    FakeVgpud vgpud;
+    vgpud.host[0].assignment_mode = "none";
+    vgpud.host[1].state = "scrubbing";
+    vgpud.host[1].condition = "its VRAM could not be scrubbed";
+    vgpud.host[2].state = "paused";
+    vgpud.host[3].state = "scrubbing";
+    EXPECT_THAT(devices_on(vgpud), ElementsAre(::testing::Field(&Device::name, "gpu0-vf4")));
+    for (HostVf& vf : vgpud.host) vf.owner = owner_of(kCluster, kUid);
+    EXPECT_EQ(devices_on(vgpud).size(), 4u);
+}
+
+TEST(KubernetesDevices, APciFunctionOfModeNoneIsADevice) {
+    FakeVgpud vgpud;
+    vgpud.host[0].assignment_mode = "none";
+    vgpud.host[0].socket.clear();
+    EXPECT_EQ(devices_on(vgpud).size(), 4u);
+}
+
 TEST(KubernetesDevices, OnlyALostGpuEndsPods) {
     FakeVgpud vgpud;
     for (const auto& [state, effect] :

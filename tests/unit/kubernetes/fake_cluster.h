@@ -56,6 +56,9 @@ public:
         if (canned) return *canned;
         if (path.starts_with("/apis/resource.k8s.io/v1/resourceslices"))
             return slice_call(method, path, body);
+        if (path == "/api/v1/nodes/" + kNode && !node_uid.empty())
+            return Response{.status = 200,
+                            .body = fmt::format(R"({{"metadata":{{"uid":"{}"}}}})", node_uid)};
         const auto claim = claims.find(path);
         if (claim != claims.end()) return Response{.status = 200, .body = claim->second.dump()};
         return refusal(404, "NotFound", "resourceclaims", path.substr(path.rfind('/') + 1));
@@ -69,6 +72,7 @@ public:
 
     std::map<std::string, json> slices;  ///< by name
     std::map<std::string, json> claims;  ///< by path
+    std::string node_uid;                ///< uid of the Node object of kNode; empty: there is none
     std::string outage;                  ///< no answer, for this reason
     std::optional<Response> canned;      ///< every answer
     std::function<void(Method)> before_call;

@@ -122,6 +122,27 @@ TEST_F(KubernetesPublisher, MakesASliceAgainThatSomebodyRemoved) {
     EXPECT_THAT(api.slices, SizeIs(1));
 }
 
+TEST_F(KubernetesPublisher, ANodeThatIsRegisteredAgainOwnsTheSlices) {
+    api.node_uid = "old";
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    api.node_uid = "new";
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "new");
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    EXPECT_EQ(api.writes, 2);
+}
+
+TEST_F(KubernetesPublisher, SlicesGetTheirOwnerAsSoonAsTheNodeCanBeRead) {
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    EXPECT_FALSE(first()["metadata"].contains("ownerReferences"));
+    api.node_uid = "late";
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "late");
+    api.node_uid.clear();
+    ASSERT_TRUE(publisher.publish(some_devices(2)));
+    EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "late");
+}
+
 TEST_F(KubernetesPublisher, DoesNotWriteForEverWhatTheServerDrops) {
     api.drops_taints = true;
     ASSERT_TRUE(publisher.publish(lost(some_devices(1))));
