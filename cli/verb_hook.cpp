@@ -55,10 +55,8 @@ void check_hostdevs(const Call& call) {
             continue;
         const std::string why =
             owner == kNobody
-                ? fmt::format(
-                      "which its metadata does not request; run 'vgpuctl attach-xml {}' "
-                      "again",
-                      shell_word(call.domain.name))
+                ? "which its metadata does not request; rename the VF, or let attach-xml write the "
+                  "domain again"
                 : fmt::format(
                       "which belongs to '{}'; remove the <hostdev>, or end that claim first",
                       owner);

@@ -216,13 +216,13 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
     if (done) done = link_->pf->set_count(std::max(count, min_count), enable_steps());
     if (done) done = restore_modes();
     count_.reset();
-    if (!done) take_back(sizes, facts);
+    if (!done) free_new_vfs(sizes, facts);
     return done;
 }
 
 /// After enable() has failed, frees the VRAM of the VFs in `sizes` that are not provisioned. Keeps
 /// the VRAM of VFs that existed `before`, because they may hold data.
-void SriovBackend::take_back(std::span<const VfSize> sizes, const PfFunction& before) {
+void SriovBackend::free_new_vfs(std::span<const VfSize> sizes, const PfFunction& before) {
     for (const VfSize& size : sizes) {
         if (provisioned_.contains(size.vf)) continue;
         const auto now = link_->pf->inspect(size.vf);

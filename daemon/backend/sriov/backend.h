@@ -126,7 +126,7 @@ private:
     Result<ProvisionedVf*> find(std::uint32_t vf, std::uint32_t generation);
     [[nodiscard]] Result<> check_growth(std::uint32_t count, const PfFunction& facts) const;
     Result<> enable(std::uint32_t count, std::span<const VfSize> sizes, const PfFunction& facts);
-    void take_back(std::span<const VfSize> sizes, const PfFunction& before);
+    void free_new_vfs(std::span<const VfSize> sizes, const PfFunction& before);
     [[nodiscard]] std::vector<std::string> other_users(const PfFunction& facts) const;
     Result<> restore_mode(std::uint32_t vf, AssignmentMode mode);
     Result<> restore_modes();

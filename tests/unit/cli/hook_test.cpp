@@ -145,7 +145,7 @@ TEST_F(Hook, ADomainWhoseRequestIsNowAnotherVfThanItsFunctionIsRefused) {
     service.vfs[1]["Owner"] = std::string();
     EXPECT_EQ(hook("prepare", with_function("")), 0) << "without a request it is no claim";
     EXPECT_EQ(hook("prepare", with_function("<v:vf xmlns:v='urn:vgpu:libvirt:1' name='a'/>")), 1);
-    EXPECT_THAT(err.str(), HasSubstr("its metadata does not request; run 'vgpuctl attach-xml"));
+    EXPECT_THAT(err.str(), HasSubstr("its metadata does not request; rename the VF"));
     EXPECT_EQ(service.asked.back(), "unassign libvirt:" + kUuid);
 }
 

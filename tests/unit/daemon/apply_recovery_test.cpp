@@ -561,28 +561,6 @@ TEST_F(InterruptedApply, EachScrubIsWaitedForAsIfItWereTheFirst) {
     EXPECT_EQ(exported(), target);
 }
 
-/// The disk is full from the middle of the apply on, so nothing can be taken back either.
-TEST_F(InterruptedApply, ADiskThatFillsUpInTheMiddleIsWaitedForByAnotherJob) {
-    ASSERT_EQ(apply(kBefore).state, "done");
-    const std::string old = exported();
-    world.pf().refuses = [this](const std::string& operation, std::uint32_t vf) {
-        if (operation == "provision" && vf == 4) world.state.is_full = true;
-        return false;
-    };
-    const JobView job = apply(kAfter);
-    world.pf().refuses = nullptr;
-    EXPECT_EQ(job.state, "failed");
-    EXPECT_THAT(job.error->cause, HasSubstr("a recovery job continues"));
-    EXPECT_EQ(view(3).kind, "recovery");
-    EXPECT_EQ(view(3).state, "rolling-back");
-    EXPECT_EQ(world.create({}).error().id, ErrorId::Busy);
-    world.state.is_full = false;
-    settle();
-    EXPECT_EQ(view(3).state, "done");
-    EXPECT_EQ(exported(), old);
-    EXPECT_FALSE(recorded());
-}
-
 /// A runner whose turns the test takes, so that answers come between two steps of the jobs.
 class TestRunner final : public GpuRunner {
 public:
@@ -591,8 +569,10 @@ public:
     void stop() override {}
 };
 
-TEST_F(InterruptedApply, ADiskThatFillsUpIsWaitedForAlsoIfAThreadOfAGpuWrites) {
+/// The disk is full from the middle of the apply on, so nothing can be taken back either.
+TEST_F(InterruptedApply, ADiskThatFillsUpInTheMiddleIsWaitedForByAnotherJob) {
     ASSERT_EQ(apply(kBefore).state, "done");
+    const auto old = world.manager->store().gpu("gpu0").vfs;
     world.manager->find_gpu("gpu0")->start(std::make_unique<TestRunner>(), [] {});
     world.pf().refuses = [this](const std::string& operation, std::uint32_t vf) {
         if (operation == "provision" && vf == 4) world.state.is_full = true;
@@ -602,11 +582,14 @@ TEST_F(InterruptedApply, ADiskThatFillsUpIsWaitedForAlsoIfAThreadOfAGpuWrites) {
     settle();
     world.pf().refuses = nullptr;
     EXPECT_EQ(view(id).state, "failed");
+    EXPECT_THAT(view(id).error->cause, HasSubstr("a recovery job continues"));
     EXPECT_EQ(view(id + 1).kind, "recovery");
     EXPECT_EQ(view(id + 1).state, "rolling-back");
+    EXPECT_EQ(world.create({}).error().id, ErrorId::Busy);
     world.state.is_full = false;
     settle();
     EXPECT_EQ(view(id + 1).state, "done");
+    EXPECT_EQ(world.manager->store().gpu("gpu0").vfs, old);
     EXPECT_FALSE(recorded());
 }
 
