@@ -21,7 +21,7 @@ namespace {
 
 /// Fill byte for poison(). The value is out of range as a queue phase, VMID or kind of wait.
 constexpr std::uint8_t kPoison = 0xa5;
-/// Largest Queue::stream, in bytes, that load() accepts; far above the limit in activate().
+/// Largest Queue::stream, in bytes, that load() accepts; far above the limit in transition.cpp.
 constexpr std::uint64_t kMaxStream = 1ull << 30;
 
 StepResult step_queue(Core& core, Queue& queue, StepBudget& budget) {
@@ -177,11 +177,13 @@ void CommandProcessor::doorbell(DoorbellIndex index, std::uint64_t value, Doorbe
 
 /// Clears needs_check before it looks at the queues, so that a wake() in the meantime sets the flag
 /// again and is not lost. The next step begins after the last queue that made progress, so a busy
-/// queue cannot starve other queues.
+/// queue cannot starve other queues. Also returns Progress if the budget is spent, because this
+/// step may not have reached all queues.
 StepResult CommandProcessor::step() {
     Core& core = *core_;
     if (!core.needs_check && !core.has_waits) return StepResult::Idle;
     core.needs_check = false;
+    core.has_waiting_restore = false;
     StepBudget budget;
     bool moved = step_run_list(core, budget);
     bool is_blocked = false;
@@ -197,7 +199,7 @@ StepResult CommandProcessor::step() {
         core.first_queue = (index + 1) % kQueues;
     }
     core.has_waits = must_poll(core);
-    if (moved) {
+    if (moved || budget.is_spent()) {
         core.needs_check = true;
         return StepResult::Progress;
     }
@@ -270,7 +272,8 @@ void CommandProcessor::release(const GroupLease& lease, const isa::RunResult& re
         complete_kernel(core, *complete);
     else if (!is_dropped && is_wave_error(result))
         report_wave_error(core, kernel, result);
-    if (core.queue(queue).state.phase == QueuePhase::Stopping) core.wake();
+    const bool has_made_room = core.has_waiting_restore && (is_dropped || how == Return::Ended);
+    if (has_made_room || core.queue(queue).state.phase == QueuePhase::Stopping) core.wake();
 }
 
 void CommandProcessor::invalidate_code(std::uint16_t vmids) {
@@ -299,13 +302,13 @@ void CommandProcessor::reset() {
     core.dispatcher.reset();
     for (Queue& queue : core.queues) {
         queue.state = {};
-        queue.stream.clear();
-        queue.stream_position = 0;
+        queue.free_stream();
     }
     core.scheduler = {};
     core.first_queue = 0;
     core.needs_check = true;
     core.has_waits = false;
+    core.has_waiting_restore = false;
     core.watches.clear();
     core.invalidate_code(static_cast<std::uint16_t>(~0u));
 }
@@ -394,8 +397,7 @@ void CommandProcessor::poison() {
     core.dispatcher.reset();
     for (Queue& queue : core.queues) {
         std::ranges::fill(bytes_of(queue.state), std::byte{kPoison});
-        queue.stream.clear();
-        queue.stream_position = 0;
+        queue.free_stream();
     }
     std::ranges::fill(bytes_of(core.scheduler), std::byte{kPoison});
     // The watches are cleared, so that a load() that did not restore them would fail visibly.

@@ -103,6 +103,8 @@ void Core::halt(Queue& queue, Halt why) {
     queue.state.halt = why;
     queue.state.wait = {};
     queue.state.progress = 0;
+    // the caller may drop the queue's kernels, which makes room
+    if (has_waiting_restore) wake();
 }
 
 void Core::fault(Queue& queue) {

@@ -65,6 +65,9 @@ struct Core {
     /// True if the last step() left an active run list, or a wait whose end only polling can
     /// detect.
     bool has_waits = false;
+    /// True if the last step() left a queue in phase Restoring that waits for room on the CUs. The
+    /// end of a group or kernel then calls wake().
+    bool has_waiting_restore = false;
 
     /// Memory accesses of packets; waves use the ports in WorkerContext.
     Memory memory;

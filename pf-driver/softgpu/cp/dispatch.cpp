@@ -13,8 +13,11 @@ namespace {
 /// Maximum number of unused groups whose memory is kept for new groups. The registers and LDS of a
 /// group may take hundreds of KiB; allocating them would take longer than a small kernel runs.
 constexpr std::size_t kSpareGroups = 64;
-/// Maximum number of kernels that load() accepts in a state stream.
-constexpr std::uint64_t kMaxDispatches = std::uint64_t{kQueues} * kAqlWindow;
+/// Maximum number of kernels that load() accepts for one queue: kAqlWindow kernels of AQL packets,
+/// and as many that the IBs of vendor packets have started.
+constexpr std::uint64_t kMaxQueueDispatches = 2 * std::uint64_t{kAqlWindow};
+/// Maximum number of kernels that load() accepts in the state stream of a VF.
+constexpr std::uint64_t kMaxDispatches = kQueues * kMaxQueueDispatches;
 /// Maximum length of each list of groups (ready, halted) of a kernel in a state stream: groups of
 /// one wave on 64 full CUs (no device has more CUs), plus the one group that start_group() allows
 /// on full CUs.
@@ -97,45 +100,57 @@ void Dispatcher::remove_if(const std::function<bool(const Dispatch&)>& goes) {
 
 // --- groups -------------------------------------------------------------------------------------
 
-bool Dispatcher::may_start(const Dispatch& dispatch) const {
-    return dispatch.state.is_launched == 0 && find_scratch(dispatch).has_value();
+bool Dispatcher::may_start(const Dispatch& dispatch, const ScratchTurns& turns) const {
+    return dispatch.state.is_launched == 0 && find_scratch(dispatch, turns).has_value();
 }
 
 /// Repeats the conditions of acquire() without its effects. Every kernel may have one resident
 /// group even on full CUs, so full CUs keep no kernel from running.
-bool Dispatcher::is_runnable(const Dispatch& dispatch) const {
+bool Dispatcher::is_runnable(const Dispatch& dispatch, const ScratchTurns& turns) const {
     if (dispatch.is_dropped || is_suspended_[raw(dispatch.state.queue)]) return false;
     if (!dispatch.ready.empty()) return true;
-    if (!may_start(dispatch)) return false;
+    if (!may_start(dispatch, turns)) return false;
     return dispatch.resident() == 0 || occupancy_.can_take(dispatch.footprint, cu_mask(dispatch));
 }
 
 bool Dispatcher::has_runnable() const {
+    const ScratchTurns turns = scratch_turns();
     return std::any_of(dispatches_.begin(), dispatches_.end(),
-                       [&](const Owned& d) { return is_runnable(*d); });
+                       [&](const Owned& d) { return is_runnable(*d, turns); });
 }
 
 /// Kernels of a queue get scratch slots in the order of their packets, as on hardware. Otherwise a
 /// later kernel that waits for an earlier kernel could hold the slots that the earlier kernel
-/// needs. If two kernels have different scratch memory, the later one waits until the earlier one
-/// uses no slot.
-bool Dispatcher::may_take_scratch(const Dispatch& dispatch) const {
-    for (const Owned& earlier : dispatches_) {
-        if (earlier.get() == &dispatch) break;
-        const DispatchState& state = earlier->state;
-        if (state.queue != dispatch.state.queue || state.scratch_slots == 0) continue;
-        if (!earlier->is_dropped && state.is_launched == 0) return false;
-        if (earlier->resident() != 0 && !has_same_scratch(state, dispatch.state)) return false;
+/// needs. So the first kernel with groups left to start has the turn. If an earlier kernel has
+/// different scratch memory, no kernel has the turn until the earlier one uses no slot.
+Dispatcher::ScratchTurns Dispatcher::scratch_turns() const {
+    ScratchTurns turns{};
+    ScratchTurns users{};                    // the first kernel that uses slots
+    std::array<bool, kQueues> is_decided{};  // a later kernel cannot have the turn
+    for (const Owned& dispatch : dispatches_) {
+        const DispatchState& state = dispatch->state;
+        const std::size_t queue = raw(state.queue);
+        if (state.scratch_slots == 0 || is_decided[queue]) continue;
+        const Dispatch*& user = users[queue];
+        const bool is_moved = user != nullptr && !has_same_scratch(user->state, state);
+        if (!dispatch->is_dropped && state.is_launched == 0) {
+            turns[queue] = is_moved ? nullptr : dispatch.get();
+            is_decided[queue] = true;
+        } else if (dispatch->resident() != 0) {
+            is_decided[queue] = is_moved;
+            if (user == nullptr) user = dispatch.get();
+        }
     }
-    return true;
+    return turns;
 }
 
 /// The first slot of a run of free scratch slots that is long enough for a group (first fit). Wave
 /// n of the group, counted from 0, uses this slot plus n. 0 if the kernel takes no slots; nullopt
 /// if the group must wait for slots.
-std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch) const {
+std::optional<std::uint32_t> Dispatcher::find_scratch(const Dispatch& dispatch,
+                                                      const ScratchTurns& turns) const {
     if (dispatch.state.scratch_slots == 0) return 0;
-    if (!may_take_scratch(dispatch)) return std::nullopt;
+    if (turns[raw(dispatch.state.queue)] != &dispatch) return std::nullopt;
     const std::vector<bool>& used = scratch_used_[raw(dispatch.state.queue)];
     std::uint32_t run = 0;
     for (std::uint32_t slot = 0; slot < dispatch.state.scratch_slots; ++slot) {
@@ -178,8 +193,9 @@ std::uint32_t Dispatcher::hw_id(const DispatchState& state, std::uint32_t cu) co
 }
 
 std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
+                                                       const ScratchTurns& turns,
                                                        const isa::LaunchExceptions& debug) {
-    if (!may_start(dispatch)) return nullptr;
+    if (!may_start(dispatch, turns)) return nullptr;
     const CuMask mask = cu_mask(dispatch);
     std::optional<std::uint32_t> cu = occupancy_.take(dispatch.footprint, mask);
     if (!cu && dispatch.resident() == 0) cu = occupancy_.force(dispatch.footprint, mask);
@@ -193,7 +209,7 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
     }
     group->owner = &dispatch;
     group->cu = *cu;
-    group->scratch_slot = *find_scratch(dispatch);
+    group->scratch_slot = *find_scratch(dispatch, turns);
     mark_scratch(dispatch, group->scratch_slot, true);
     isa::Placement placement;
     placement.group_id = dispatch.state.next;
@@ -208,10 +224,11 @@ std::unique_ptr<ResidentGroup> Dispatcher::start_group(Dispatch& dispatch,
 /// Prefers new groups to groups in `ready`, because a kernel whose groups wait for each other needs
 /// all its groups resident.
 ResidentGroup* Dispatcher::acquire(std::atomic<bool>& stop, const isa::LaunchExceptions& debug) {
+    const ScratchTurns turns = scratch_turns();
     for (std::size_t i = 0; i < dispatches_.size(); ++i) {
         Dispatch& dispatch = *dispatches_[(next_ + i) % dispatches_.size()];
         if (dispatch.is_dropped || is_suspended_[raw(dispatch.state.queue)]) continue;
-        std::unique_ptr<ResidentGroup> group = start_group(dispatch, debug);
+        std::unique_ptr<ResidentGroup> group = start_group(dispatch, turns, debug);
         if (!group && !dispatch.ready.empty()) {
             group = std::move(dispatch.ready.front());
             dispatch.ready.pop_front();
@@ -295,11 +312,11 @@ void Dispatcher::save(Writer& out, QueueId queue) const {
 }
 
 Result<> Dispatcher::load(Reader& in) {
-    return load_all(in, [](DispatchState&) {});
+    return load_all(in, kMaxDispatches, [](DispatchState&) {});
 }
 
 Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
-    return load_all(in, [&](DispatchState& state) {
+    return load_all(in, kMaxQueueDispatches, [&](DispatchState& state) {
         state.queue = queue;
         if (vmid) state.vmid = *vmid;
     });
@@ -307,10 +324,11 @@ Result<> Dispatcher::load(Reader& in, QueueId queue, std::optional<Vmid> vmid) {
 
 /// Calls `adopt` for the state of each kernel. Reads all kernels into a separate list before it
 /// adds them, so that a bad stream changes nothing.
-Result<> Dispatcher::load_all(Reader& in, const std::function<void(DispatchState&)>& adopt) {
+Result<> Dispatcher::load_all(Reader& in, std::uint64_t limit,
+                              const std::function<void(DispatchState&)>& adopt) {
     std::uint64_t count = 0;
     TRY_VOID(in.value(count));
-    if (count > kMaxDispatches) return fail(EPROTO, "state stream holds too many dispatches");
+    if (count > limit) return fail(EPROTO, "state stream holds too many dispatches");
     std::vector<Owned> loaded;
     for (std::uint64_t i = 0; i < count; ++i) {
         TRY(Owned one, load_one(in));

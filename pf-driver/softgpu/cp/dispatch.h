@@ -138,6 +138,9 @@ public:
     /// Frees a complete dispatch.
     void remove(Dispatch* dispatch);
 
+    /// True if the resident groups take more than twice the room of the CUs.
+    [[nodiscard]] bool is_overfull() const { return occupancy_.is_overfull(); }
+
     void set_compute_units(std::uint64_t mask) { occupancy_.set_mask(mask); }
     [[nodiscard]] std::uint32_t compute_units() const { return occupancy_.compute_units(); }
 
@@ -150,22 +153,28 @@ public:
     /// impossible value, for example a group larger than a CU.
     [[nodiscard]] Result<> load(Reader& in);
     /// Like load() above, for a stream from a queue's save area. The guest may have changed the
-    /// area, so all kernels become kernels of `queue` and, if `vmid` is given, run in `vmid`.
+    /// area, so all kernels become kernels of `queue` and, if `vmid` is given, run in `vmid`. Does
+    /// not check whether the CUs have room: see is_overfull().
     [[nodiscard]] Result<> load(Reader& in, QueueId queue, std::optional<Vmid> vmid);
 
 private:
     using Owned = std::unique_ptr<Dispatch>;
+    /// By QueueId: the only kernel of the queue that may take scratch slots; nullptr: none may.
+    using ScratchTurns = std::array<const Dispatch*, kQueues>;
 
-    [[nodiscard]] bool may_start(const Dispatch& dispatch) const;
-    [[nodiscard]] bool is_runnable(const Dispatch& dispatch) const;
+    [[nodiscard]] bool may_start(const Dispatch& dispatch, const ScratchTurns& turns) const;
+    [[nodiscard]] bool is_runnable(const Dispatch& dispatch, const ScratchTurns& turns) const;
     [[nodiscard]] std::unique_ptr<ResidentGroup> start_group(Dispatch& dispatch,
+                                                             const ScratchTurns& turns,
                                                              const isa::LaunchExceptions& debug);
-    [[nodiscard]] bool may_take_scratch(const Dispatch& dispatch) const;
-    [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch) const;
+    [[nodiscard]] ScratchTurns scratch_turns() const;
+    [[nodiscard]] std::optional<std::uint32_t> find_scratch(const Dispatch& dispatch,
+                                                            const ScratchTurns& turns) const;
     void mark_scratch(const Dispatch& dispatch, std::uint32_t first, bool is_used);
     void free_group(Dispatch& dispatch, std::unique_ptr<ResidentGroup> group);
     void advance(DispatchState& state);
-    [[nodiscard]] Result<> load_all(Reader& in, const std::function<void(DispatchState&)>& adopt);
+    [[nodiscard]] Result<> load_all(Reader& in, std::uint64_t limit,
+                                    const std::function<void(DispatchState&)>& adopt);
     [[nodiscard]] Result<Owned> load_one(Reader& in);
     [[nodiscard]] Result<> load_groups(Reader& in, Dispatch& dispatch);
     void remove_if(const std::function<bool(const Dispatch&)>& goes);

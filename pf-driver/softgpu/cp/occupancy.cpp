@@ -106,6 +106,21 @@ void Occupancy::restore(std::uint32_t cu, const Footprint& need) {
     occupy(units_[cu % compute_units()], need);
 }
 
+/// A forged save area can make `vgpr_bytes` and `lds_bytes` of a CU wrap, but not `waves`.
+bool Occupancy::is_overfull() const {
+    std::uint64_t waves = 0;
+    std::uint64_t lds_bytes = 0;
+    std::uint64_t vgpr_bytes = 0;
+    for (const Unit& unit : units_) {
+        waves += unit.used.waves;
+        lds_bytes += unit.used.lds_bytes;
+        vgpr_bytes += unit.used.vgpr_bytes;
+    }
+    const std::uint64_t limit = 2 * std::uint64_t{compute_units()};
+    return waves > limit * kWavesPerCu || lds_bytes > limit * kLdsBytesPerCu ||
+           vgpr_bytes > limit * kVgprBytesPerCu;
+}
+
 void Occupancy::release(std::uint32_t cu, const Footprint& need) {
     Footprint& used = units_[cu % compute_units()].used;
     assert(used.waves >= need.waves);

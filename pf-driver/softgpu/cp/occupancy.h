@@ -8,7 +8,7 @@
 //
 // The limits of the CUs also bound the host memory of resident groups (groups that have started but
 // not ended). Only two functions can exceed these limits: force(), by one group of each kernel, and
-// restore().
+// restore(), which the caller bounds by is_overfull().
 #pragma once
 
 #include <array>
@@ -71,6 +71,8 @@ public:
     [[nodiscard]] CuPlace place(std::uint32_t cu) const { return units_[cu].place; }
     /// Takes room on CU `cu` for a group that a load restores, even if the CU is full.
     void restore(std::uint32_t cu, const Footprint& need);
+    /// True if the groups take more than twice the room of all CUs.
+    [[nodiscard]] bool is_overfull() const;
     /// Returns the room of a group.
     void release(std::uint32_t cu, const Footprint& need);
     /// Frees all room; the mask stays.

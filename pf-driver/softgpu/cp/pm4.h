@@ -31,8 +31,8 @@ struct Packet {
     /// The packet without its header; the length is in the range of the opcode's PacketRow. Empty
     /// for a NOP outside a run list.
     std::span<const std::uint32_t> body;
-    /// handle_dma_data() charges `budget` for the bytes that it copies, and returns Partial if the
-    /// budget is spent before the end of the copy.
+    /// handle_dma_data() charges `budget` for the bytes that it copies, and write_registers() for
+    /// the registers. Both return Partial if the budget is spent before the end.
     StepBudget& budget;
 
     /// Dword `ordinal` of the packet. The header is dword 0, so `ordinal` is 1 to body.size().
@@ -86,6 +86,10 @@ void advance_stream(Queue& queue, std::uint64_t dwords);
 
 /// Writes register `index` for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value);
+/// Writes `values` to registers from `first` on, or all to `first` if `is_one_register`. Returns
+/// Done, Partial or PrivilegedRegister; progress counts the values written.
+[[nodiscard]] Outcome write_registers(Packet& packet, std::uint32_t first, bool is_one_register,
+                                      std::span<const std::uint32_t> values);
 /// Reads a register for a packet; false if the packet's stream may not access the register.
 [[nodiscard]] bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value);
 /// True if the packet's stream may access the register.

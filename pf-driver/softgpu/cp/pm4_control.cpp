@@ -28,6 +28,9 @@ constexpr RegisterSpace kUconfig{HW_REG_BASE_UCONFIG, HW_REG_END_UCONFIG};
 /// The only registers that a stream without privilege may access.
 constexpr std::array kUserSpaces{kSh, kContext, kUconfig};
 
+/// Bytes of the step budget that the write of a register takes: the write may map or stop a queue.
+constexpr std::uint64_t kRegisterCost = 1u << 10;
+
 bool is_queue_register(std::uint32_t index) {
     return index >= kQueueRegisterFirst && index - kQueueRegisterFirst < MQD_SH_COUNT;
 }
@@ -36,11 +39,7 @@ Outcome set_registers(Packet& packet, const RegisterSpace& space) {
     const std::uint32_t first = space.first + HW_GET(SET_REG_1, OFFSET, packet.dword(1));
     const auto count = static_cast<std::uint32_t>(packet.body.size() - 1);
     if (first + count > space.end) return Outcome::PrivilegedRegister;
-    for (std::uint32_t i = 0; i < count; ++i) {
-        if (!write_register(packet, first + i, packet.body[i + 1]))
-            return Outcome::PrivilegedRegister;
-    }
-    return Outcome::Done;
+    return write_registers(packet, first, false, packet.body.subspan(1));
 }
 
 /// COMPUTE_PGM_LO/HI and COMPUTE_DISPATCH_SCRATCH_BASE_LO/HI hold addresses in units of 256 bytes.
@@ -162,6 +161,22 @@ bool write_register(Packet& packet, std::uint32_t index, std::uint32_t value) {
     else
         packet.core.registers.write(RegisterIndex{index}, value);
     return true;
+}
+
+/// Counts in a local variable, because a register that stops this packet's queue clears `progress`.
+Outcome write_registers(Packet& packet, std::uint32_t first, bool is_one_register,
+                        std::span<const std::uint32_t> values) {
+    std::uint64_t& progress = packet.queue.state.progress;
+    for (std::uint64_t i = progress; i < values.size(); ++i) {
+        if (packet.budget.bytes == 0) {
+            progress = i;
+            return Outcome::Partial;
+        }
+        const std::uint32_t index = first + (is_one_register ? 0u : low32(i));
+        if (!write_register(packet, index, values[i])) return Outcome::PrivilegedRegister;
+        packet.budget.bytes -= std::min(kRegisterCost, packet.budget.bytes);
+    }
+    return Outcome::Done;
 }
 
 bool read_register(Packet& packet, std::uint32_t index, std::uint32_t& value) {

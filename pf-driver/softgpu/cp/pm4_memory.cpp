@@ -60,12 +60,8 @@ constexpr std::uint32_t kDmaNowhere = 2;         // DST_SEL of DMA_DATA
 /// A register index in the packet has 18 bits; write_register() refuses HW_REG_COUNT and above.
 Outcome write_data_registers(Packet& packet) {
     const bool is_one_address = HW_GET(WRITE_DATA_1, ONE_ADDR, packet.dword(1)) != 0;
-    std::uint32_t index = packet.dword(2) & (HW_REG_COUNT * 2 - 1);
-    for (std::size_t i = 4; i <= packet.body.size(); ++i) {
-        if (!write_register(packet, index, packet.dword(i))) return Outcome::PrivilegedRegister;
-        index += is_one_address ? 0 : 1;
-    }
-    return Outcome::Done;
+    const std::uint32_t first = packet.dword(2) & (HW_REG_COUNT * 2 - 1);
+    return write_registers(packet, first, is_one_address, packet.body.subspan(3));
 }
 
 /// A single dword is an atomic store. With ONE_ADDR, every dword goes to the same address, so only

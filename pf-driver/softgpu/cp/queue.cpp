@@ -110,7 +110,12 @@ void Queue::clear_progress() {
     fresh.hqd = state.hqd;
     fresh.sh = state.sh;
     state = fresh;
-    stream.clear();
+    free_stream();
+}
+
+/// Assigns a new vector, because clear() would keep the memory.
+void Queue::free_stream() {
+    stream = std::vector<std::byte>();
     stream_position = 0;
 }
 

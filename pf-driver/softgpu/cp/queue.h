@@ -12,10 +12,11 @@
 //         Restoring                              Saving --------------------------------+
 //
 // `area` is the queue's context save area (transition.cpp); a map goes through Restoring if the
-// area holds a saved context. The diagram leaves out some cases. StopMode::Preempt takes a
-// Restoring queue to Idle at once. StopMode::Reset takes a Restoring or Saving queue to Stopping. A
-// queue that exceeds the time limit of UNMAP_QUEUES returns to Running (unmap.cpp). A MAP_QUEUES
-// outside a run list may replace a queue that is still mapped (map_compute() in scheduler.cpp).
+// area holds a saved context. A Restoring queue may have to wait until other queues' groups end.
+// The diagram leaves out some cases. StopMode::Preempt takes a Restoring queue to Idle at once.
+// StopMode::Reset takes a Restoring or Saving queue to Stopping. A queue that exceeds the time
+// limit of UNMAP_QUEUES returns to Running (unmap.cpp). A MAP_QUEUES outside a run list may replace
+// a queue that is still mapped (map_compute() in scheduler.cpp).
 //
 // A halted queue fetches no packets. The halt ends when the queue is unmapped or mapped again, when
 // the driver restarts the gfx ring, or when the guest's runtime (ROCr) has answered the queue's
@@ -155,9 +156,9 @@ struct QueuePlace {
 /// One queue of a VF. It never moves, because the dispatcher and packets refer to it.
 struct Queue {
     QueueState state;
-    /// Saving: the bytes for the save area. Restoring: the bytes read from the save area.
+    /// Saving: the bytes for the save area. Restoring: the bytes read from the save area so far.
     std::vector<std::byte> stream;
-    std::uint64_t stream_position = 0;  ///< number of bytes of `stream` written or read so far
+    std::uint64_t stream_position = 0;  ///< Saving: number of bytes of `stream` written so far
     QueueId id{};
 
     [[nodiscard]] std::uint32_t reg(hw_reg which) const { return state.hqd[slot(which)]; }
@@ -195,8 +196,10 @@ struct Queue {
     /// Copies `rptr` and `wptr` to the registers. Called before a register access, and when the
     /// queue is unmapped.
     void store_pointers();
-    /// Resets `state`, except the registers (hqd and sh), and clears `stream`.
+    /// Resets `state`, except the registers (hqd and sh), and frees `stream`.
     void clear_progress();
+    /// Empties `stream` and frees its memory.
+    void free_stream();
 
     static std::size_t slot(hw_reg which) {
         return static_cast<std::size_t>(which) - REG_GC_CP_MQD_BASE_ADDR;

@@ -31,7 +31,8 @@ constexpr std::uint32_t kControlRecordBytes = 8;
 /// Initial capacity for a stream, to avoid reallocations.
 constexpr std::size_t kStreamReserve = 64u << 10;
 /// Limit, per compute unit, of the size of a stream that is read back; more than twice the state of
-/// a CU (256 KiB of VGPRs, 64 KiB of LDS).
+/// a CU (256 KiB of VGPRs, 64 KiB of LDS). A guest chooses the size, so the memory for the stream
+/// grows only as the stream is read.
 constexpr std::uint64_t kStreamBytesPerCu = 1u << 20;
 
 /// The first part of a stream: the state of the packets in flight (see QueueState). The output of
@@ -173,7 +174,7 @@ bool choose_unmap_path(Core& core, Queue& queue) {
         state.phase = QueuePhase::Saving;
         return true;
     }
-    queue.stream.clear();
+    queue.free_stream();
     state.is_draining = 1;
     core.dispatcher.resume(queue.id);
     core.wake();
@@ -204,11 +205,12 @@ bool finish_packet_part(Core& core, Queue& queue, StepBudget& budget) {
     return true;
 }
 
-/// True if a draining queue still has kernels in flight or an IB to finish. The IB of a halted
-/// queue never ends, so it does not count.
+/// True if a draining queue still has kernels in flight, leased groups of dropped kernels, or an IB
+/// to finish. The IB of a halted queue never ends, so it does not count.
 bool has_to_drain(const Core& core, const Queue& queue) {
     const bool runs_ib = queue.state.frame_count != 0 && queue.state.halt == Halt::None;
-    return core.dispatcher.in_flight(queue.id) != 0 || runs_ib;
+    return core.dispatcher.in_flight(queue.id) != 0 ||
+           core.dispatcher.has_leased_groups(queue.id) || runs_ib;
 }
 
 /// Continues a queue in phase Stopping. While the queue drains, its kernels and IBs run to their
@@ -304,24 +306,49 @@ Result<> load_stream(Core& core, Queue& queue) {
                                 keeps_vmids(queue) ? std::nullopt : std::optional(queue.vmid()));
 }
 
-bool step_restoring(Core& core, Queue& queue, StepBudget& budget) {
+/// Bounds the host memory of restores. Queues read their streams one after another, and a queue
+/// begins only while the CUs are not overfull. So an empty VF always admits a queue. Processes that
+/// were evicted at different times may together exceed the CUs, so they wait instead of failing.
+bool may_restore(const Core& core, const Queue& queue) {
+    if (!queue.stream.empty()) return true;  // the queue has begun
+    return !core.dispatcher.is_overfull() &&
+           std::none_of(core.queues.begin(), core.queues.end(), [](const Queue& other) {
+               return other.state.phase == QueuePhase::Restoring && !other.stream.empty();
+           });
+}
+
+/// Reads the next part of the stream into queue.stream. Reserves memory once, so that the stream is
+/// not copied as it grows. False if memory faults.
+bool read_stream_part(Core& core, Queue& queue, std::uint64_t total, StepBudget& budget) {
     const SaveArea area = save_area(queue);
-    const std::uint64_t part =
-        std::min<std::uint64_t>(queue.stream.size() - queue.stream_position, budget.bytes);
-    const GpuVa va{area.base + area.control_stack + queue.stream_position};
-    if (!core.memory.read(queue.vmid(), va,
-                          std::span(queue.stream).subspan(queue.stream_position, part))) {
+    std::vector<std::byte>& stream = queue.stream;
+    if (stream.empty()) stream.reserve(total);
+    const std::uint64_t done = stream.size();
+    // the guest may have changed the registers, so `total` may be below `done`
+    const std::uint64_t part = std::min(total - std::min(done, total), budget.bytes);
+    stream.resize(done + part);
+    budget.charge(part);
+    return core.memory.read(queue.vmid(), GpuVa{area.base + area.control_stack + done},
+                            std::span(stream).subspan(done));
+}
+
+bool step_restoring(Core& core, Queue& queue, StepBudget& budget) {
+    if (!may_restore(core, queue)) {
+        core.has_waiting_restore = true;
+        return false;
+    }
+    const std::uint64_t limit = kStreamBytesPerCu * core.dispatcher.compute_units();
+    const std::uint64_t total = std::min(saved_bytes(queue), limit);
+    if (!read_stream_part(core, queue, total, budget)) {
         queue.state.phase = QueuePhase::Running;
+        queue.free_stream();
         core.fault(queue);
         return true;
     }
-    queue.stream_position += part;
-    budget.charge(part);
-    if (queue.stream_position < queue.stream.size()) return true;
+    if (queue.stream.size() < total) return true;
     queue.state.phase = QueuePhase::Running;
     if (!load_stream(core, queue)) core.refuse(queue, IH_SOURCE_CP_BAD_OPCODE, 0);
-    queue.stream.clear();
-    queue.stream_position = 0;
+    queue.free_stream();
     record_stream_size(queue, 0);
     return true;
 }
@@ -339,12 +366,7 @@ void activate(Core& core, Queue& queue) {
     queue.load_pointers();
     queue.set_reg(REG_GC_CP_HQD_ACTIVE, 1);
     queue.set_reg(REG_GC_CP_HQD_DEQUEUE_REQUEST, 0);
-    queue.state.phase = QueuePhase::Running;
-    const std::uint64_t limit = kStreamBytesPerCu * core.dispatcher.compute_units();
-    if (const std::uint64_t bytes = std::min(saved_bytes(queue), limit); bytes != 0) {
-        queue.stream.resize(bytes);
-        queue.state.phase = QueuePhase::Restoring;
-    }
+    queue.state.phase = saved_bytes(queue) != 0 ? QueuePhase::Restoring : QueuePhase::Running;
     // If the queue's inactive signal is still set, the runtime has not answered the last request.
     // The request may be to take scratch back, and the next kernel must not use that scratch.
     if (queue.is_aql() && is_inactive(core, queue)) queue.state.halt = Halt::AqlReclaim;
@@ -370,7 +392,7 @@ void begin_stop(Core& core, Queue& queue, StopMode mode) {
     state.is_draining = 0;
     if (mode == StopMode::Reset || !is_inside_packet(state)) state.progress = 0;
     state.wait = {};
-    queue.stream.clear();
+    queue.free_stream();
     core.dispatcher.suspend(queue.id);
     if (mode == StopMode::Reset) core.dispatcher.drop(queue.id);
 }
@@ -395,8 +417,9 @@ bool can_step_transition(Core& core, Queue& queue) {
     const QueueState& state = queue.state;
     switch (state.phase) {
         case QueuePhase::Saving:
-        case QueuePhase::Restoring:
             return true;
+        case QueuePhase::Restoring:
+            return may_restore(core, queue);
         case QueuePhase::Stopping:
             break;
         case QueuePhase::Idle:

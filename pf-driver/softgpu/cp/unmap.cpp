@@ -114,6 +114,7 @@ void end_unmap_wait(Core& core, Queue& scheduler_queue) {
         queue.state.stopped_by = kNoQueue;
         queue.state.is_draining = 0;
         queue.state.phase = QueuePhase::Running;
+        queue.free_stream();
         core.scheduler.processes[raw(queue.vmid())].is_being_evicted = 0;
         core.dispatcher.resume(queue.id);
     }

@@ -183,6 +183,22 @@ TEST_F(Pm4, WriteDataReachesMemoryAndRegisters) {
     EXPECT_EQ(rig.read(REG_GC_SCRATCH_REG3), 0u);
 }
 
+TEST_F(Pm4, WriteDataToManyRegistersIsDoneInBoundedStepsAndWritesEachOnce) {
+    Words seen;
+    rig.registers.claim(
+        softgpu::RegisterIndex{REG_GC_CP_MEC_CNTL}, 1, {},
+        [&](softgpu::RegisterIndex, std::uint32_t value) { seen.push_back(value); });
+    Words values(200);
+    std::iota(values.begin(), values.end(), 1u);
+    rig.submit(rig.kiq, extended(pm4(PM4_OP_WRITE_DATA, {HW_PREP(WRITE_DATA_1, ONE_ADDR, 1),
+                                                         REG_GC_CP_MEC_CNTL, 0, 0}),
+                                 values));
+    (void)rig.cp.step();
+    EXPECT_LT(seen.size(), values.size());
+    rig.pump();
+    EXPECT_EQ(seen, Words{0} + values);
+}
+
 TEST_F(Pm4, CopyDataMovesBetweenRegistersMemoryImmediateAndClock) {
     rig.write(REG_GC_SCRATCH_REG0, 0xabcd);
     const std::uint32_t to_memory = HW_PREP(COPY_DATA_1, DST_SEL, PM4_COPY_DST_MEMORY);

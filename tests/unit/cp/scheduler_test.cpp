@@ -189,6 +189,26 @@ TEST_F(Scheduler, MoreQueuesThanSlotsTakeTurns) {
     for (const std::uint64_t signal : signals) EXPECT_EQ(rig.signal_value(signal), 0);
 }
 
+TEST_F(Scheduler, QueueBehindManyThatBeginToWaitIsReachedWithoutAnotherDoorbell) {
+    rig.start_hiq();
+    constexpr unsigned kWaiting = 20;  // more than the packets of a step
+    std::vector<Ring> rings;
+    for (unsigned i = 0; i <= kWaiting; ++i) rings.push_back(rig.make_pm4_queue(64, 0));
+    CpRig::Process process;
+    for (const Ring& ring : rings) process.queues.push_back(&ring);
+    rig.run_list({process});
+    rig.pump();
+    const std::uint64_t cell = rig.memory.allocate(16);
+    for (unsigned i = 0; i < kWaiting; ++i)
+        rig.submit(rings[i],
+                   pm4(PM4_OP_WAIT_REG_MEM, {HW_PREP(WAIT_REG_MEM_1, FUNCTION, PM4_COMPARE_EQUAL) |
+                                                 HW_PREP(WAIT_REG_MEM_1, MEM_SPACE, 1),
+                                             lo(cell), hi(cell), 1, ~0u, 10}));
+    rig.submit(rings.back(), write_data(cell + 8, 1));
+    rig.pump();
+    EXPECT_EQ(rig.memory.get<std::uint32_t>(cell + 8), 1u);
+}
+
 TEST_F(Scheduler, RunListWithoutSenseIsRefusedAndTheSchedulerGoesOn) {
     rig.start_hiq();
     const std::uint64_t va = rig.memory.upload(Words{0xc0ffee, 1, 2, 3});
@@ -415,6 +435,36 @@ TEST_F(Preemption, WithoutSaveAreaAQueueThatHaltedInAnIbLeaves) {
     const std::uint64_t fence = rig.unmap_all();
     rig.pump();
     EXPECT_TRUE(is_done(fence));
+}
+
+TEST(Unmap, DrainingQueueStaysMappedWhileAWorkerRunsAGroupOfADroppedKernel) {
+    CpRig rig{{.memory_bytes = 32u << 20, .workers = 2}};
+    rig.start_kiq();
+    rig.start_hiq();
+    Ring queue = rig.make_aql_queue(64, 0);
+    AqlKernel kernel;
+    kernel.object = rig.load_kernel("endless").descriptor;
+    kernel.arguments = rig.arguments(rig.memory.allocate(64));
+    kernel.grid = {128, 1, 1};
+    rig.dispatch(queue, kernel);
+    rig.map(queue);
+    rig.pump_turns(20, 1000);
+    const std::uint64_t fence = rig.unmap_all();
+    rig.pump_turns(4, 1000);
+    std::atomic<bool> stop{false};
+    const auto faulting = rig.cp.take_group(0, stop);
+    const auto running = rig.cp.take_group(1, stop);
+    ASSERT_TRUE(faulting && running) << "it drains";
+    softgpu::isa::RunResult result;
+    result.reason = softgpu::isa::StopReason::Fault;
+    rig.cp.release(*faulting, result, {});
+    for (int i = 0; i < 4; ++i) (void)rig.cp.step();
+    EXPECT_TRUE(rig.cp.owns_doorbell(queue.doorbell));
+    EXPECT_NE(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
+    result.reason = softgpu::isa::StopReason::Stopped;
+    rig.cp.release(*running, result, {});
+    rig.pump();
+    EXPECT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
 }
 
 TEST_F(Preemption, QueueThatNeverStopsIsReportedInTheSchedulersMqd) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The command processor as a block: save at any point, poison, load, go on.
+// The command processor as a block: save at any point, poison, load, go on. And what a VF keeps in
+// memory for the contexts of its queues, which its saved state shows.
 #include <gtest/gtest.h>
 
 #include "tests/support/kernel_oracle.h"
@@ -175,6 +176,134 @@ TEST(CpState, RegistersAndLdsStartAsZeroInEveryGroup) {
     ASSERT_EQ(rig.signal_value(kernel.signal), 0);
     EXPECT_EQ(rig.memory.download<std::uint32_t>(cells, 32), std::vector<std::uint32_t>(32));
     EXPECT_EQ(rig.memory.get<std::uint32_t>(cells + 32 * 4), 0xaaaaaaaau);
+}
+
+// --- memory for contexts ------------------------------------------------------------------------
+
+constexpr std::uint32_t kControlStack = 4096;
+
+void select_queue(CpRig& rig, std::uint32_t queue) {
+    rig.write(REG_GC_GRBM_GFX_CNTL,
+              HW_PREP(GRBM_GFX_CNTL, ME, 1) | HW_PREP(GRBM_GFX_CNTL, QUEUE, queue));
+}
+
+/// Maps a queue by registers. Its save area of 1 MiB at `area` seems to be full.
+void map_with_full_area(CpRig& rig, std::uint64_t area) {
+    select_queue(rig, 3);
+    rig.write(REG_GC_CP_HQD_PERSISTENT_STATE, HW_PREP(CP_HQD_PERSISTENT_STATE, QSWITCH_MODE, 1));
+    rig.write(REG_GC_CP_HQD_CTX_SAVE_BASE_ADDR_LO, lo(area));
+    rig.write(REG_GC_CP_HQD_CTX_SAVE_BASE_ADDR_HI, hi(area));
+    rig.write(REG_GC_CP_HQD_CTX_SAVE_SIZE, 1u << 20);
+    rig.write(REG_GC_CP_HQD_CNTL_STACK_SIZE, kControlStack);
+    rig.write(REG_GC_CP_HQD_CNTL_STACK_OFFSET, 0);
+    rig.write(REG_GC_CP_HQD_WG_STATE_OFFSET, 1u << 20);
+    rig.write(REG_GC_CP_HQD_ACTIVE, 1);
+}
+
+TEST(CpContext, MapTakesNoMemoryForAContextBeforeItIsRead) {
+    CpRig rig;
+    const std::size_t before = save(rig).size();
+    map_with_full_area(rig, rig.memory.allocate(1u << 20));
+    EXPECT_EQ(save(rig).size(), before);
+    (void)rig.cp.step();
+    EXPECT_EQ(save(rig).size(), before + (64u << 10)) << "a part in each step";
+    switch_world(rig);
+    rig.pump();
+    EXPECT_EQ(rig.cp.counters().bad_packets, 1u) << "the area holds no context";
+    EXPECT_EQ(save(rig).size(), before);
+}
+
+TEST(CpContext, ReadThatFaultsKeepsNoMemory) {
+    CpRig rig;
+    const std::size_t before = save(rig).size();
+    const std::uint64_t end = FlatMemory::kBase + rig.memory.bytes().size();
+    map_with_full_area(rig, end - (128u << 10));
+    rig.pump();
+    ASSERT_EQ(rig.vf.faults.size(), 1u);
+    EXPECT_EQ(save(rig).size(), before);
+}
+
+/// One compute unit, and queues with a long kernel each that fills it.
+class Contexts : public testing::Test {
+protected:
+    static constexpr std::uint32_t kLong = 64 * 40;
+    static constexpr std::uint32_t kLongRounds = 50;
+
+    Contexts() : rig({.memory_bytes = 32u << 20, .compute_units = 1}) {
+        rig.start_kiq();
+        rig.start_hiq();
+        code = rig.load_kernel("long_running");
+    }
+    Ring make_busy_queue() {
+        Ring queue = rig.make_aql_queue();
+        AqlKernel kernel;
+        kernel.object = code.descriptor;
+        results.push_back(rig.memory.allocate(kLong * 4));
+        kernel.arguments =
+            rig.arguments(results.back(), rig.memory.allocate(kLong * 4), kLongRounds);
+        kernel.grid = {kLong, 1, 1};
+        rig.dispatch(queue, kernel);
+        rig.map(queue);
+        rig.pump_turns(60, 10);
+        return queue;
+    }
+    void unmap() {
+        const std::uint64_t fence = rig.unmap_all();
+        rig.pump(10);
+        ASSERT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
+    }
+    /// User queues 1 to 4 whose context is still in their areas.
+    unsigned count_waiting() {
+        unsigned count = 0;
+        for (std::uint32_t queue = 1; queue <= 4; ++queue) {
+            select_queue(rig, queue);
+            count += rig.read(REG_GC_CP_HQD_ACTIVE) != 0 &&
+                     rig.read(REG_GC_CP_HQD_WG_STATE_OFFSET) > kControlStack;
+        }
+        return count;
+    }
+
+    CpRig rig;
+    KernelCode code;
+    std::vector<std::uint64_t> results;
+};
+
+TEST_F(Contexts, WaitForRoomOnTheComputeUnitsAndAllKernelsEnd) {
+    std::vector<Ring> queues;
+    for (unsigned i = 0; i < 4; ++i) {
+        queues.push_back(make_busy_queue());
+        unmap();
+    }
+    CpRig::Process process;
+    for (const Ring& queue : queues) process.queues.push_back(&queue);
+    rig.run_list({process});
+    rig.pump_turns(100, 10);
+    ASSERT_EQ(count_waiting(), 1u);
+    unmap();  // the queue that waits leaves, too
+    rig.run_list({process});
+    rig.pump_turns(100, 10);
+    ASSERT_EQ(count_waiting(), 1u);
+    switch_world(rig);
+    rig.pump_turns(10, 10);
+    ASSERT_EQ(count_waiting(), 1u);
+    rig.pump();
+    EXPECT_EQ(count_waiting(), 0u);
+    for (const std::uint64_t result : results)
+        EXPECT_EQ(rig.memory.download<std::uint32_t>(result, kLong),
+                  oracle::long_running(kLong, kLongRounds));
+}
+
+TEST_F(Contexts, QueueThatIsNotSavedInTimeKeepsNoMemoryForIt) {
+    Ring queue = make_busy_queue();
+    const std::size_t before = save(rig).size();
+    const std::uint64_t fence = rig.unmap_all();
+    (void)rig.cp.step();
+    EXPECT_GT(save(rig).size(), before);
+    rig.clock.advance(std::chrono::milliseconds(4100));
+    for (int i = 0; i < 2 && rig.memory.get<std::uint64_t>(fence) == 0; ++i) (void)rig.cp.step();
+    ASSERT_EQ(rig.memory.get<std::uint64_t>(fence), CpRig::kFenceDone);
+    EXPECT_TRUE(rig.cp.owns_doorbell(queue.doorbell));
+    EXPECT_EQ(save(rig).size(), before);
 }
 
 }  // namespace
