@@ -76,7 +76,7 @@ void Gpu::make_code_memory() {
 }
 
 Result<> Gpu::build() {
-    TRY(server_, vfio_user::Server::create());
+    TRY(server_, vfio_user::Server::create({}, park_));
     TRY(vram_, mem::DeviceVram::create(spec_.vram));
     make_code_memory();
     iov::VfControls controls;
@@ -96,7 +96,8 @@ Result<> Gpu::build() {
 }
 
 void Gpu::start() {
-    const cp::Engine::Spec engine{.threads = spec_.threads, .idle_grace = spec_.idle_grace};
+    const cp::Engine::Spec engine{
+        .threads = spec_.threads, .idle_grace = spec_.idle_grace, .park = park_};
     engine_ =
         std::make_unique<cp::Engine>(engine, clock_, static_cast<cp::Engine::Listener&>(*this));
     device_thread_ = std::thread([this] { device_loop(); });
@@ -260,9 +261,12 @@ Result<> Gpu::inject(const iov::PlannedFault& fault) {
     return {};
 }
 
+/// Sets the bit FLR with the lock that end_flr() takes, so the PF never reads "done" before the
+/// FLR.
 void Gpu::queue_flr(VfId id) {
     {
         const std::scoped_lock lock(device_mutex_);
+        vf(id).set_flr_bit(true);
         if (std::ranges::find(flrs_, id) == flrs_.end()) flrs_.push_back(id);
     }
     wake_device();
@@ -274,12 +278,18 @@ void Gpu::reset_device() {
         const std::scoped_lock lock(device_mutex_);
         flrs_.clear();
         for (const auto& each : vfs_) {
-            each->set_flr_bit();
+            each->set_flr_bit(true);
             flrs_.push_back(each->vf());
         }
         is_device_reset_ = true;
     }
     wake_device();
+}
+
+/// Leaves the bit FLR set if another reset of the VF was requested meanwhile.
+void Gpu::end_flr(VfId id) {
+    const std::scoped_lock lock(device_mutex_);
+    if (std::ranges::find(flrs_, id) == flrs_.end()) vf(id).set_flr_bit(false);
 }
 
 /// Also true until the end of an FLR of a single VF that the PF has ordered.
@@ -318,6 +328,7 @@ void Gpu::device_loop() {
             // A planned fault can drop an FLR, but not a device reset.
             if (!is_device_reset && faults_.take(id, iov::FaultPoint::Flr)) continue;
             vf(id).flr();
+            end_flr(id);
         }
         world_switch_.process();
     }

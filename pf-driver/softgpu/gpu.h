@@ -26,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "pf-driver/softgpu/base/busy_since.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/gpu_pf.h"
 #include "pf-driver/softgpu/gpu_vf.h"
@@ -165,9 +166,12 @@ private:
     void poll_loop();
     bool poll_once();
     void wake_device();
+    /// Clears the VF's bit FLR after flr(). Device thread.
+    void end_flr(VfId vf);
 
     const Spec spec_;
     const Clock& clock_;
+    const std::shared_ptr<BusySince> park_ = std::make_shared<BusySince>();  ///< of the engine
     /// The destructor destroys the server before the VFs, because the server's sessions call VFs.
     std::unique_ptr<vfio_user::Server> server_;
     iov::FaultPlan faults_;

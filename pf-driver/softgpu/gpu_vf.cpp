@@ -171,7 +171,6 @@ void GpuVf::reset_blocks(ResetScope scope) {
 
 void GpuVf::flr() {
     world_switch_.reset(vf(), [this] { reset_blocks(ResetScope::FunctionLevel); });
-    is_resetting_ = false;
 }
 
 /// Adds the blocks' counters to past_ before the blocks clear them.

@@ -72,7 +72,7 @@ public:
         /// Checks again whether the VF has work, after a reset or a LOAD_STATE has replaced its
         /// state. Call with the VF off the engine and the action lock held.
         virtual void find_work(VfId vf) = 0;
-        /// Makes the device thread call flr().
+        /// Sets the VF's bit FLR and makes the device thread call flr().
         virtual void queue_flr(VfId vf) = 0;
         /// Wakes the poller, which sleeps while no VF needs it.
         virtual void wake_poller() = 0;
@@ -139,9 +139,9 @@ public:
     [[nodiscard]] Result<> load_state(std::span<const std::byte> stream) override;
 
     // --- resets --------------------------------------------------------------------------------
-    /// Sets the bit FLR of VGPU_RESET; the end of flr() clears the bit.
-    void set_flr_bit() { is_resetting_ = true; }
-    /// Executes a requested FLR. Device thread.
+    /// Sets or clears the bit FLR of VGPU_RESET.
+    void set_flr_bit(bool is_set) { is_resetting_ = is_set; }
+    /// Executes a requested FLR; the caller clears the bit FLR afterwards. Device thread.
     void flr();
     [[nodiscard]] bool is_resetting() const { return is_resetting_; }
     /// Resets the blocks, the doorbells and, for NewOwner, the mailbox. Keeps the counters, which

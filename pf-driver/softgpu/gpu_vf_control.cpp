@@ -25,6 +25,14 @@ constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
 /// Increases with every change of any block's state, because streams do not describe their layout.
 constexpr std::uint32_t kStateVersion = 5;
 
+/// Undoes VfBlocks::add_to(), which adds to these four counters.
+void subtract(iov::VfStatistics& sum, const iov::VfStatistics& part) {
+    sum.wave_instructions -= part.wave_instructions;
+    sum.illegal_instructions -= part.illegal_instructions;
+    sum.bad_packets -= part.bad_packets;
+    sum.faults -= part.faults;
+}
+
 }  // namespace
 
 // --- VRAM ----------------------------------------------------------------------------------------
@@ -96,10 +104,8 @@ void GpuVf::write_gates(std::uint32_t gates) {
                                                                     : regs::Gate::Shut);
 }
 
-/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2). Sets the bit FLR before it queues the
-/// FLR, so the PF never reads "done" before the FLR.
+/// Asynchronous, as an FLR is on hardware (PCIe 6.0, 6.6.2).
 void GpuVf::request_flr() {
-    set_flr_bit();
     device_.queue_flr(vf());
 }
 
@@ -197,11 +203,17 @@ std::vector<std::byte> GpuVf::save_stream() {
     return stream;
 }
 
-/// A stream with any error leaves the VF reset, never half loaded.
+/// A stream with any error leaves the VF reset, never half loaded. The VF's counters stay: the
+/// counts in the stream are not those of this VF, and may have any value. So past_ may be
+/// "negative", but its sum with the counts of the blocks is right, because both wrap.
 Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
     const auto lock = enter();
     Reader in(stream);
+    blocks_.add_to(past_);
     Result<> loaded = blocks_.load(in);
+    iov::VfStatistics counts_of_stream;
+    blocks_.add_to(counts_of_stream);
+    subtract(past_, counts_of_stream);
     if (loaded) loaded = mailbox_.load(in);
     if (loaded) loaded = doorbells_.load(in);
     if (loaded && in.remaining() != 0) loaded = fail(EPROTO, "the state stream is too long");

@@ -74,6 +74,7 @@ Result<std::uint64_t> Engine::run(Context& context, std::optional<Nanoseconds> q
 /// Call with mutex_ held. After the change of the phase, no further worker enters the VF.
 void Engine::request_park() {
     time_slice_.stop(clock_.now());
+    spec_.park->begin(BusySince::Clock::now());
     stopping_.store(true);
     for (const auto& worker : workers_) {
         worker->stop.store(true);
@@ -114,7 +115,9 @@ std::optional<RunReport> Engine::park() {
     std::unique_lock lock(mutex_);
     if (time_slice_.is_running()) {
         request_park();
-        return end_time_slice(lock);
+        const RunReport report = end_time_slice(lock);
+        spec_.park->end();
+        return report;
     }
     const std::uint64_t time_slice = time_slice_.number();
     parked_.wait(lock, [&] {
@@ -155,6 +158,8 @@ void Engine::run_quantum_timer() {
         listener_.quantum_expired(report);
         lock.lock();
         is_reporting_ = false;
+        // The listener may have put the next VF on the engine, which may be parked already.
+        if (time_slice_.phase() != TimeSlice::Phase::Parking) spec_.park->end();
         parked_.notify_all();
     }
 }

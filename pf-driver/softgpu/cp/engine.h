@@ -32,6 +32,7 @@
 #include <thread>
 #include <vector>
 
+#include "pf-driver/softgpu/base/busy_since.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
 #include "pf-driver/softgpu/base/pi_mutex.h"
@@ -60,6 +61,9 @@ public:
         /// Rates of s_memrealtime and s_memtime in Hz (Vega ISA manual, SMEM).
         std::uint64_t reference_hz = 27'000'000;
         std::uint64_t core_hz = 1'000'000'000;
+        /// Begins with each request to park, and ends when the park, with the quantum_expired()
+        /// that reports it, is over.
+        std::shared_ptr<BusySince> park = std::make_shared<BusySince>();
     };
 
     /// Called in the quantum timer thread or a worker thread, without any lock held.

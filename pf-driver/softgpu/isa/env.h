@@ -76,6 +76,10 @@ struct Env {
     bool slept = false;
     /// True if WaveState::phase has changed, so that the run loop must check the group's barrier.
     bool changed_phase = false;
+    /// True if the stop flag was set after an access by Port::read() or write(), which may have
+    /// waited for the client. Vector memory instructions then yield, so that the wave does not wait
+    /// for the client again and again until the block ends.
+    bool must_stop = false;
     /// The VF's address watches, as Runner::run_next() read them last; nullptr if no valid watch
     /// compares the wave's VMID.
     const AddressWatches* watches = nullptr;

@@ -46,6 +46,21 @@ template <class T> T* typed(std::byte* at) {
 
 // ---- bytes of one lane
 
+/// Accesses bytes that cross a page border or have no host address. Never inlined, because such
+/// accesses are rare.
+[[maybe_unused, gnu::noinline]] bool read_slowly(Env& env, u64 va, void* to, u32 size) {
+    const bool is_done = env.context.port.read(GpuVa{va}, {static_cast<std::byte*>(to), size});
+    env.must_stop = env.context.stop.load(std::memory_order_relaxed);
+    return is_done;
+}
+
+[[maybe_unused, gnu::noinline]] bool write_slowly(Env& env, u64 va, const void* from, u32 size) {
+    const bool is_done =
+        env.context.port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
+    env.must_stop = env.context.stop.load(std::memory_order_relaxed);
+    return is_done;
+}
+
 /// Reads `size` bytes at a global address, with one copy if they are in one page that has a host
 /// address. False if the access fails; the caller then calls fault().
 [[maybe_unused]] bool read_global(Env& env, u64 va, void* to, u32 size) {
@@ -57,7 +72,7 @@ template <class T> T* typed(std::byte* at) {
         }
         if (port.has_fault()) return false;
     }
-    return port.read(GpuVa{va}, {static_cast<std::byte*>(to), size});
+    return read_slowly(env, va, to, size);
 }
 
 [[maybe_unused]] bool write_global(Env& env, u64 va, const void* from, u32 size) {
@@ -69,7 +84,7 @@ template <class T> T* typed(std::byte* at) {
         }
         if (port.has_fault()) return false;
     }
-    return port.write(GpuVa{va}, {static_cast<const std::byte*>(from), size});
+    return write_slowly(env, va, from, size);
 }
 
 /// If the bytes are not all inside the group's LDS, read_lds() gives 0 and write_lds() does nothing
@@ -245,10 +260,11 @@ bool for_scratch_cells(const Env& env, u64 offset, u32 lane, u32 size, Move move
 /// The outcome of an instruction after its last access. Records the watch hits in TRAPSTS. A hit
 /// gives Outcome::Exception if MODE enables address watches.
 [[maybe_unused]] VGPU_INLINE Outcome done_with_memory(Env& env, u32 watch_hits) {
-    if (watch_hits == 0) [[likely]]
+    if ((watch_hits | u32{env.must_stop}) == 0) [[likely]]
         return Outcome::Next;
     env.wave.trapsts |= watch_hits;
-    return (env.wave.mode & mode::kAddressWatch) != 0 ? Outcome::Exception : Outcome::Next;
+    if (watch_hits != 0 && (env.wave.mode & mode::kAddressWatch) != 0) return Outcome::Exception;
+    return env.must_stop ? Outcome::Yield : Outcome::Next;
 }
 
 // ---- rows

@@ -28,10 +28,12 @@ std::vector<std::byte> request(std::uint16_t id, Command command, const DmaAcces
 }  // namespace
 
 ClientMemory::ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                           std::shared_ptr<const BusySince> work, DmaLimits limits)
+                           std::shared_ptr<const BusySince> work,
+                           std::shared_ptr<const BusySince> park, DmaLimits limits)
     : channel_(std::move(channel)),
       counters_(std::move(counters)),
       work_(std::move(work)),
+      park_(std::move(park)),
       limits_(limits),
       stalls_(limits.stalls, StallBudget::Clock::now()),
       blocking_(limits.blocking, StallBudget::Clock::now()) {}
@@ -90,7 +92,8 @@ std::uint16_t ClientMemory::free_id() {
 std::errc ClientMemory::begin(Call& call) {
     if (is_closed_) return std::errc::not_connected;
     const Time now = StallBudget::Clock::now();
-    call.blocks_others = work_->has_lasted(limits_.blocking.grace, now);
+    const auto grace = limits_.blocking.grace;
+    call.blocks_others = work_->has_lasted(grace, now) || park_->has_lasted(grace, now);
     if (stalls_.is_spent(now) || (call.blocks_others && blocking_.is_spent(now))) {
         counters_->dma_failures++;
         return std::errc::timed_out;

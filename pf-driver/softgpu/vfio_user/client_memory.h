@@ -11,8 +11,8 @@
 // per message (DmaLimits::answer, device.h) and by a budget for all messages together
 // (DmaLimits::stalls). Once the budget is used up, transfers fail at once. The first part of each
 // wait, the grace, is free, because most clients answer within it. A second budget
-// (DmaLimits::blocking) is charged for the whole of a wait that begins while the io thread is
-// already delayed (BusySince), because such a wait may delay all clients.
+// (DmaLimits::blocking) is charged for the whole of a wait that begins while the io thread or a
+// park is already delayed (BusySince), because such a wait may delay all clients.
 //
 // A client such as QEMU cannot answer while one of its own requests is unanswered. If softgpu needs
 // a lock to answer that request, and the caller of the transfer holds the lock, the transfer fails
@@ -26,7 +26,7 @@
 #include <mutex>
 #include <vector>
 
-#include "pf-driver/softgpu/vfio_user/busy_since.h"
+#include "pf-driver/softgpu/base/busy_since.h"
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
@@ -39,7 +39,8 @@ namespace vgpu::softgpu::vfio_user {
 class ClientMemory final : public Peer, public Channel::ReplySink {
 public:
     ClientMemory(std::shared_ptr<Channel> channel, std::shared_ptr<Counters> counters,
-                 std::shared_ptr<const BusySince> work, DmaLimits limits);
+                 std::shared_ptr<const BusySince> work, std::shared_ptr<const BusySince> park,
+                 DmaLimits limits);
 
     std::errc dma_read(Iova address, std::span<std::byte> out) override;
     std::errc dma_write(Iova address, std::span<const std::byte> data) override;
@@ -89,7 +90,8 @@ private:
 
     const std::shared_ptr<Channel> channel_;
     const std::shared_ptr<Counters> counters_;
-    const std::shared_ptr<const BusySince> work_;
+    const std::shared_ptr<const BusySince> work_;  // of the io thread
+    const std::shared_ptr<const BusySince> park_;  // of the engine
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};

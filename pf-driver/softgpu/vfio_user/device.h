@@ -32,7 +32,7 @@ struct DmaLimits {
     StallBudget::Spec stalls{};              ///< budget for all waits for one client
     /// A second budget, for waits that delay other clients. A wait is charged to it in full if the
     /// io thread has already spent `blocking.grace` on its present piece of work when the wait
-    /// begins (BusySince).
+    /// begins, or if a park of the engine has lasted as long (BusySince).
     StallBudget::Spec blocking{.capacity = std::chrono::milliseconds(100), .refill_percent = 20};
 };
 

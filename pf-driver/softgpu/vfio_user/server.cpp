@@ -67,13 +67,14 @@ private:
 class EpollServer final : public Server {
 public:
     EpollServer(OwnedFd epoll, OwnedFd wake_up, OwnedFd name_watch, OwnedFd reserve,
-                ServerOptions options)
+                ServerOptions options, std::shared_ptr<const BusySince> park)
         : epoll_(std::move(epoll)),
           wake_up_(std::move(wake_up)),
           name_watch_(std::move(name_watch)),
           reserve_(std::move(reserve)),
           options_(options) {
         context_.dma_limits = options.dma_limits;
+        context_.park = std::move(park);
     }
     ~EpollServer() override;
 
@@ -329,9 +330,10 @@ void EpollServer::serve(SourceId id, std::uint32_t events) {
     Client& client = found->second;
     Session& session = *client.session;
     // epoll reports EPOLLHUP and EPOLLERR again and again, even if the socket is not watched for
-    // input. So a blocked session must be closed now, or the io thread would spin.
+    // input. So a session that serves nothing now must be closed now, or the io thread would spin.
     const bool has_hung_up = (events & (EPOLLHUP | EPOLLERR)) != 0;
-    if (has_hung_up && session.blocked_until()) session.close();
+    if (has_hung_up && (session.blocked_until() || session.channel().has_backlog()))
+        session.close();
     if ((events & EPOLLOUT) != 0) session.on_writable();
     if ((has_hung_up || (events & EPOLLIN) != 0) && !client.is_scheduled) session.on_readable();
     schedule(id, client);
@@ -448,7 +450,8 @@ void EpollServer::add_client(Listener& listener, OwnedFd socket) {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
+Result<std::unique_ptr<Server>> Server::create(ServerOptions options,
+                                               std::shared_ptr<const BusySince> park) {
     OwnedFd epoll(::epoll_create1(EPOLL_CLOEXEC));
     if (!epoll) return fail_errno(errno, "cannot create an epoll instance");
     OwnedFd wake_up(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -456,8 +459,9 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
     OwnedFd name_watch(vgpu_socket_watch_open());
     if (!name_watch) return fail_errno(errno, "cannot watch the directories of sockets");
     OwnedFd reserve = reserve_of(wake_up);
-    auto server = std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up),
-                                                std::move(name_watch), std::move(reserve), options);
+    auto server =
+        std::make_unique<EpollServer>(std::move(epoll), std::move(wake_up), std::move(name_watch),
+                                      std::move(reserve), options, std::move(park));
     TRY_VOID(server->start());
     return server;
 }

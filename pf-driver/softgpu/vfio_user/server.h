@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "pf-driver/softgpu/base/busy_since.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
@@ -37,7 +38,11 @@ struct ServerOptions {
 /// implementation.
 class Server {
 public:
-    [[nodiscard]] static Result<std::unique_ptr<Server>> create(ServerOptions options = {});
+    /// `park` tells since when the engine waits until a VF has left it, because waits for a
+    /// client's reply delay the other clients meanwhile (DmaLimits::blocking).
+    [[nodiscard]] static Result<std::unique_ptr<Server>> create(
+        ServerOptions options = {},
+        std::shared_ptr<const BusySince> park = std::make_shared<BusySince>());
     virtual ~Server() = default;
 
     /// Serves `device` at the socket `path`. The device must outlive the server. EADDRINUSE:

@@ -49,7 +49,7 @@ Session::Session(OwnedFd socket, ServedDevice& served, SessionContext& context)
     : served_(served),
       context_(context),
       channel_(std::make_shared<Channel>(std::move(socket))),
-      memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.work,
+      memory_(std::make_shared<ClientMemory>(channel_, context.counters, context.work, context.park,
                                              context.dma_limits)) {}
 
 Session::~Session() {
@@ -289,7 +289,8 @@ Session::Reply Session::dma_unmap(const Message& request) {
     if ((unmap.flags & kDmaUnmapDirtyBitmap) != 0) return not_supported(request);
     if (unmap.argsz < sizeof(DmaUnmap)) return {.error = std::errc::invalid_argument};
     if (unmap.flags == kDmaUnmapAll) return dma_unmap_all(request);
-    if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size))
+    if (unmap.flags != 0 || unmap.size == 0 || wraps(unmap.address, unmap.size) ||
+        !is_page_aligned(unmap.address | unmap.size))
         return {.error = std::errc::invalid_argument};
     // As in VFIO: removes all maps inside the range; EINVAL if the range cuts a map in two.
     const std::uint64_t end = unmap.address + unmap.size;

@@ -57,6 +57,8 @@ struct ServedDevice {
 struct SessionContext {
     std::shared_ptr<Counters> counters = std::make_shared<Counters>();
     std::shared_ptr<BusySince> work = std::make_shared<BusySince>();
+    /// See Server::create().
+    std::shared_ptr<const BusySince> park = std::make_shared<BusySince>();
     /// Buffer of kMaxMessage bytes, in which replies are built.
     std::unique_ptr<std::byte[]> reply = std::make_unique_for_overwrite<std::byte[]>(kMaxMessage);
     DmaLimits dma_limits;

@@ -9,7 +9,7 @@
 //
 // A client has two budgets (DmaLimits in device.h). `stalls` is charged for the part of each wait
 // that exceeds the grace. `blocking` is charged for the whole of a wait that begins while the io
-// thread is already delayed, because many short waits add up.
+// thread or a park is already delayed, because many short waits add up.
 //
 // The caller (ClientMemory) passes the time and holds a lock; this class reads no clock and has no
 // lock.

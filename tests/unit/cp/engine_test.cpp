@@ -89,9 +89,14 @@ struct EngineVf {
 
 class EngineThreads : public testing::TestWithParam<std::uint32_t> {
 protected:
-    EngineThreads() : engine({.threads = GetParam(), .group_budget = 4096}, clock, ear) {
+    EngineThreads()
+        : engine({.threads = GetParam(), .group_budget = 4096, .park = park}, clock, ear) {
         vf.attach(engine);
     }
+    [[nodiscard]] bool is_parking() const {
+        return park->has_lasted(milliseconds(0), softgpu::BusySince::Clock::now());
+    }
+    std::shared_ptr<softgpu::BusySince> park = std::make_shared<softgpu::BusySince>();
     softgpu::SteadyClock clock;
     Ear ear;
     EngineVf vf{1};
@@ -184,6 +189,21 @@ TEST_P(EngineThreads, ParkReturnsAfterTheEndOfTheQuantumWasTold) {
     EXPECT_TRUE(has_begun);
     EXPECT_FALSE(parked.get());
     EXPECT_EQ(ear.reports.size(), 1u);
+}
+
+TEST_P(EngineThreads, ParkLastsUntilTheEndOfTheQuantumWasTold) {
+    bool was_parking = false;
+    ear.on_quantum_end = [&] { was_parking = is_parking(); };
+    vf.endless();
+    vf.map();
+    ASSERT_TRUE(engine.run(vf.context, std::chrono::milliseconds(1)));
+    ASSERT_TRUE(ear.wait([&] { return !ear.reports.empty(); }));
+    EXPECT_FALSE(engine.park());
+    EXPECT_TRUE(was_parking);
+    EXPECT_FALSE(is_parking());
+    ASSERT_TRUE(engine.run(vf.context, std::nullopt));
+    EXPECT_TRUE(engine.park());
+    EXPECT_FALSE(is_parking());
 }
 
 TEST_P(EngineThreads, TwoVfsTakeTurnsAndBothProgress) {

@@ -175,6 +175,22 @@ TEST_F(GpuTest, AnFlrResetsTheBanksAndKeepsWhatTheGuestNeedsAcrossIt) {
     EXPECT_EQ(guest->vram<std::uint32_t>(0x100), 0x1234u);
 }
 
+TEST_F(GpuTest, ADeviceResetDuringAnotherResetEndsWithItsOwnResetOfEachVf) {
+    const auto driver = pf();
+    const auto reset_device = [&] {
+        driver->set_vsec<std::uint8_t>(GPUIOV_RESET_CONTROL, GPUIOV_RESET_DEVICE);
+    };
+    const auto is_over = [&](std::uint8_t number) { return !gpu->vf(VfId{number}).is_resetting(); };
+    auto last = gpu->vf(VfId{4}).enter();  // holds up the reset of VF 4
+    reset_device();
+    ASSERT_TRUE(eventually([&] { return is_over(1) && is_over(2) && is_over(3); }));
+    const auto second = gpu->vf(VfId{2}).enter();
+    reset_device();
+    last.unlock();
+    EXPECT_TRUE(eventually([&] { return is_over(1); }));
+    EXPECT_FALSE(is_over(4)) << "its second reset comes after that of VF 2";
+}
+
 TEST_F(GpuTest, AClientsResetShutsTheGatesUntilThePfAcknowledges) {
     const auto driver = pf();
     const auto guest = vf(1);

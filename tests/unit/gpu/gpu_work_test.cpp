@@ -336,6 +336,43 @@ TEST_P(GpuWorkTest, SavedStateContinuesAfterALoad) {
     sdma.expect_block(kCopies);
 }
 
+TEST_P(GpuWorkTest, ALoadedStateChangesNoCounterOfTheVf) {
+    constexpr std::uint64_t kAddress = 0x1000000;
+    constexpr std::uint64_t kBytes = 16u << 20;
+    const OwnedFd memory = sealed_memory(kBytes);
+    const auto driver = pf();
+    driver->map_dma(kAddress, kBytes, memory.get());
+    const auto guest = vf(1);
+    driver->provision(1, kFirstVram, kMegabytes);
+    driver->provision(2, kFirstVram + (std::uint64_t{kMegabytes} << 20), kMegabytes);
+    ASSERT_EQ(driver->command(GPUIOV_CMD_CONTEXT_SWITCH, 0, 1), GPUIOV_STATUS_DONE);
+    map_page(*guest, 0x38'0010'0000);  // where the guest has no memory
+    GfxGuest gfx(*guest);
+    gfx.store_by_wave(kMcBase + kData, 1);
+    gfx.expect_fault(kPageVa, [&] { return gpu->vf(VfId{1}).statistics().faults != 0; });
+    EXPECT_EQ(driver->command(GPUIOV_CMD_IDLE, 1), GPUIOV_STATUS_DONE);
+    ASSERT_EQ(driver->operation(VGPU_OP_SAVE_STATE, 1, 0, kAddress, kBytes),
+              static_cast<std::uint32_t>(VGPU_OP_DONE));
+    const std::uint64_t bytes = driver->reg(REG_VGPU_OP_SIZE_LO);
+    const iov::VfStatistics before = gpu->vf(VfId{1}).statistics();
+    EXPECT_GT(before.wave_instructions, 0u);
+    const auto load_both = [&](vgpu_hw_op_status expected) {
+        for (const unsigned number : {1u, 2u})
+            EXPECT_EQ(driver->operation(VGPU_OP_LOAD_STATE, number, kAddress, 0, bytes),
+                      static_cast<std::uint32_t>(expected));
+        EXPECT_EQ(gpu->vf(VfId{1}).statistics().wave_instructions, before.wave_instructions);
+        EXPECT_EQ(gpu->vf(VfId{1}).statistics().faults, before.faults);
+        EXPECT_EQ(gpu->vf(VfId{2}).statistics().wave_instructions, 0u);
+        EXPECT_EQ(gpu->vf(VfId{2}).statistics().faults, 0u);
+    };
+    load_both(VGPU_OP_DONE);
+    constexpr std::uint64_t kHead = 24;  // its last field is the length of the rest
+    const std::uint64_t too_short = bytes - kHead - 8;
+    EXPECT_EQ(pwrite(memory.get(), &too_short, sizeof(too_short), off_t{kHead - 8}),
+              ssize_t{sizeof(too_short)});
+    load_both(VGPU_OP_REFUSED);
+}
+
 TEST_P(GpuWorkTest, ALoadedVfThatHasWorkIsBusyAndTellsThePf) {
     constexpr std::uint64_t kAddress = 0x1000000;
     constexpr std::uint64_t kBytes = 16u << 20;

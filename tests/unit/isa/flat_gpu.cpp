@@ -43,6 +43,7 @@ bool FlatPort::read_indirect(GpuVa va, std::span<std::byte> out) {
 
 bool FlatPort::write_indirect(GpuVa va, std::span<const std::byte> data) {
     if (!is_inside(softgpu::raw(va), data.size())) return false;
+    if (on_indirect_write) on_indirect_write();
     std::ranges::copy(data, bytes(softgpu::raw(va), data.size()).begin());
     return true;
 }

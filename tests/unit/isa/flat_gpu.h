@@ -36,6 +36,7 @@ public:
     /// What the next walk finds for a page: mem::Access bits; 0: it is not present.
     void set_access(std::uint64_t va, std::uint8_t access) { access_[va / kPageBytes] = access; }
     [[nodiscard]] std::size_t size() const { return arena_.size(); }
+    std::function<void()> on_indirect_write;
 
 protected:
     Translation walk(softgpu::GpuVa va, softgpu::mem::Access access) override;

@@ -116,6 +116,32 @@ TEST_P(Restore, StopFlagEndsAnEndlessKernelFromAnotherThread) {
     for (std::size_t i = 0; i < 4; ++i) EXPECT_GT(after[i], before[i]);
 }
 
+TEST(RestoreStop, WaveStopsAfterAnIndirectAccessAndContinuesBehindIt) {
+    FlatGpu gpu;
+    gpu.load_words({0xdc748000, 0x007f0200,  // global_store_dwordx2 v[0:1], v[2:3]
+                    0xdc748000, 0x007f0200,  // the same
+                    0xbf810000});            // s_endpgm
+    gpu.set_grid({});
+    constexpr std::uint64_t kPage = softgpu::mem::Port::kPageBytes;
+    const std::uint64_t va = (gpu.allocate(2 * kPage) + kPage - 1) / kPage * kPage;
+    Workgroup group;
+    gpu.start(group, {0, 0, 0});
+    auto& wave = group.waves[0];
+    wave.state.set_pair(softgpu::isa::ScalarReg::Exec, 1);
+    wave.vgprs[0].lane[0] = static_cast<std::uint32_t>(va);
+    wave.vgprs[1].lane[0] = static_cast<std::uint32_t>(va >> 32);
+    gpu.port.make_indirect(va);
+    gpu.port.on_indirect_write = [&gpu] { gpu.stop = true; };
+    const RunResult stopped = softgpu::isa::run(group, gpu.context());
+    EXPECT_EQ(stopped.reason, StopReason::Stopped);
+    EXPECT_EQ(stopped.retired, 1u);
+    gpu.port.on_indirect_write = nullptr;
+    gpu.stop = false;
+    const RunResult ended = softgpu::isa::run(group, gpu.context());
+    EXPECT_EQ(ended.reason, StopReason::AllWavesEnded);
+    EXPECT_EQ(ended.retired, 2u);
+}
+
 TEST(RestoreStream, TruncatedOrImpossibleStreamsLeaveAnEmptyGroup) {
     FlatGpu gpu;
     gpu.load_words({0xbf810000});

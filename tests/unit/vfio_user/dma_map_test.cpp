@@ -117,6 +117,8 @@ TEST(VfioUserDmaUnmap, UnknownAndMalformedRangesAreRefused) {
     EXPECT_EQ(client.error_of(Command::DmaMap, map_of(4 * kPage, kPage)), 0);
     EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(0, kPage)), ENOENT);
     EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(4 * kPage, 0)), EINVAL);
+    EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(4 * kPage - 1, 2 * kPage)), EINVAL);
+    EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(4 * kPage, kPage + 1)), EINVAL);
     EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(4 * kPage, ~0ull)), EINVAL);
     EXPECT_EQ(client.error_of(Command::DmaUnmap, unmap_of(4 * kPage, kPage, 1u << 5)), EINVAL);
     EXPECT_EQ(client.error_of(Command::DmaUnmap, as_bytes(DmaUnmap{.argsz = 8, .size = kPage})),

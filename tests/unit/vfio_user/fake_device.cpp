@@ -156,7 +156,7 @@ SocketFolder::~SocketFolder() {
 }
 
 Served::Served(ServerOptions options) {
-    auto made = Server::create(options);
+    auto made = Server::create(options, park);
     EXPECT_TRUE(made.has_value());
     server = std::move(*made);
     EXPECT_TRUE(server->listen(path(), device).has_value());

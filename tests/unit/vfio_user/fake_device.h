@@ -108,6 +108,7 @@ public:
     SocketFolder folder_;
     FakeDevice device;
     FakeDevice other;
+    std::shared_ptr<BusySince> park = std::make_shared<BusySince>();
     std::unique_ptr<Server> server;
     std::thread thread;
 };

@@ -150,6 +150,18 @@ TEST(VfioUserServer, AClientThatReadsNothingIsHungUpAndTheNextIsServed) {
     other.sync();
 }
 
+TEST(VfioUserServer, AClientThatReadsNothingAndShutsDownIsDropped) {
+    Served served;
+    TestClient frozen = served.connect(), other(served.other_path());
+    other.negotiate();
+    const Bytes body = as_bytes(RegionAccess{0, FakeDevice::kMemory, kMaxTransfer});
+    const Bytes first = frozen.message(Command::RegionRead, body);
+    ASSERT_TRUE(frozen.send_raw(join(first, frozen.message(Command::RegionRead, body))));
+    other.sync();  // the first reply waits in the server, and the second request behind it
+    ASSERT_EQ(::shutdown(frozen.fd(), SHUT_RDWR), 0);
+    EXPECT_TRUE(served.device.wait_for([](const auto& calls) { return calls.detached == 1; }));
+}
+
 TEST(VfioUserServer, TheClientsProcessIsNotedWhileItIsAttached) {
     Served served;
     const auto note = std::filesystem::path(served.path()).replace_extension(".client");

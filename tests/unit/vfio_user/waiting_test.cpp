@@ -450,6 +450,18 @@ TEST(VfioUserWaiting, ManyShortWaitsWithALockThatTheIoThreadWantsEndWithTheirBud
     EXPECT_LT(answer_until_reply(client, reads), kMaxReads / 2);
 }
 
+TEST(VfioUserWaiting, ManyShortWaitsDuringAParkEndWithTheirBudget) {
+    Served served(short_hold_ups());
+    TestClient client = served.connect();
+    served.park->begin(BusySince::Clock::now());
+    auto reads = std::async(std::launch::async, [&served] {
+        const int made = count_reads(served.device.peer(), kMaxReads);
+        served.server->hang_up(served.device);
+        return made;
+    });
+    EXPECT_LT(answer_until_reply(client, reads), kMaxReads / 2);
+}
+
 TEST(VfioUserWaiting, ManyShortWaitsAreFreeWhileTheIoThreadHasNothingToDo) {
     constexpr int kReads = 90;
     Served served(short_hold_ups());
