@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kGpuOk = "ok";
 /// In these states of a GPU, its VFs do not compute any more.
 constexpr std::array<std::string_view, 2> kGpuLost{"device-lost", "failed"};
 /// A VF in these states stays out of service until an administrator acts.
@@ -39,7 +38,7 @@ bool is_out_of_service(const HostVf& vf) {
 /// True if the VF is a device of this cluster. A VF that a ResourceClaim of this cluster owns stays
 /// a device in any state, so that the scheduler of Kubernetes knows that the VF is allocated.
 bool is_for_cluster(const HostVf& vf, std::string_view cluster) {
-    return vf.owner.empty() ? is_free(vf) : uid_of(vf.owner, cluster).has_value();
+    return uid_of(vf.owner, cluster).has_value() || is_free(vf);
 }
 
 std::vector<Taint> taints_of(const HostVf& vf) {
@@ -70,7 +69,8 @@ bool is_in_service(const HostVf& vf) {
 }
 
 bool is_free(const HostVf& vf) {
-    return vf.owner.empty() && !vf.is_open && vf.state != kPaused && !is_out_of_service(vf);
+    const bool has_owner = !vf.owner.empty() && !vf.is_lease_over;
+    return !has_owner && !vf.is_open && vf.state != kPaused && !is_out_of_service(vf);
 }
 
 std::string quantity_of(std::uint64_t bytes) {

@@ -7,6 +7,7 @@
 //   state of the GPU              taint of the devices of this GPU
 //   ok                            none
 //   device-lost, failed           NoExecute: Kubernetes ends the pods that use these devices
+//   read-only                     NoSchedule: pods stay, but vgpud can neither make nor end claims
 //   starting, pf-lost,            NoSchedule: pods stay, because guests continue to compute while
 //   version-mismatch, any other   vgpud or the PF core does not answer
 #pragma once
@@ -48,7 +49,8 @@ struct Device {
 /// for example for a VF that is stopped, is withheld, or cannot be scrubbed.
 [[nodiscard]] bool is_in_service(const HostVf& vf);
 
-/// True if vgpud would give the VF to a new owner when its GPU is in service.
+/// True if vgpud would give the VF to a new owner when its GPU is in service: for example if the VF
+/// has no owner, or if the lease of its owner is over and no client has the VF open.
 [[nodiscard]] bool is_free(const HostVf& vf);
 
 /// `bytes` in the canonical form of a Kubernetes quantity: "64Mi", "1Gi", "1000".

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::kubernetes {
@@ -22,16 +23,19 @@ using daemon::Result;
 /// A VF of this host, as vgpud lists it. A number is none if vgpud does not know it, which may
 /// happen if a driver other than the PF core manages the GPU.
 struct HostVf {
-    std::string target;     ///< "gpu0/vf3"
-    std::string name;       ///< unique over all GPUs of this host
-    std::string profile;    ///< empty: none
-    std::string state;      ///< the D-Bus property State of the VF: "ready"
-    std::string gpu_state;  ///< the D-Bus property State of its GPU: "ok"; empty: not known
+    std::string target;   ///< "gpu0/vf3"
+    std::string name;     ///< unique over all GPUs of this host
+    std::string profile;  ///< empty: none
+    std::string state;    ///< the D-Bus property State of the VF: "ready"
+    /// The D-Bus property State of its GPU: "ok"; "read-only": the GPU is in service, but vgpud
+    /// cannot change it, because its state file is not trusted; empty: not known.
+    std::string gpu_state;
     /// The D-Bus property Condition: why the VF differs from its definition; empty: it does not.
     std::string condition{};
-    std::string owner;    ///< empty: none
-    std::string address;  ///< PCI address of the function; empty: not known
-    std::string socket;   ///< vfio-user socket; empty: the VF is a PCI function of this host
+    std::string owner;           ///< empty: none
+    bool is_lease_over = false;  ///< true if the owner's claim had a lease, and the lease is over
+    std::string address;         ///< PCI address of the function; empty: not known
+    std::string socket;          ///< vfio-user socket; empty: the VF is a PCI function of this host
     std::string assignment_mode{};  ///< the D-Bus property AssignmentMode: "vfio-user"
     std::optional<std::uint64_t> vram_bytes;
     std::optional<std::uint32_t> weight;  ///< share of the engine relative to other VFs, 1 to 10000
@@ -59,6 +63,9 @@ public:
     /// Ends the claims of `owner`. Returns the number of VFs whose claims ended.
     virtual Result<std::uint32_t> unassign(const std::string& owner) = 0;
 };
+
+/// HostVf::gpu_state of a GPU that is in service and can be changed.
+inline constexpr std::string_view kGpuOk = "ok";
 
 inline constexpr int kHttpOk = 200, kHttpNotFound = 404, kHttpConflict = 409;
 

@@ -40,6 +40,13 @@ std::string word_at(const std::string& body, const char* pointer) {
     return document->at(at).get<std::string>();
 }
 
+/// True if the API server answers that there is no such Node object. A 404 of a proxy does not say
+/// so.
+bool is_absent_node(const Response& response) {
+    return response.status == kHttpNotFound && word_at(response.body, "/reason") == "NotFound" &&
+           word_at(response.body, "/details/kind") == "nodes";
+}
+
 }  // namespace
 
 Result<std::vector<PublishedSlice>> Publisher::read() {
@@ -67,13 +74,21 @@ Publisher::Written<std::string> Publisher::call(Method method, const std::string
 }
 
 /// Reads the uid of the Node object, which owns the slices. A node that was removed and registered
-/// again has another uid. Ignores failures, because slices work without an owner; but Kubernetes
+/// again has another uid. System if the node does not exist: Kubernetes would remove slices of an
+/// owner that is gone. Ignores other failures, because slices work without an owner; but Kubernetes
 /// then does not remove them together with the node.
-void Publisher::read_node() {
+Result<> Publisher::read_node() {
     const auto response = api_.call(Method::Get, "/api/v1/nodes/" + node_.name, "");
-    if (!response || !is_success(response->status)) return;
-    if (auto uid = word_at(response->body, "/metadata/uid"); !uid.empty())
-        node_.uid = std::move(uid);
+    if (!response) return {};
+    if (is_absent_node(*response))
+        return fail(ErrorId::System,
+                    fmt::format("Kubernetes has no node '{}', so its devices are not published: "
+                                "the node was removed, or --node is not its name (compare "
+                                "'kubectl get nodes')",
+                                node_.name));
+    auto uid = is_success(response->status) ? word_at(response->body, "/metadata/uid") : "";
+    if (!uid.empty()) node_.uid = std::move(uid);
+    return {};
 }
 
 /// Creates the slice, or replaces it if `before` has a slice with its name. Returns the resource
@@ -131,7 +146,7 @@ bool Publisher::is_current(const std::vector<PublishedSlice>& slices,
 }
 
 Result<> Publisher::publish(const std::vector<Device>& devices) {
-    read_node();
+    TRY_VOID(read_node());
     Error error;
     for (int attempt = 0; attempt < kTries; ++attempt) {
         TRY(const std::vector<PublishedSlice> before, read());

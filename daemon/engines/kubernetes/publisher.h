@@ -30,7 +30,8 @@ public:
     /// Reads the slices. If they do not match `devices`, or have another owner than the Node
     /// object, writes all slices and removes surplus slices. After an error the API server may have
     /// only some of the new slices. Kubernetes then does not use the pool until the next publish()
-    /// succeeds. System if the API server refuses or does not answer.
+    /// succeeds. System if the API server refuses or does not answer, or if it has no Node object
+    /// of this host; publish() then writes nothing.
     Result<> publish(const std::vector<Device>& devices);
     /// Removes all slices of this host.
     Result<> withdraw();
@@ -55,7 +56,7 @@ private:
                                    const nlohmann::json& slice);
     Written<std::string> remove(const PublishedSlice& slice);
     Written<std::string> call(Method method, const std::string& path, const std::string& body);
-    void read_node();
+    Result<> read_node();
 
     ApiPort& api_;
     NodeReference node_;

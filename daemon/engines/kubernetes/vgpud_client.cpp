@@ -20,8 +20,8 @@ using engines::ManagerProxy;
 using engines::value_of;
 
 constexpr const char* kVfProperties =
-    "Target,Name,Profile,State,Condition,Owner,Address,Socket,AssignmentMode,VramBytes,Weight,"
-    "MinPct,Attached";
+    "Target,Name,Profile,State,Condition,Owner,LeaseExpires,Address,Socket,AssignmentMode,"
+    "VramBytes,Weight,MinPct,Attached";
 
 template <typename T> std::vector<T> column(const Dict& columns, const char* name) {
     return value_of<std::vector<T>>(columns, name);
@@ -37,12 +37,15 @@ std::optional<double> known(double value) {
     return value;
 }
 
-/// The states of the GPUs, by the id of the GPU.
+/// HostVf::gpu_state of the VFs of each GPU, by the id of the GPU.
 std::map<std::string, std::string> gpu_states(ManagerProxy& manager) {
+    const Dict options{{"properties", sdbus::Variant{std::string("Target,State,ReadOnly")}}};
     std::map<std::string, std::string> states;
-    for (const Dict& gpu :
-         manager.ListGpus({{"properties", sdbus::Variant{std::string("Target,State")}}}))
-        states[value_of<std::string>(gpu, "Target")] = value_of<std::string>(gpu, "State");
+    for (const Dict& gpu : manager.ListGpus(options)) {
+        const auto state = value_of<std::string>(gpu, "State");
+        const bool is_read_only = state == kGpuOk && value_of<bool>(gpu, "ReadOnly");
+        states[value_of<std::string>(gpu, "Target")] = is_read_only ? "read-only" : state;
+    }
     return states;
 }
 
@@ -55,6 +58,7 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
     const auto states = column<std::string>(columns, "State");
     const auto conditions = column<std::string>(columns, "Condition");
     const auto owners = column<std::string>(columns, "Owner");
+    const auto leases = column<std::uint64_t>(columns, "LeaseExpires");
     const auto addresses = column<std::string>(columns, "Address");
     const auto sockets = column<std::string>(columns, "Socket");
     const auto assignment_modes = column<std::string>(columns, "AssignmentMode");
@@ -72,6 +76,7 @@ std::vector<HostVf> vfs_in(const Dict& columns, const std::map<std::string, std:
                        .gpu_state = gpu == gpus.end() ? "" : gpu->second,
                        .condition = conditions.at(n),
                        .owner = owners.at(n),
+                       .is_lease_over = engines::is_lease_over(leases.at(n)),
                        .address = addresses.at(n),
                        .socket = sockets.at(n),
                        .assignment_mode = assignment_modes.at(n),

@@ -43,8 +43,11 @@ Health::HostState Health::read_host_state() {
         if (row.gpu_state != kGpuOk && state.condition.empty())
             state.condition = fmt::format("{} is {}", row.gpu, row.gpu_state);
     }
-    for (const Claim& claim : *claims)
-        if (!claim.profile.empty() && life_of(claim.owner, cluster_)) ++state.vfs[claim.profile];
+    for (const Claim& claim : *claims) {
+        const bool is_free = claim.is_lease_over && !claim.is_open;
+        if (!claim.profile.empty() && !is_free && life_of(claim.owner, cluster_))
+            ++state.vfs[claim.profile];
+    }
     return state;
 }
 

@@ -47,6 +47,9 @@ struct Claim {
     std::string owner;     ///< not empty
     std::string profile;   ///< empty if none
     bool is_open = false;  ///< true if a client has the VF open
+    /// True if the claim had a lease, and the lease is over. While no client has the VF open, vgpud
+    /// counts it as free.
+    bool is_lease_over = false;
 };
 
 /// The VFs of one profile on one GPU: a row of the D-Bus method Manager.Capacity.

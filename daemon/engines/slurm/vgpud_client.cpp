@@ -34,17 +34,21 @@ Result<std::uint32_t> VgpudClient::unassign(const std::string& owner) {
 }
 
 Result<std::vector<Claim>> VgpudClient::claims() {
-    const Dict options{{"properties", sdbus::Variant{std::string("Owner,Profile,Attached")}}};
+    const Dict options{
+        {"properties", sdbus::Variant{std::string("Owner,LeaseExpires,Profile,Attached")}}};
     return manager_call<std::vector<Claim>>(bus_, max_wait_, [&](ManagerProxy& manager) {
         const Dict columns = manager.ListVfs(options);
         const auto owners = value_of<std::vector<std::string>>(columns, "Owner");
+        const auto leases = value_of<std::vector<std::uint64_t>>(columns, "LeaseExpires");
         const auto profiles = value_of<std::vector<std::string>>(columns, "Profile");
         const auto attached = value_of<std::vector<bool>>(columns, "Attached");
         std::vector<Claim> claims;
         for (std::size_t i = 0; i < owners.size(); ++i)
             if (!owners[i].empty())
-                claims.push_back(
-                    {.owner = owners[i], .profile = profiles.at(i), .is_open = attached.at(i)});
+                claims.push_back({.owner = owners[i],
+                                  .profile = profiles.at(i),
+                                  .is_open = attached.at(i),
+                                  .is_lease_over = engines::is_lease_over(leases.at(i))});
         return claims;
     });
 }

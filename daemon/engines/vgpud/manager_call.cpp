@@ -25,6 +25,12 @@ std::string owner_of_service(sdbus::IConnection& bus) {
     return owner;
 }
 
+bool is_lease_over(std::uint64_t expires) {
+    const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+    const auto seconds = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    return expires != 0 && expires <= seconds;
+}
+
 Error error_of(const sdbus::Error& error) {
     constexpr std::array kIds{
 #define DAEMON_ERROR(name, number, fix) ErrorId::name,

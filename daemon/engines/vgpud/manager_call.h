@@ -9,6 +9,7 @@
 #include "daemon/ports/result.h"
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -55,6 +56,10 @@ daemon::Error error_of(const sdbus::Error& error);
 template <typename T> T value_of(const Dict& dict, const char* key) {
     return dict.at(key).get<T>();
 }
+
+/// True if a lease is over that ends at `expires`, the D-Bus property LeaseExpires of a VF. vgpud
+/// then gives the VF to any other owner, unless a client has the VF open.
+bool is_lease_over(std::uint64_t expires);
 
 /// Time limit of a D-Bus call. Longer than kScrubWaitMs, so that a call of Assign does not time out
 /// while it waits for a scrub.

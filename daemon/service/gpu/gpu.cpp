@@ -154,6 +154,7 @@ GpuView GpuModel::view() {
     return {.id = id_,
             .state = state_,
             .message = state_text(),
+            .is_read_only = ports_.store.is_read_only(id_),
             .uapi_socket = paths_.uapi_socket,
             .vf_socket_dir = paths_.vf_socket_dir,
             .softgpu_pid = ports_.managed_processes ? ports_.managed_processes->softgpu_pid() : 0,

@@ -239,7 +239,7 @@ std::vector<Candidate> candidates_of(const Manager& manager, const std::string& 
                 availability = Availability::NotInService;
                 why = fmt::format("is on {}, which is {}", gpu->id(), name_of(seen->gpu.state));
             } else if (const auto writable = manager.store().writable(gpu->id());
-                       is_takeable(availability) && !writable) {
+                       (is_takeable(availability) || is_soon_takeable(availability)) && !writable) {
                 availability = Availability::NotInService;
                 why = fmt::format("is on {}, which cannot be changed: {}", gpu->id(),
                                   writable.error().cause);

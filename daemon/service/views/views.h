@@ -59,6 +59,7 @@ struct GpuView {
     GpuState state = GpuState::Starting;
     /// Why the GPU is in this state, as text; may be empty.
     std::string message;
+    bool is_read_only = false;  ///< true if a state file is not trusted (StateStore::writable)
     std::string uapi_socket;    ///< socket or device of the PF core; empty: a vendor's driver
     std::string vf_socket_dir;  ///< directory of the VFs' sockets; empty: unknown
     int softgpu_pid = 0;

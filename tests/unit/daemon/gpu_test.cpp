@@ -431,6 +431,7 @@ TEST(Gpu, CorruptStateStartsReadOnlyAndTouchesNothing) {
     world.start();
     world.pass(5s);
     EXPECT_TRUE(world.gpu().has_vf(1));
+    EXPECT_TRUE(world.gpu().view().is_read_only);
     EXPECT_EQ(world.create({}).error().id, ErrorId::StateReadOnly);
     EXPECT_EQ(world.destroy({"gpu0", 1}).error().id, ErrorId::StateReadOnly);
     EXPECT_TRUE(world.pf().log.empty());

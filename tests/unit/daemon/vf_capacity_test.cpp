@@ -49,6 +49,14 @@ TEST_F(VfCapacity, AClaimedVfIsClaimedAndAVfThatAStrangerHasOpenIsUnavailable) {
     EXPECT_EQ(row().total, 3u);
 }
 
+TEST_F(VfCapacity, NoVfOfAReadOnlyGpuIsFreeNorWillItBecomeFree) {
+    world.pf().vfs.at(1).state = VGPU_PF_VF_SCRUBBING;
+    world.state.file() = "x";
+    world.start();
+    EXPECT_EQ(row().total, 3u);
+    EXPECT_EQ(row().free, 0u);
+}
+
 TEST_F(VfCapacity, AStoppedVfIsUnavailableUntilItResumes) {
     ASSERT_TRUE(world.control({"gpu0", 1}, VGPU_PF_STOP, {}));
     EXPECT_EQ(row().unavailable, 1u);

@@ -76,6 +76,9 @@ TEST_F(KubernetesAllocations, AVfThatCannotBeGivenIsUnhealthy) {
     EXPECT_THAT(health(), ElementsAre(false, true, false, true));
     vgpud.host[3].gpu_state = "pf-lost";
     EXPECT_THAT(health(), ElementsAre(false, true, false, false));
+    vgpud.host[3].gpu_state = "read-only";
+    vgpud.host[0].is_lease_over = true;
+    EXPECT_THAT(health(), ElementsAre(true, true, false, false));
 }
 
 TEST_F(KubernetesAllocations, AVfThatVgpudRefusesIsUnhealthy) {

@@ -90,6 +90,16 @@ TEST(KubernetesDevices, VfsThatVgpudRefusesToNewOwnersAreNoDevices) {
     EXPECT_EQ(devices_on(vgpud).size(), 4u);
 }
 
+TEST(KubernetesDevices, AVfIsADeviceAgainWhenTheLeaseOfItsOwnerIsOver) {
+    FakeVgpud vgpud;
+    for (HostVf& vf : vgpud.host) vf.owner = "libvirt:" + kUid;
+    EXPECT_THAT(devices_on(vgpud), IsEmpty());
+    for (HostVf& vf : vgpud.host) vf.is_lease_over = true;
+    EXPECT_EQ(devices_on(vgpud).size(), 4u);
+    for (HostVf& vf : vgpud.host) vf.is_open = true;
+    EXPECT_THAT(devices_on(vgpud), IsEmpty()) << "vgpud does not take an open VF away";
+}
+
 TEST(KubernetesDevices, APciFunctionOfModeNoneIsADevice) {
     FakeVgpud vgpud;
     vgpud.host[0].assignment_mode = "none";
@@ -101,7 +111,8 @@ TEST(KubernetesDevices, OnlyALostGpuEndsPods) {
     FakeVgpud vgpud;
     for (const auto& [state, effect] :
          {std::pair{"device-lost", "NoExecute"}, std::pair{"failed", "NoExecute"},
-          std::pair{"pf-lost", "NoSchedule"}, std::pair{"starting", "NoSchedule"}}) {
+          std::pair{"pf-lost", "NoSchedule"}, std::pair{"starting", "NoSchedule"},
+          std::pair{"read-only", "NoSchedule"}}) {
         vgpud.host[0].gpu_state = state;
         EXPECT_THAT(devices_on(vgpud)[0].taints,
                     ElementsAre(Taint{.key = "vgpu.org/gpu", .value = state, .effect = effect}));

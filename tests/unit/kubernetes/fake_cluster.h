@@ -56,9 +56,7 @@ public:
         if (canned) return *canned;
         if (path.starts_with("/apis/resource.k8s.io/v1/resourceslices"))
             return slice_call(method, path, body);
-        if (path == "/api/v1/nodes/" + kNode && !node_uid.empty())
-            return Response{.status = 200,
-                            .body = fmt::format(R"({{"metadata":{{"uid":"{}"}}}})", node_uid)};
+        if (path.starts_with("/api/v1/nodes/")) return node_call(path.substr(path.rfind('/') + 1));
         const auto claim = claims.find(path);
         if (claim != claims.end()) return Response{.status = 200, .body = claim->second.dump()};
         return refusal(404, "NotFound", "resourceclaims", path.substr(path.rfind('/') + 1));
@@ -72,7 +70,8 @@ public:
 
     std::map<std::string, json> slices;  ///< by name
     std::map<std::string, json> claims;  ///< by path
-    std::string node_uid;                ///< uid of the Node object of kNode; empty: there is none
+    std::string node_uid = "uid-1";      ///< uid of each Node object
+    int node_status = 200;               ///< HTTP status of the answer for a Node object
     std::string outage;                  ///< no answer, for this reason
     std::optional<Response> canned;      ///< every answer
     std::function<void(Method)> before_call;
@@ -83,6 +82,12 @@ private:
     static Response refusal(int code, const std::string& reason, const std::string& kind,
                             const std::string& name) {
         return {.status = code, .body = status_object(code, reason, kind, name).dump()};
+    }
+    [[nodiscard]] Response node_call(const std::string& name) const {
+        if (node_status == 200)
+            return {.status = 200,
+                    .body = fmt::format(R"({{"metadata":{{"uid":"{}"}}}})", node_uid)};
+        return refusal(node_status, node_status == 404 ? "NotFound" : "Forbidden", "nodes", name);
     }
     Response slice_call(Method method, const std::string& path, const std::string& body) {
         if (method == Method::Get) return list();
@@ -149,7 +154,7 @@ public:
         if (is_away) return away();
         for (const std::string& name : names) {
             const HostVf& vf = *std::ranges::find(host, name, &HostVf::name);
-            if (!vf.owner.empty() && vf.owner != owner)
+            if (!vf.owner.empty() && vf.owner != owner && !vf.is_lease_over)
                 return fail(ErrorId::Claimed, vf.name + " belongs to '" + vf.owner + "'");
         }
         for (const std::string& name : names)

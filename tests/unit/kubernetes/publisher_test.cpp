@@ -133,14 +133,32 @@ TEST_F(KubernetesPublisher, ANodeThatIsRegisteredAgainOwnsTheSlices) {
 }
 
 TEST_F(KubernetesPublisher, SlicesGetTheirOwnerAsSoonAsTheNodeCanBeRead) {
+    api.node_status = 403;
     ASSERT_TRUE(publisher.publish(some_devices(3)));
     EXPECT_FALSE(first()["metadata"].contains("ownerReferences"));
+    api.node_status = 200;
     api.node_uid = "late";
     ASSERT_TRUE(publisher.publish(some_devices(3)));
     EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "late");
-    api.node_uid.clear();
+    api.node_status = 403;
     ASSERT_TRUE(publisher.publish(some_devices(2)));
     EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "late");
+}
+
+TEST_F(KubernetesPublisher, WithoutItsNodeNothingIsPublishedUntilTheNodeIsBack) {
+    ASSERT_TRUE(publisher.publish(some_devices(3)));
+    api.node_status = 404;
+    api.slices.clear();
+    const auto done = publisher.publish(some_devices(2));
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().id, ErrorId::System);
+    EXPECT_THAT(done.error().cause, HasSubstr("Kubernetes has no node 'worker-1'"));
+    EXPECT_THAT(api.slices, IsEmpty());
+    EXPECT_FALSE(publisher.knows(some_devices(2)));
+    api.node_status = 200;
+    api.node_uid = "again";
+    ASSERT_TRUE(publisher.publish(some_devices(2)));
+    EXPECT_EQ(first()["metadata"]["ownerReferences"][0]["uid"], "again");
 }
 
 TEST_F(KubernetesPublisher, DoesNotWriteForEverWhatTheServerDrops) {

@@ -17,6 +17,7 @@ struct FakeVf {
     std::string profile;
     std::string owner{};
     bool is_open = false;
+    bool is_lease_over = false;
 };
 
 class FakeVgpud final : public VgpudPort {
@@ -61,7 +62,10 @@ public:
         std::vector<Claim> all;
         for (const FakeVf& vf : vfs)
             if (!vf.owner.empty())
-                all.push_back({.owner = vf.owner, .profile = vf.profile, .is_open = vf.is_open});
+                all.push_back({.owner = vf.owner,
+                               .profile = vf.profile,
+                               .is_open = vf.is_open,
+                               .is_lease_over = vf.is_lease_over});
         return all;
     }
     Result<std::vector<Capacity>> capacity() override {
@@ -73,7 +77,8 @@ public:
             row.gpu_state = gpu_state;
             row.profile = vf.profile;
             ++row.total;
-            row.free += vf.owner.empty() && gpu_state == "ok" ? 1u : 0u;
+            const bool is_claimed = !vf.owner.empty() && (!vf.is_lease_over || vf.is_open);
+            row.free += !is_claimed && gpu_state == "ok" ? 1u : 0u;
         }
         std::vector<Capacity> all;
         for (const auto& [profile, row] : rows) all.push_back(row);

@@ -60,6 +60,14 @@ TEST_F(SlurmHealth, AForeignClaimLowersWhatIsPublishedAndAJobsClaimDoesNot) {
     EXPECT_EQ(slurm.gres, "gpu:tesla:1,vgpu:large:4,vgpu:small:7") << "published again";
 }
 
+TEST_F(SlurmHealth, AClaimWhoseLeaseIsOverCountsOnce) {
+    vgpud.vfs[0].owner = "slurm:lab:17.0";
+    vgpud.vfs[0].is_lease_over = true;
+    slurm.jobs["17"] = {};
+    check();
+    EXPECT_EQ(slurm.gres, "gpu:tesla:1,vgpu:large:4,vgpu:small:8");
+}
+
 TEST_F(SlurmHealth, AGpuThatIsLostDrainsTheHostAndOneThatIsBackResumesIt) {
     vgpud.gpu_state = "pf-lost";
     EXPECT_THAT(check(), ElementsAre("drained the host: gpu0 is pf-lost"));
