@@ -15,6 +15,19 @@ std::string owner_of_device(std::string_view cluster, const std::string& id) {
     return owner_of(cluster, "device-" + id);
 }
 
+/// The owner of the VF `target`, whose device is `id`. vgpud would not take a longer owner for that
+/// of a job, and so might report the claim of a container as forgotten.
+Result<std::string> checked_owner(std::string_view cluster, const std::string& id,
+                                  const std::string& target) {
+    std::string owner = owner_of_device(cluster, id);
+    if (owner.size() <= kMaxOwner) return owner;
+    return fail(ErrorId::BadConfiguration,
+                fmt::format("the owner '{}' of {} would have {} bytes, but vgpud allows {}: choose "
+                            "a shorter --cluster, or give the GPU a shorter id in vgpud's "
+                            "configuration",
+                            owner, target, owner.size(), kMaxOwner));
+}
+
 void add(ContainerEdits& all, const ContainerEdits& more) {
     all.variables.insert(more.variables.begin(), more.variables.end());
     all.mounts.insert(all.mounts.end(), more.mounts.begin(), more.mounts.end());
@@ -32,7 +45,8 @@ Result<DevicesByProfile> plugin_devices(std::span<const HostVf> vfs, std::string
     for (const HostVf& vf : vfs) {
         if (vf.profile.empty()) continue;
         TRY(const std::string id, names.take(vf.target));
-        const bool is_own = vf.owner == owner_of_device(cluster, id);
+        TRY(const std::string owner, checked_owner(cluster, id, vf.target));
+        const bool is_own = vf.owner == owner;
         PluginDevice device{
             .id = id, .is_healthy = is_in_service(vf) && (is_own || is_free(vf)), .numa_node = {}};
         if (vf.socket.empty() && !vf.address.empty()) device.numa_node = pci.numa_node(vf.address);

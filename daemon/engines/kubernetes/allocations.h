@@ -32,7 +32,8 @@ using DevicesByProfile = std::map<std::string, std::vector<PluginDevice>>;
 
 /// The devices of this host, by profile. A VF is unhealthy if another owner has claimed it, if it
 /// is open or paused without an owner, or if it is not in service. A VF without a profile is not a
-/// device. Errors are those of DeviceNames.
+/// device. Errors are those of DeviceNames. BadConfiguration also if the owner of a device would
+/// have more than kMaxOwner bytes.
 [[nodiscard]] Result<DevicesByProfile> plugin_devices(std::span<const HostVf> vfs,
                                                       std::string_view cluster, const PciPort& pci);
 

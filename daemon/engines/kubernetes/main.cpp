@@ -29,8 +29,9 @@ constexpr std::chrono::milliseconds kVgpudWait{5000};
 /// Time limit of a call to the API server. It is shorter than the time for which the kubelet waits
 /// for an answer of vgpu-dra.
 constexpr std::chrono::milliseconds kApiWait{10'000};
-/// Longest name of a cluster: an owner k8s:CLUSTER:UID.0 may have at most 72 bytes, and a UID
-/// has 36.
+/// Longest name of a cluster: an owner k8s:CLUSTER:UID.0 may have at most kMaxOwner bytes
+/// (names.h), and a UID has 36. In the mode device-plugin, long ids of GPUs need a shorter name
+/// (plugin_devices()).
 constexpr std::size_t kMaxCluster = 29;
 
 constexpr const char *kDra = "dra", *kDevicePlugin = "device-plugin";

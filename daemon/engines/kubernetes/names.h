@@ -4,6 +4,7 @@
 // functions.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ namespace vgpu::kubernetes {
 inline constexpr std::string_view kDriver = "gpu.vgpu.org";
 /// Domain in the names of resources ("vgpu.org/small", device plugin), taints and CDI devices.
 inline constexpr std::string_view kDomain = "vgpu.org";
+
+/// Longest owner in bytes that vgpud takes for the owner of a job (kMaxEngineOwner in vgpud).
+inline constexpr std::size_t kMaxOwner = 72;
 
 /// The name of a VF as a device of Kubernetes: "gpu0-vf3" for the target "gpu0/vf3". Kubernetes
 /// allows only lower-case letters, digits and '-', so letters become lower case and all other

@@ -68,6 +68,17 @@ TEST_F(KubernetesAllocations, AContainerGetsAllDevicesOrNone) {
     EXPECT_THAT(owners(), ElementsAre("", "", "libvirt:vm1", ""));
 }
 
+TEST_F(KubernetesAllocations, AClusterAndAGpuWhoseNamesAreTooLongTogetherAreRefused) {
+    const std::string cluster(29, 'c');
+    vgpud.host[0].target = std::string(25, 'g') + "/vf1";
+    EXPECT_TRUE(plugin_devices(vgpud.host, cluster, pci)) << "72 bytes";
+    vgpud.host[0].target = std::string(26, 'g') + "/vf1";
+    const auto devices = plugin_devices(vgpud.host, cluster, pci);
+    ASSERT_FALSE(devices);
+    EXPECT_EQ(devices.error().id, ErrorId::BadConfiguration);
+    EXPECT_THAT(devices.error().cause, HasSubstr("would have 73 bytes, but vgpud allows 72"));
+}
+
 TEST_F(KubernetesAllocations, AVfThatCannotBeGivenIsUnhealthy) {
     vgpud.host[0].owner = "libvirt:vm1";
     vgpud.host[1].owner = kOwner2;

@@ -33,7 +33,7 @@ TEST(KubernetesNames, OnlyAnOwnerOfThisClusterHasAUid) {
 }
 
 TEST(KubernetesNames, AnOwnerFitsIntoTheLimitOfEngineOwners) {
-    EXPECT_LE(owner_of(std::string(29, 'c'), kUid).size(), 72u);
+    EXPECT_LE(owner_of(std::string(29, 'c'), kUid).size(), kMaxOwner);
 }
 
 TEST(KubernetesDevices, AVfIsADeviceWithItsProfileShareAndMemory) {
