@@ -69,7 +69,8 @@ Outcome Jobs::prolog(const JobReference& job) {
 /// check publishes them again, and resumes the host if refuse() has drained it.
 Outcome Jobs::refuse(const JobReference& job, const Error& error) {
     const std::string reason = std::string(kReasonPrefix) + error.cause;
-    const bool is_at_fault = error.id == ErrorId::BadConfiguration;
+    const bool is_at_fault =
+        error.id == ErrorId::BadConfiguration || error.id == ErrorId::OutOfRange;
     published_.forget();
     if (is_at_fault || is_lack_of_vfs(error.id)) {
         const auto sent = is_at_fault ? slurm_.hold(job.id, reason) : slurm_.requeue(job.id);

@@ -56,9 +56,10 @@ public:
         : slurm_(slurm), vgpud_(vgpud), published_(published), run_dir_(std::move(run_dir)) {}
 
     /// Gives the VFs to the job. If too few VFs are free, requeues the job and does not drain the
-    /// host. If the job is at fault (BadConfiguration), holds the job. If Slurm refuses this,
-    /// cancels the job. After any other error, for example if vgpud does not answer, drains the
-    /// host with a reason and returns kFailed.
+    /// host. If the job is at fault (BadConfiguration, or OutOfRange: it requests more VFs than
+    /// vgpud gives at once), holds the job. If Slurm refuses this, cancels the job. After any other
+    /// error, for example if vgpud does not answer, drains the host with a reason and returns
+    /// kFailed.
     Outcome prolog(const JobReference& job);
     /// Gives the VFs to the job as prolog() does, but after a failure only returns kFailed: task()
     /// then fails the job.

@@ -23,8 +23,9 @@ struct VfSelector {
     bool operator==(const VfSelector&) const = default;
 };
 
-/// Limit of VFs per request.
-inline constexpr std::size_t kMaxSelectors = 64;
+/// Limit of VFs per request: all VFs of four GPUs. Each VF costs a write of a state file, and the
+/// bridges to schedulers wait only a few seconds.
+inline constexpr std::size_t kMaxSelectors = 256;
 
 /// Whether one consumer may get a VF.
 enum class Availability {

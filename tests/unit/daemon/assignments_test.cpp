@@ -465,8 +465,8 @@ TEST_F(Assigned, ALeaseThatIsOverIsNoClaim) {
 TEST_F(Assigned, MistakesAreNamed) {
     EXPECT_EQ(assign("no owner", {named("one")}).error().id, ErrorId::InvalidOwner);
     EXPECT_EQ(assign(kA, {}).error().id, ErrorId::OutOfRange);
-    EXPECT_EQ(assign(kA, std::vector<VfSelector>(65, named("one"))).error().cause,
-              "65 VFs requested; 1 to 64 are allowed");
+    EXPECT_EQ(assign(kA, std::vector<VfSelector>(257, named("one"))).error().cause,
+              "257 VFs requested; 1 to 256 are allowed");
     EXPECT_EQ(assign(kA, {named("one")}, {{"wait_ms", std::uint64_t{10'001}}}).error().id,
               ErrorId::OutOfRange);
     EXPECT_EQ(assign(kA, {named("one")}, {{"tilte", std::string("x")}}).error().id,

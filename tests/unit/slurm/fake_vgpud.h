@@ -22,6 +22,8 @@ struct FakeVf {
 
 class FakeVgpud final : public VgpudPort {
 public:
+    static constexpr std::size_t kMaxVfs = 256;  ///< limit of one request, as in vgpud
+
     FakeVgpud() {
         for (int n = 1; n <= 12; ++n)
             vfs.push_back(
@@ -32,6 +34,7 @@ public:
                                            const std::vector<std::string>& profiles,
                                            const User& user) override {
         if (is_away) return away();
+        if (profiles.size() > kMaxVfs) return fail(ErrorId::OutOfRange, "too many VFs requested");
         const auto before = vfs;
         std::vector<AssignedVf> given;
         for (const std::string& profile : profiles) {

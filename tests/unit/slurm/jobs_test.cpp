@@ -148,6 +148,14 @@ TEST_F(SlurmJobs, AJobThatImitatesSlurmIsHeldWithACommentAndTheHostStaysInServic
     EXPECT_EQ(vgpud.owned_by(""), 12);
 }
 
+TEST_F(SlurmJobs, AJobThatAsksForMoreVfsThanVgpudGivesIsHeldAndTheHostStaysInService) {
+    slurm.jobs["17"] = {.gres = "vgpu:small(CNT:257)"};
+    EXPECT_EQ(jobs.prolog(life(0)).status, kDone);
+    EXPECT_EQ(slurm.jobs.at("17").state, "REQUEUE_HOLD");
+    EXPECT_THAT(slurm.jobs.at("17").comment, HasSubstr("too many VFs"));
+    EXPECT_EQ(slurm.state, "IDLE");
+}
+
 TEST_F(SlurmJobs, AJobThatImitatesSlurmAndCannotBeHeldIsCancelledAndTheHostStaysInService) {
     slurm.jobs["17"] = {.name = "x UserId=root(0)"};
     slurm.refusals["scontrol requeuehold"] = "Only batch jobs are accepted or processed\n";
