@@ -54,6 +54,7 @@ constexpr std::array kVfColumns{
     PropertyColumn{extra("DRIVER"), "Driver", text_of},
     PropertyColumn{extra("CONDITION"), "Condition", text_of},
     PropertyColumn{extra("ORPHAN"), "Orphan", text_of},
+    PropertyColumn{extra("OWNERID"), "Owner", text_of},
 };
 
 /// One row for each profile on each GPU. TOTAL and so on: numbers of VFs. STATE: the GPU's state.

@@ -16,6 +16,7 @@ from fleet import ROOT, FleetError, wait_for
 SMALL = 2       # VFs of each host
 MONITOR_S = 15  # the monitor interval of the agent, as in the document
 DAMPEN_S = 10
+DOMAIN = '4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10'
 STUB = """#!/bin/sh
 case $* in
 *--gpus*) echo "{gpus}" ;;
@@ -242,14 +243,23 @@ class Agent(unittest.TestCase):
         self.assertEqual(self.published('red', '', ''), (None, 'vgpud has no GPU: add one to /etc/vgpu/vgpud.json'))
 
     def test_claims_of_others_and_forgotten_claims_do_not_count(self):
-        vfs = """small  libvirt:a vm  -
-small  libvirt:b (persistent)  -
-small  slurm:lab:7.0  -
-small  libvirt:c  'libvirt:c' (claim 3) no longer exists
-large  slurm:lab:8.0  -
--      slurm:lab:9.0  -
-small  -  -"""
-        self.assertEqual(self.published('green', 'gpu0 ok', 'small 1 4\n- 0 1\nlarge 0 1', vfs)[0], 3)
+        vfs = f"""small  yes  libvirt:{DOMAIN}  -
+small  no   {DOMAIN}  -
+small  no   domain:{DOMAIN}  -
+small  yes  libvirt:vm1  -
+small  no   slurm:lab:7.0  -
+small  no   libvirt:{DOMAIN}  'libvirt:{DOMAIN}' (claim 3) no longer exists
+small  yes  night  the lease of 'night' (claim 4) is over
+large  no   slurm:lab:8.0  -
+-      no   slurm:lab:9.0  -
+small  no   -  -"""
+        self.assertEqual(self.published('green', 'gpu0 ok', 'small 1 7\n- 0 1\nlarge 0 1', vfs)[0], 4)
+
+    def test_a_vf_whose_lease_is_over_counts_as_free_unless_it_is_open(self):
+        vfs = f"""small  no  night  the lease of 'night' (claim 4) is over
+small  no  libvirt:{DOMAIN}  the lease of 'libvirt:{DOMAIN}' (claim 5) is over"""
+        self.assertEqual(self.published('green', 'gpu0 ok', 'small 2 0', vfs)[0], 2)
+        self.assertEqual(self.published('green', 'gpu0 ok', 'small 1 1', vfs.replace('no', 'yes', 1))[0], 1)
 
     def test_shellcheck_and_checkbashisms_find_nothing(self):
         found = [tool for tool in (['shellcheck', '--exclude=SC1091'], ['checkbashisms']) if shutil.which(tool[0])]

@@ -173,7 +173,7 @@ bool runs_domain(const OwnerRecord& owner, std::optional<bool> exists, UnixTime 
 
 std::string orphan_cause(const OwnerRecord& owner, const OrphanFacts& facts) {
     if (owner.name.empty()) return "";
-    if (is_expired(owner, facts.now))
+    if (is_expired(owner, facts.now))  // ocf:vgpu:capacity expects the last word
         return fmt::format("the lease of {} is over", claim_text(owner));
     // A VM's VFs are claimed before the process of the VM exists.
     const bool is_new = facts.now - owner.since < kOwnerGrace;
