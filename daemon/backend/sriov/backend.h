@@ -34,7 +34,7 @@ struct SriovConfig {
     /// True if vgpud may offer settings that the driver only approximates.
     bool accepts_approximations = false;
     std::uint32_t vfs = 0;            ///< when VFs are enabled, enable at least this number
-    std::uint64_t vram_bytes = 0;     ///< xe: VRAM of all VFs together; 0: size of the VRAM BAR
+    std::uint64_t vram_bytes = 0;     ///< xe: VRAM of all VFs together; 0: the largest VRAM BAR
     std::uint32_t pf_quantum_ms = 1;  ///< xe: quantum of the PF, that is, of the host itself
 };
 

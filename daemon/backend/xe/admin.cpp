@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <sstream>
 
 namespace vgpu::daemon::xe {
@@ -11,6 +12,7 @@ namespace vgpu::daemon::xe {
 namespace {
 
 constexpr std::uint64_t kTileUnit = 2ull << 20;
+constexpr int kVramBar = 2;
 constexpr std::string_view kQuantum = "exec_quantum_ms", kTimeout = "preempt_timeout_us",
                            kVram = "vram_quota", kPriority = "sched_priority";
 
@@ -50,8 +52,7 @@ std::uint64_t XeAdmin::vram_unit() const {
 
 /// `resource` has a line "FIRST LAST FLAGS" for each BAR, with its first and last address. VRAM is
 /// behind BAR 2 (drivers/gpu/drm/xe/regs/xe_bars.h).
-Result<std::uint64_t> XeAdmin::vram_bar_bytes() const {
-    constexpr int kVramBar = 2;
+Result<std::uint64_t> XeAdmin::vram_bar() const {
     const std::string file = sriov::device_path(address_, "resource");
     TRY(const std::string text, sriov::checked(files_.read(file)));
     std::istringstream lines(text);
@@ -61,6 +62,19 @@ Result<std::uint64_t> XeAdmin::vram_bar_bytes() const {
     TRY(const std::uint64_t begin, sriov::parse_number(file, first));
     TRY(const std::uint64_t end, sriov::parse_number(file, last));
     return end > begin ? end - begin + 1 : 0;
+}
+
+/// `resource2_resize`, which only a resizable BAR has, is a mask in hexadecimal: bit n is set if
+/// the BAR can have 2^n MiB.
+Result<std::uint64_t> XeAdmin::largest_vram_bar() const {
+    constexpr unsigned kMiBShift = 20;
+    TRY(const std::uint64_t now, vram_bar());
+    const std::string file =
+        sriov::device_path(address_, fmt::format("resource{}_resize", kVramBar));
+    if (!files_.has(file)) return now;
+    TRY(const std::string text, sriov::checked(files_.read(file)));
+    TRY(const std::uint64_t sizes, sriov::parse_number(file, "0x" + text, UINT64_MAX >> kMiBShift));
+    return std::max(now, std::bit_floor(sizes) << kMiBShift);
 }
 
 Result<std::uint64_t> XeAdmin::read(const std::string& file, std::uint64_t max) const {

@@ -49,10 +49,11 @@ public:
     /// The unit of VRAM quotas, in bytes: 2 MiB for each tile of the GPU.
     [[nodiscard]] std::uint64_t vram_unit() const;
 
-    /// Size of the BAR through which the host reaches the VRAM; 0 if there is no such BAR. A BAR
-    /// that covers the whole VRAM has the VRAM's size, rounded up to a power of two. So the driver
-    /// may refuse quotas even if their sum is smaller than the BAR.
-    Result<std::uint64_t> vram_bar_bytes() const;
+    /// The largest size that the BAR of the VRAM can have; 0 if there is no such BAR. xe has no
+    /// file with the size of the VRAM, and the BAR is smaller than the VRAM if the host's firmware
+    /// gives it too little room. The largest BAR covers the whole VRAM, rounded up to a power of
+    /// two. So the driver may refuse quotas even if their sum is smaller. Wakes a sleeping GPU.
+    Result<std::uint64_t> largest_vram_bar() const;
     /// The VRAM quota in bytes, 0 for no VRAM; none if there is no file vram_quota.
     /// PfRefused if the tiles of the GPU have different quotas (EUCLEAN).
     Result<std::optional<std::uint64_t>> vram(std::uint32_t vf) const;
@@ -81,6 +82,8 @@ public:
     Result<> stop(std::uint32_t vf);
 
 private:
+    /// The size that the BAR of the VRAM has now; 0 if there is no such BAR.
+    Result<std::uint64_t> vram_bar() const;
     [[nodiscard]] std::string path(std::string_view file) const;
     [[nodiscard]] std::string profile_path(std::uint32_t function, std::string_view file) const;
     Result<std::uint64_t> read(const std::string& file, std::uint64_t max) const;

@@ -20,6 +20,7 @@ Result<> XeBackend::connect() {
     settings_ = {};
     quanta_ = {};
     in_force_.clear();
+    largest_vram_bar_.reset();
     if (busy_) busy_->close();
     return SriovBackend::connect();
 }
@@ -36,7 +37,7 @@ void XeBackend::add_abilities(Abilities& abilities) const {
     abilities[Change::QuantumUs] = {
         .needs = Needs::Nothing, .unit = kQuantumUnitUs, .max = kMaxQuantumMs * kQuantumUnitUs};
     abilities[Change::PreemptTimeoutMs].needs = Needs::Nothing;
-    abilities[Change::Stop].needs = Needs::VfIdle;
+    abilities[Change::Stop].needs = Needs::Nothing;
     if (level != Level::Vram) return;
     const std::uint64_t unit = admin_.vram_unit();
     abilities[Change::VramBytes] = {.needs = Needs::VfIdle, .unit = unit, .min = unit};
@@ -146,10 +147,13 @@ Result<VfFacts> XeBackend::get_vf(std::uint32_t vf) {
 }
 
 /// VRAM that is given to a VF is not free, even if the VF does not belong to vgpud.
-Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) const {
+Result<VramFacts> XeBackend::vram_facts(const GpuFacts& facts) {
     VramFacts vram{.bytes = link().config.vram_bytes};
     if (vram.bytes == 0) {
-        TRY(vram.bytes, admin_.vram_bar_bytes());
+        if (!largest_vram_bar_) {
+            TRY(largest_vram_bar_, admin_.largest_vram_bar());
+        }
+        vram.bytes = *largest_vram_bar_;
     }
     std::uint64_t given = 0;
     for (std::uint32_t vf = 1; vf <= facts.enabled_vfs; ++vf) {

@@ -19,6 +19,7 @@
 #include "daemon/backend/xe/enable_steps.h"
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,7 +59,7 @@ protected:
     Result<> stop(std::uint32_t vf) override { return admin_.stop(vf); }
 
 private:
-    Result<VramFacts> vram_facts(const GpuFacts& facts) const;
+    Result<VramFacts> vram_facts(const GpuFacts& facts);
     void read_timings(std::uint32_t vfs);
     void count_busy_time();
     void check_drift();
@@ -72,7 +73,8 @@ private:
     std::map<std::uint32_t, Timing> in_force_;  ///< timings at the last read, by function
     std::uint32_t functions_ = 0;               ///< at the last read: 1 (the PF) + enabled VFs
     sriov::DriftGuard drift_;
-    std::optional<BusyTime> busy_{};  ///< none if busy times are not counted
+    std::optional<std::uint64_t> largest_vram_bar_{};  ///< XeAdmin; none: not yet read
+    std::optional<BusyTime> busy_{};                   ///< none if busy times are not counted
 };
 
 }  // namespace vgpu::daemon::xe

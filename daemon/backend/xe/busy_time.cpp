@@ -78,7 +78,8 @@ Result<BusyTime::Vf> BusyTime::open(std::uint32_t vf) {
 }
 
 /// Adds the busy time since the last read to `vf.busy`. `ticks_per_total` is Σ q / q: the ticks of
-/// the engine for each tick of engine-total-ticks.
+/// the engine for each tick of engine-total-ticks. If VFs were disabled since the last read, the
+/// counters have begun again, and the interval does not count.
 Result<> BusyTime::read(Vf& vf, double ticks_per_total) {
     double busiest = 0;
     for (Engine& engine : vf.engines) {
@@ -88,9 +89,12 @@ Result<> BusyTime::read(Vf& vf, double ticks_per_total) {
             return fail(ErrorId::PfRefused,
                         fmt::format("a counter of the busy time cannot be read ({})",
                                     std::strerror(active ? total.error() : active.error())));
-        const auto busy = static_cast<double>(*active - engine.active_before);
-        const auto all = static_cast<double>(*total - engine.total_before) * ticks_per_total;
-        if (all > 0) busiest = std::max(busiest, std::min(1.0, busy / all));
+        // the kernel adds differences, so a counter that begins again goes backwards modulo 2^64
+        const auto busy = static_cast<std::int64_t>(*active - engine.active_before);
+        const auto share = static_cast<std::int64_t>(*total - engine.total_before);
+        const double all = static_cast<double>(share) * ticks_per_total;
+        if (busy > 0 && all > 0)
+            busiest = std::max(busiest, std::min(1.0, static_cast<double>(busy) / all));
         engine.active_before = *active;
         engine.total_before = *total;
     }

@@ -46,7 +46,7 @@ struct PciConfig {
     bool is_observing = true;             ///< true: vgpud writes nothing to the GPU
     bool accepts_approximations = false;  ///< true: offer settings that the driver approximates
     std::uint32_t vfs = 0;                ///< if vgpud enables VFs: the minimum number of VFs
-    std::uint32_t vram_mb = 0;            ///< xe: MiB for all VFs; 0: the size of the VRAM's BAR
+    std::uint32_t vram_mb = 0;            ///< xe: MiB for all VFs; 0: the largest VRAM BAR
     std::uint32_t pf_quantum_ms = 1;      ///< xe: the PF's quantum, for work of the host
     bool counts_busy_time = false;        ///< xe: true if vgpud reads busy times from the perf PMU
 };

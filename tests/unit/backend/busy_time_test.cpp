@@ -100,6 +100,27 @@ TEST_F(BusyTimeTest, IsNeverMoreThanTheTimeThatPassed) {
     EXPECT_EQ(busy.of(1), seconds(1));
 }
 
+TEST_F(BusyTimeTest, AnIntervalInWhichTheCountersBeginAgainDoesNotCount) {
+    update();
+    work(kRender, 1, 0.5);
+    clock.advance(seconds(1));
+    update();
+    for (const std::uint64_t event : {kActive, kTotal})
+        world.values[counter(event, kRender, 1)] = 7;
+    clock.advance(seconds(1));
+    update();
+    EXPECT_EQ(busy.of(1), milliseconds(500));
+    for (const std::uint64_t event : {kActive, kTotal})
+        world.values[counter(event, kRender, 1)] -= 5000;  // below 0: modulo 2^64
+    clock.advance(seconds(1));
+    update();
+    EXPECT_EQ(busy.of(1), milliseconds(500));
+    work(kRender, 1, 0.25);
+    clock.advance(seconds(1));
+    update();
+    EXPECT_EQ(busy.of(1), milliseconds(750));
+}
+
 TEST_F(BusyTimeTest, IsUnknownWhileAQuantumIsUnlimited) {
     update();
     EXPECT_THAT(world.open, SizeIs(4));

@@ -70,7 +70,7 @@ TEST_F(Xe, LevelsAreFoundByTheFilesThatAreThere) {
     EXPECT_FALSE(abilities().can(Change::VramBytes));
     start(XeKernel::k619);
     EXPECT_TRUE(abilities().can(Change::Weight));
-    EXPECT_TRUE(abilities().can(Change::Stop));
+    EXPECT_EQ(abilities()[Change::Stop].needs, Needs::Nothing) << "as with our PF core";
     EXPECT_FALSE(abilities().can(Change::VramBytes));
     start(XeKernel::k701);
     EXPECT_EQ(abilities()[Change::VramBytes].needs, Needs::VfIdle);
@@ -117,8 +117,19 @@ TEST_F(Xe, FreeVramIsWhatTheBarHasWithoutTheQuotasOfAllVfs) {
     EXPECT_EQ(backend->get_info()->vram->free_bytes, 512 * kMiB);
     files->show_instead(card->pf.path("resource"), "garbage");
     EXPECT_TRUE(backend->get_info()) << "a configured size needs no BAR";
-    link->config.vram_bytes = 0;
+    connect();
     EXPECT_THAT(backend->get_info().error().cause, HasSubstr("/resource reads 'garbage'"));
+}
+
+TEST_F(Xe, BehindASmallBarTheVramIsAsLargeAsTheBarCanBe) {
+    start(XeKernel::k701);
+    files->show_instead(card->pf.path("resource"),
+                        "0x00000000a0000000 0x00000000a0ffffff 0x0000000000140204\n0x0 0x0 0x0\n"
+                        "0x0000006000000000 0x000000600fffffff 0x000000000014220c");
+    EXPECT_EQ(backend->get_info()->vram->bytes, 256 * kMiB);
+    files->add(card->pf.path("resource2_resize"), "0000000000007f00");
+    connect();
+    EXPECT_EQ(backend->get_info()->vram->bytes, 16 * 1024 * kMiB);
 }
 
 TEST_F(Xe, WithoutSizesEveryVfGetsAnEqualShareAndNoQuotaIsWritten) {
