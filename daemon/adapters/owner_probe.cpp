@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "daemon/adapters/owner_probe.h"
 
+#include "daemon/adapters/unique_fd.h"
 #include "text/whole_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace vgpu::daemon::adapters {
@@ -24,6 +28,18 @@ constexpr std::size_t kMaxArguments = 2u << 20;  ///< for "cmdline", whose proce
 /// if the process ends after the file was opened. Does not throw.
 std::string text_of(const fs::path& path, std::size_t max_bytes) {
     return text::whole_file(path, max_bytes).value_or("");
+}
+
+/// The start of a regular file that another user may have made; empty if it cannot be read. Does
+/// not follow a link, and does not wait for the writer of a pipe.
+std::string start_of_foreign_file(const fs::path& path) {
+    constexpr std::size_t kMax = 64;
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat facts {};
+    if (!file.is_open() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return "";
+    std::array<char, kMax> text{};
+    const ssize_t got = ::read(file.get(), text.data(), text.size());
+    return got > 0 ? std::string(text.data(), static_cast<std::size_t>(got)) : "";
 }
 
 /// State letter and start time, fields 3 and 22 of /proc/PID/stat; 'X' if the process is gone.
@@ -91,9 +107,10 @@ std::optional<std::set<std::string>> OwnerProbe::running_domains() const {
     return uuids;
 }
 
-/// softgpu writes the pid of the client of vf1.sock to vf1.client.
+/// softgpu writes the pid of the client of vf1.sock to vf1.client. The user of softgpu may put any
+/// other file there.
 std::string OwnerProbe::client_of(const std::string& path) const {
-    std::ifstream record(fs::path(path).replace_extension(".client"));
+    std::istringstream record(start_of_foreign_file(fs::path(path).replace_extension(".client")));
     int pid = 0;
     if (!(record >> pid)) return "";
     std::string name = text_of(fs::path(proc_) / std::to_string(pid) / "comm", kMaxLine);

@@ -328,6 +328,21 @@ TEST(OwnerProbe, NamesTheProcessThatHasASocketOpen) {
     EXPECT_EQ(watch.client_of(socket), "");
 }
 
+/// The user of softgpu may put any file beside the sockets.
+TEST(OwnerProbe, NeitherWaitsForAPipeNorFollowsALinkInPlaceOfTheRecordOfAClient) {
+    const Directory directory;
+    const std::string socket = directory.file("vf1.sock").string();
+    const adapters::OwnerProbe watch(directory.path());
+    fs::create_directories(directory.file("71"));
+    std::ofstream(directory.file("71") / "comm") << "qemu\n";
+    ASSERT_EQ(::mkfifo(directory.file("vf1.client").c_str(), 0600), 0);
+    EXPECT_EQ(watch.client_of(socket), "");
+    fs::remove(directory.file("vf1.client"));
+    std::ofstream(directory.file("record")) << "71\n";
+    fs::create_symlink(directory.file("record"), directory.file("vf1.client"));
+    EXPECT_EQ(watch.client_of(socket), "");
+}
+
 /// A directory can be opened and not be read, as the files of a process that has just ended.
 TEST(OwnerProbe, AProcessThatEndsWhileItIsLookedAtIsNone) {
     const Directory proc;
