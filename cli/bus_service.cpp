@@ -238,6 +238,18 @@ public:
             return events;
         });
     }
+    bool is_running() override {
+        return call_(Limit::Read, [this] {
+            constexpr const char* kBus = "org.freedesktop.DBus";
+            bool has_owner = false;
+            sdbus::createProxy(*bus_, kBus, "/org/freedesktop/DBus")
+                ->callMethod("NameHasOwner")
+                .onInterface(kBus)
+                .withArguments(std::string(kService))
+                .storeResultsTo(has_owner);
+            return has_owner;
+        });
+    }
     BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
         return with_bus_errors(
             [&] {

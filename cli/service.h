@@ -158,6 +158,8 @@ public:
     /// The newest events that vgpud keeps, at most `limit`, with Seq > `after`. Each has Seq,
     /// TimeUs, Gpu, Vf, Kind and Text.
     virtual std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) = 0;
+    /// True if vgpud is on the bus. Does not start vgpud, as other calls do if it does not run.
+    virtual bool is_running() = 0;
     /// Waits for an event, for the end or start of vgpud, or until a descriptor of `stop_on` is
     /// ready. One result may stand for several events.
     virtual BusChange wait_for_change(const std::vector<pollfd>& stop_on) = 0;

@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "cli/verbs.h"
 #include "cli/vf_options.h"
+#include "cli/vgpud_watch.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -80,7 +81,8 @@ constexpr std::array kEngineColumns{
     PropertyColumn{{"OVR", Align::Right, false, 2}, "Overruns", text_of},
 };
 
-/// Ends when vgpud does not answer. --json: a document per refresh (vgpuctl-top-1).
+/// Waits while vgpud does not run, and ends when it does not answer. --json: a document per refresh
+/// (vgpuctl-top-1).
 class TopVerb final : public Verb {
 public:
     TopVerb()
@@ -100,9 +102,10 @@ public:
             return ExitCode::Ok;
         }
         const Interruption interruption;
-        do {
-            print(invocation);
-        } while (invocation.out && !interruption.wait(std::chrono::milliseconds(interval_ms_)));
+        VgpudWatch vgpud(invocation);
+        print(invocation);
+        while (invocation.out && !interruption.wait(std::chrono::milliseconds(interval_ms_)))
+            if (vgpud.is_running()) print(invocation);
         return ExitCode::Ok;
     }
 

@@ -13,6 +13,7 @@
 #include "cli/number_options.h"
 #include "cli/table.h"
 #include "cli/verbs.h"
+#include "cli/vgpud_watch.h"
 #include "daemon/simulator/milliseconds.h"
 #include "daemon/simulator/recording_export.h"
 
@@ -163,16 +164,19 @@ public:
         const std::string path = gpu_path(invocation.service);
         Sink sink(file_, invocation.out);
         const Interruption interruption;
+        VgpudWatch vgpud(invocation);
         const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(seconds_);
         std::uint64_t after = 0, bytes = 0;
         for (bool is_first = true;; is_first = false) {
-            const TracePiece piece = piece_after(after, path, invocation);
-            // has_gap is normal for the first piece: vgpud keeps only the latest part of its trace
-            if (piece.has_gap && !is_first)
-                invocation.err << "vgpuctl: a part was dropped before it could be read\n";
-            sink.write(piece.items);
-            after = piece.next;
-            bytes += piece.items.size();
+            if (is_first || vgpud.is_running()) {
+                const TracePiece piece = piece_after(after, path, invocation);
+                // has_gap is normal for the first piece: vgpud keeps only the latest part
+                if (piece.has_gap && !is_first)
+                    invocation.err << "vgpuctl: a part was dropped before it could be read\n";
+                sink.write(piece.items);
+                after = piece.next;
+                bytes += piece.items.size();
+            }
             const bool continues = is_following_ || std::chrono::steady_clock::now() < until;
             if (!continues || !invocation.out || interruption.wait(kReadInterval)) break;
         }

@@ -96,6 +96,7 @@ public:
     std::vector<Properties> recent_events(std::uint64_t after, std::uint64_t limit) override {
         return to().recent_events(after, limit);
     }
+    bool is_running() override { return to().is_running(); }
     BusChange wait_for_change(const std::vector<pollfd>& stop_on) override {
         return to().wait_for_change(stop_on);
     }

@@ -497,6 +497,19 @@ TEST_F(Cli, OutputThatCannotBeWrittenIsNoSuccess) {
     EXPECT_THAT(service.asked, ElementsAre("export", "trace /org/vgpu1/gpu/gpu0 0"));
 }
 
+TEST_F(Cli, TopDoesNotStartAVgpudThatWasStoppedButWaitsForIt) {
+    int asked = 0;
+    service.running = [&] {
+        if (++asked < 3) return false;
+        service.list_error_name = "org.freedesktop.DBus.Error.NoReply";  // ends top
+        return true;
+    };
+    EXPECT_EQ(run({"top", "--interval-ms", "100"}), 5);
+    EXPECT_EQ(service.lists_read, 3) << "two at the start, and one when vgpud is back";
+    EXPECT_THAT(err.str(), HasSubstr("vgpuctl: vgpud is gone; waiting until it is back\n"
+                                     "vgpuctl: vgpud is back\n"));
+}
+
 TEST_F(Cli, BusIsPassedOnAndDefaultsToSystem) {
     run({"list"});
     EXPECT_EQ(used_bus, "system");

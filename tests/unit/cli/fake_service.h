@@ -298,6 +298,7 @@ public:
             fresh.erase(fresh.begin(), fresh.end() - static_cast<std::ptrdiff_t>(limit));
         return fresh;
     }
+    bool is_running() override { return running ? running() : true; }
     /// Plays the script; at its end the verb is stopped.
     BusChange wait_for_change(const std::vector<pollfd>&) override {
         if (script.empty()) return BusChange::Stopped;
@@ -367,8 +368,9 @@ public:
         BusChange changes;
         std::function<void()> happens;
     };
-    std::vector<Scene> script;  ///< what wait_for_change() answers
-    bool is_there = true;       ///< recent_events() fails without
+    std::vector<Scene> script;      ///< what wait_for_change() answers
+    bool is_there = true;           ///< recent_events() fails without
+    std::function<bool()> running;  ///< what is_running() answers; empty: true
     std::vector<std::string> asked;
     int objects_read = 0, lists_read = 0;
     std::string names_asked;      ///< properties of the last list of VFs

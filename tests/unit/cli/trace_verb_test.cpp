@@ -142,6 +142,15 @@ TEST_F(TraceVerb, RecordGoesOnWithTheNextVgpudFromItsBeginning) {
     EXPECT_EQ(content(tree.file("a")), "1234512345");
 }
 
+TEST_F(TraceVerb, RecordDoesNotStartAVgpudThatWasStopped) {
+    service.recorded_trace = "12345";
+    service.running = [] { return false; };
+    EXPECT_EQ(run({"trace", "record", tree.file("a"), "--gpu", "gpu0", "--seconds", "1"}), 0);
+    EXPECT_THAT(service.asked, ElementsAre("trace /org/vgpu1/gpu/gpu0 0"));
+    EXPECT_THAT(err.str(), HasSubstr("vgpud is gone; waiting until it is back"));
+    EXPECT_EQ(content(tree.file("a")), "12345");
+}
+
 TEST_F(TraceVerb, WhatCannotBeSaysWhy) {
     EXPECT_EQ(run({"trace", "record", tree.file("a")}), 2);
     EXPECT_THAT(err.str(), HasSubstr("there are 2 GPUs; choose one with --gpu"));
