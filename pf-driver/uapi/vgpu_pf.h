@@ -250,7 +250,7 @@ struct vgpu_pf_info {
  * @bad_accesses: accesses to registers and BARs that the device refused
  * @illegal_instructions: illegal shader instructions, also those that a trap handler handled
  * @guard_events: events in each current window of the guard: resets that the guest caused, requests
- *	of a loading driver for full access, time-outs of full access, mailbox messages
+ *	for full access to load or unload the driver, time-outs of full access, mailbox messages
  * @guard_level: reaction in force: 0 none, 1 event, 2 throttle, 3 pause, 4 FLR, 5 quarantine
  * @last_error: enum vgpu_pf_reason of the last reset, stop, quarantine, device loss, failed scrub
  * @uuid: uuid of the PROVISION request

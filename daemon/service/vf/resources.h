@@ -15,7 +15,7 @@
 namespace vgpu::daemon {
 
 /// What the PF core's guard counts, in the order of vgpu_pf_provision::guard_limits: resets,
-/// requests of a loading driver for full access, time-outs of full access, and mailbox messages.
+/// requests for full access to load or unload the driver, time-outs of full access, and messages.
 inline constexpr std::array<std::string_view, 4> kGuardKinds{"flr", "exclusive",
                                                              "exclusive_timeout", "interrupt"};
 /// A guard limit of this value means no limit.

@@ -181,7 +181,7 @@ struct vgpu_vf_service {
  */
 enum vgpu_guard_kind {
 	VGPU_GUARD_FLR = 0,	      /* resets that the guest causes */
-	VGPU_GUARD_EXCLUSIVE,	      /* requests of a loading driver for full access */
+	VGPU_GUARD_EXCLUSIVE,	      /* requests to load or unload a driver */
 	VGPU_GUARD_EXCLUSIVE_TIMEOUT, /* time-outs of full access */
 	VGPU_GUARD_INTERRUPT,	      /* mailbox messages */
 	VGPU_GUARD_KINDS,

@@ -248,7 +248,7 @@ static void keep_or_unload(struct vgpu_pf *pf)
 		return;
 	/* a run without a VF: if the core begins this run, the engine becomes empty */
 	vgpu_pf_run_pick_set(&run, 0, VGPU_RUN_IDLE_RESIDENT, 0, 0);
-	if (!vgpu_vf_is_runnable(&pf->vfs[scheduler->run.vf])) {
+	if (vgpu_pf_run_engine_must_leave(pf)) {
 		vgpu_pf_run_engine_begin(pf, &run);
 		return;
 	}

@@ -350,11 +350,24 @@ void vgpu_pf_run_engine_recover(struct vgpu_pf *pf)
 
 /* ---- decisions, start and stop ---- */
 
-static bool must_leave(struct vgpu_pf *pf)
+/*
+ * Return: true if the VF in the engine may not stay there: the VF is not runnable, another VF is in
+ * exclusive full access, or the VF runs only in gang slots, and its run is not a slot (its full
+ * access has ended).
+ */
+bool vgpu_pf_run_engine_must_leave(const struct vgpu_pf *pf)
 {
-	uint32_t vf = pf->scheduler.run.vf;
+	const struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
+	const struct vgpu_vf *vf = &pf->vfs[scheduler->run.vf];
 
-	return vf != 0 && !vgpu_vf_is_runnable(&pf->vfs[vf]);
+	if (scheduler->run.vf == 0)
+		return false;
+	if (scheduler->exclusive_vf && scheduler->exclusive_vf != vf->number)
+		return true;
+	if (scheduler->run.kind != VGPU_RUN_CONTRACT && vgpu_pf_run_gang_is_confined(vf) &&
+	    vgpu_pf_run_contract_is_limited(pf, vf->number))
+		return true;
+	return !vgpu_vf_is_runnable(vf);
 }
 
 static void decide_if_due(struct vgpu_pf *pf)
@@ -366,8 +379,9 @@ static void decide_if_due(struct vgpu_pf *pf)
 	    scheduler->state == VGPU_SCHEDULER_BROKEN)
 		return;
 	is_due = scheduler->state == VGPU_SCHEDULER_RUNNING
-			 ? scheduler->preemption != VGPU_PREEMPT_NONE || must_leave(pf)
-			 : scheduler->is_decision_due || must_leave(pf);
+			 ? scheduler->preemption != VGPU_PREEMPT_NONE ||
+				   vgpu_pf_run_engine_must_leave(pf)
+			 : scheduler->is_decision_due || vgpu_pf_run_engine_must_leave(pf);
 	if (is_due)
 		vgpu_pf_run_decide_now(pf);
 }
@@ -401,7 +415,6 @@ void vgpu_pf_run_engine_start(struct vgpu_pf *pf)
 	struct vgpu_pf_scheduler *scheduler = &pf->scheduler;
 
 	scheduler->cut.vf = 0;
-	scheduler->exclusive_vf = 0;
 	scheduler->preemption = VGPU_PREEMPT_NONE;
 	scheduler->last.vf = 0;
 	if (vgpu_pf_run_tables_active(pf)->table.count == 0)

@@ -89,6 +89,7 @@ bool vgpu_pf_run_pick_share(struct vgpu_pf *pf, uint32_t competing, struct vgpu_
 
 /* machine.c, engine.c */
 void vgpu_pf_run_machine_step(struct vgpu_pf *pf, enum vgpu_run_input input);
+bool vgpu_pf_run_engine_must_leave(const struct vgpu_pf *pf);
 void vgpu_pf_run_engine_begin(struct vgpu_pf *pf, const struct vgpu_run *run);
 void vgpu_pf_run_engine_switched(struct vgpu_pf *pf);
 void vgpu_pf_run_engine_failed(struct vgpu_pf *pf, uint32_t guilty, enum vgpu_pf_reason reason);

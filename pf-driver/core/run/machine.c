@@ -38,6 +38,7 @@ static void enter_off(struct vgpu_pf *pf)
 	pf->scheduler.run.vf = 0;
 	pf->scheduler.last.vf = 0;
 	pf->scheduler.cut.vf = 0;
+	pf->scheduler.exclusive_vf = 0;
 }
 
 static void enter_empty(struct vgpu_pf *pf)

@@ -39,8 +39,10 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
 	const struct vgpu_run *run = &pf->scheduler.run;
 
-	return (run->kind != VGPU_RUN_CONTRACT || vgpu_pf_run_gang_has(&pf->vfs[run->vf])) &&
-	       vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
+	/* also in full access, while the VF counts as strict only in its slot */
+	if (run->kind == VGPU_RUN_CONTRACT)
+		return vgpu_pf_run_gang_has(&pf->vfs[run->vf]);
+	return vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);
 }
 
 /* true if the VF in the engine must yield to a waiting VF of a higher priority class */

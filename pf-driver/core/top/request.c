@@ -155,6 +155,10 @@ static int control(struct vgpu_pf *pf, const struct vgpu_pf_call *request)
 	event = control_events[action];
 	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_stream_is_restoring(pf, vf))
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u: a RESTORE is under way", vf->number);
+	if (event == VGPU_VF_EVENT_RESUME && vgpu_pf_full_access_prevents_resume(pf, vf))
+		return vgpu_pf_text_fail(pf, -EBUSY,
+					 "VF%u: full access of another VF excludes it; try again",
+					 vf->number);
 	if (event == VGPU_VF_EVENT_RESUME && !vf->control.driver_loaded)
 		event = VGPU_VF_EVENT_RESUME_FRESH;
 	return vgpu_pf_inbox_request(pf, vf, event, request->token);

@@ -348,7 +348,8 @@ bool vgpu_pf_control_allows(const struct vgpu_vf *vf, enum vgpu_vf_event event)
  */
 int vgpu_pf_control_set_gates(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
-	bool may_write_registers = vf->access.granted && state_may_use_engine[vf->state];
+	bool may_write_registers =
+		vgpu_pf_full_access_is_open(vf) && state_may_use_engine[vf->state];
 	uint32_t gates = HW_PREP(VGPU_GATES, FB_EN, state_has_vram[vf->state]) |
 			 HW_PREP(VGPU_GATES, DOORBELL_EN, state_may_use_engine[vf->state]) |
 			 HW_PREP(VGPU_GATES, REGWR_EN, may_write_registers);

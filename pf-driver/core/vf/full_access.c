@@ -6,7 +6,7 @@
  * EXCLUSIVE_FULL_ACCESS, no other VF runs or gets full access during that time, as silicon without
  * a bank of registers for each VF requires. Full access has a time limit, after which the core
  * resets the VF. A pause stops the time limit and lets the other VFs run; when the VF is resumed,
- * the whole time limit starts again.
+ * the whole time limit starts again. A request during full access does not start it again.
  */
 #include "pf-driver/core/vf/parts.h"
 
@@ -74,7 +74,7 @@ void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t 
 	vgpu_vf_post(vf, VGPU_VF_EVENT_GRANT, VGPU_PF_REASON_NONE);
 }
 
-/* Begin full access, or begin it again: open the gates, start the time limit, notify the guest. */
+/* Begin full access: open the gates, start the time limit. Notify the guest each time it asks. */
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 {
 	if (!vf->access.granted) {
@@ -82,8 +82,9 @@ void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf)
 		vf->access.count++;
 		vgpu_pf_event_simple(pf, VGPU_PF_EVENT_FULL_ACCESS, vf->number, FULL_ACCESS_GRANTED,
 				     0);
+		/* not again: a guest that repeats its request must not get more time */
+		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	}
-	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
 	if (is_exclusive(vf))
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 	vgpu_pf_control_set_gates(pf, vf);
@@ -113,6 +114,22 @@ void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf)
 }
 
 /*
+ * Return: true if a paused VF cannot be resumed now, because it has full access, and the full
+ * access that another VF got during the pause excludes it.
+ */
+bool vgpu_pf_full_access_prevents_resume(const struct vgpu_pf *pf, const struct vgpu_vf *vf)
+{
+	return vf->access.granted && vgpu_pf_full_access_is_taken(pf, vf);
+}
+
+/* Return: true if the VF may write registers now: it has full access, and no pause has let other
+ * VFs run during exclusive full access. */
+bool vgpu_pf_full_access_is_open(const struct vgpu_vf *vf)
+{
+	return vf->access.granted && !(vf->state == VGPU_PF_VF_PAUSED && is_exclusive(vf));
+}
+
+/*
  * After the resume of a VF or its adoption by a new core: start the whole time limit again, if the
  * VF has full access and is not paused.
  */
@@ -121,8 +138,7 @@ void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	if (!vf->access.granted || vf->state == VGPU_PF_VF_PAUSED)
 		return;
 	vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_ACCESS, limit_ns(pf, vf));
-	/* another VF that got exclusive full access during the pause keeps it */
-	if (is_exclusive(vf) && vgpu_pf_run_engine_exclusive(pf) == 0)
+	if (is_exclusive(vf))
 		vgpu_pf_run_engine_set_exclusive(pf, vf);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The guard limits four kinds of events that a guest causes: resets (FLR), requests of a loading
- * driver for full access (EXCLUSIVE), time-outs of full access (EXCLUSIVE_TIMEOUT), and mailbox
- * messages (INTERRUPT). It counts each kind in a sliding window. The default limits come from GIM,
- * AMD's PF driver. If a window holds more events than its limit, the VF gets a level:
+ * The guard limits four kinds of events that a guest causes: resets (FLR), requests for
+ * full access to load or unload the driver (EXCLUSIVE), time-outs of full access
+ * (EXCLUSIVE_TIMEOUT), and mailbox messages (INTERRUPT). It counts each kind in a sliding window.
+ * The default limits come from GIM, AMD's PF driver. If a window holds more events than its limit,
+ * the VF gets a level:
  *
  *   1 EVENT        only report the level; the higher levels are reported, too
  *   2 THROTTLE     delay the guest's mailbox messages; the higher levels delay them, too
@@ -160,8 +161,8 @@ static void lift_reaction(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	enum vgpu_vf_event event =
 		vf->control.driver_loaded ? VGPU_VF_EVENT_RESUME : VGPU_VF_EVENT_RESUME_FRESH;
 
-	/* a resume would make the RESTORE of the VF fail: check again later */
-	if (vgpu_pf_stream_is_restoring(pf, vf)) {
+	/* a resume would make the RESTORE of the VF fail, or is not possible: check again later */
+	if (vgpu_pf_stream_is_restoring(pf, vf) || vgpu_pf_full_access_prevents_resume(pf, vf)) {
 		vgpu_pf_timer_set_vf(pf, vf, VGPU_VF_TIMER_GUARD, GUARD_CHECK_NS);
 		return;
 	}

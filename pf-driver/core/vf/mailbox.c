@@ -136,14 +136,9 @@ static void handle_access(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t reque
 	vgpu_pf_mailbox_send(pf, vf, MAILBOX_VF_FAIL, 0, 0);
 }
 
-static void handle_init(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
+static void handle_access_request(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
 {
 	vgpu_pf_guard_count(pf, vf, VGPU_GUARD_EXCLUSIVE);
-	handle_access(pf, vf, message[0]);
-}
-
-static void handle_fini(struct vgpu_pf *pf, struct vgpu_vf *vf, const uint32_t *message)
-{
 	handle_access(pf, vf, message[0]);
 }
 
@@ -215,9 +210,9 @@ struct message_row {
 };
 
 static const struct message_row message_table[] = {
-	{MAILBOX_REQ_GPU_INIT_ACCESS, handle_init},
+	{MAILBOX_REQ_GPU_INIT_ACCESS, handle_access_request},
 	{MAILBOX_REL_GPU_INIT_ACCESS, handle_init_release},
-	{MAILBOX_REQ_GPU_FINI_ACCESS, handle_fini},
+	{MAILBOX_REQ_GPU_FINI_ACCESS, handle_access_request},
 	{MAILBOX_REL_GPU_FINI_ACCESS, handle_fini_release},
 	{MAILBOX_REQ_GPU_RESET_ACCESS, handle_reset},
 	{MAILBOX_REQ_GPU_INIT_DATA, handle_init_data},

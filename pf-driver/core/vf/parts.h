@@ -57,6 +57,8 @@ void vgpu_pf_mailbox_outbox_timer(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_grant(struct vgpu_pf *pf, struct vgpu_vf *vf, uint32_t request);
 void vgpu_pf_full_access_begin(struct vgpu_pf *pf, struct vgpu_vf *vf);
 bool vgpu_pf_full_access_is_taken(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_full_access_prevents_resume(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
+bool vgpu_pf_full_access_is_open(const struct vgpu_vf *vf);
 void vgpu_pf_full_access_end(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_suspend(struct vgpu_pf *pf, struct vgpu_vf *vf);
 void vgpu_pf_full_access_resume(struct vgpu_pf *pf, struct vgpu_vf *vf);

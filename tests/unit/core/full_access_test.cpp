@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "pf-driver/core/top/parts.h"
+#include "pf-driver/hw/fields.h"
+#include "pf-driver/hw/regs.h"
 #include "tests/unit/core/rig.h"
 
 namespace vgpu::test {
@@ -34,6 +36,114 @@ TEST(FullAccess, AnExclusiveVfStopsTheTableDuringFullAccess) {
     rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
     rig.gpu.run_for(30 * kMs);
     EXPECT_GT(rig.get_vf(1).switches, before);
+}
+
+TEST(FullAccess, NoOtherVfRunsWhileAnExclusiveVfWithFullAccessHasNoWork) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(3);
+    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    rig.gpu.run_for(10 * kMs);
+    ASSERT_NE(rig.gpu.loaded(), 0u);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(5 * kMs);
+    const std::uint64_t before = rig.get_vf(1).service_ns + rig.get_vf(3).service_ns;
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.get_vf(1).service_ns + rig.get_vf(3).service_ns, before);
+    rig.gpu.give_work(2, 5 * kMs);
+    rig.gpu.run_for(10 * kMs);
+    EXPECT_EQ(rig.gpu.vf(2).work_ns, 0u) << "its own work is served";
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(100 * kMs);
+    EXPECT_GT(rig.get_vf(1).service_ns + rig.get_vf(3).service_ns, before);
+}
+
+TEST(FullAccess, OfAnExclusiveVfStopsTheTableAtEachPointOfASwitch) {
+    for (std::uint64_t us = 0; us < 12'000; us += 50) {
+        SCOPED_TRACE(us);
+        Rig rig;
+        rig.make_busy(1);
+        rig.make_busy(3);
+        rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+        rig.gpu.run_for(us * kUs);
+        rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(3 * kMs);
+        ASSERT_EQ(rig.gpu.loaded(), 0u);
+    }
+}
+
+TEST(FullAccess, AGuestThatRepeatsItsRequestGetsNoMoreTime) {
+    for (const std::uint32_t request : {MAILBOX_REQ_GPU_INIT_ACCESS, MAILBOX_REQ_GPU_FINI_ACCESS}) {
+        Rig rig;
+        rig.provision(1, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+        rig.gpu.guest_sends(1, request);
+        rig.gpu.run_for(2900 * kMs);
+        EXPECT_EQ(rig.get_vf(1).in_full_access, 1u);
+        rig.gpu.guest_acknowledges(1);
+        rig.gpu.guest_sends(1, request);
+        rig.gpu.run_for(200 * kMs);
+        EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 1u);
+        EXPECT_EQ(rig.get_vf(1).in_full_access, 0u);
+    }
+}
+
+TEST(FullAccess, AGuestThatUnloadsWithoutEndReachesTheGuard) {
+    Rig rig;
+    rig.provision(1, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    for (int i = 0; i < 14; ++i) {
+        rig.gpu.guest_acknowledges(1);
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_FINI_ACCESS);
+        rig.gpu.run_for(2900 * kMs);
+        rig.gpu.guest_acknowledges(1);
+        rig.gpu.guest_sends(1, MAILBOX_REL_GPU_FINI_ACCESS);
+        rig.gpu.run_for(100 * kMs);
+    }
+    EXPECT_GT(rig.get_vf(1).guard_level, 0u);
+    EXPECT_EQ(rig.get_vf(1).full_access_timeouts, 0u);
+}
+
+bool may_write_registers(const Rig& rig, std::uint32_t vf) {
+    return HW_GET(VGPU_GATES, REGWR_EN, rig.gpu.bank(vf, REG_VGPU_VF0_GATES)) != 0;
+}
+
+TEST(FullAccess, APausedExclusiveVfResumesOnlyWhenNoOtherVfHasFullAccess) {
+    for (const std::uint32_t flags : {0u, 0u + VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS}) {
+        SCOPED_TRACE(flags);
+        Rig rig;
+        rig.provision(1, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+        rig.provision(2, 32, flags);
+        rig.gpu.guest_sends(1, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(kMs);
+        EXPECT_TRUE(may_write_registers(rig, 1));
+        ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+        EXPECT_FALSE(may_write_registers(rig, 1));
+        rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(kMs);
+        ASSERT_EQ(rig.get_vf(2).in_full_access, 1u);
+        EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), -EBUSY);
+        EXPECT_EQ(rig.message(), "VF1: full access of another VF excludes it; try again");
+        rig.gpu.guest_acknowledges(2);
+        rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+        rig.gpu.run_for(kMs);
+        ASSERT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+        EXPECT_TRUE(may_write_registers(rig, 1));
+        EXPECT_EQ(rig.pf->scheduler.exclusive_vf, 1u);
+    }
+}
+
+TEST(FullAccess, ThatAnExclusiveVfGetsAfterADeviceResetStopsTheTable) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2, 32, VGPU_PF_PROVISION_EXCLUSIVE_FULL_ACCESS);
+    rig.gpu.vf(1).flr_never_ends = true;
+    rig.gpu.device_reset_ns = 100 * kMs;
+    rig.control(1, VGPU_PF_RESET);
+    while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(300 * kMs);
+    EXPECT_EQ(rig.get_vf(2).in_full_access, 1u);
+    EXPECT_EQ(rig.pf->scheduler.exclusive_vf, 2u);
 }
 
 TEST(FullAccess, OnlyThePauseOfAnExclusiveVfLetsTheTableGoOn) {

@@ -202,6 +202,32 @@ TEST(Gang, ADriverThatLoadsIsNotKeptToItsSlots) {
     EXPECT_EQ(rig.gpu.vf(2).work_ns, 5 * kMs);
 }
 
+TEST(Gang, KeepsItsSlotWithoutWorkInFullAccessToo) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.provision(2);
+    ASSERT_EQ(rig.set_contracts({{1, 6000}, {2, 6000}}, {{2, gang()}}), 0);
+    rig.gpu.run_for(100 * kMs);
+    const std::uint64_t before = rig.get_vf(2).switches;
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.run_for(kSecond);
+    EXPECT_LE(rig.get_vf(2).switches - before, 60u) << "one for each slot, not one after another";
+}
+
+TEST(Gang, LeavesTheEngineOutsideItsSlotsWhenItsFullAccessEnds) {
+    Rig rig;
+    rig.provision(2);
+    ASSERT_EQ(rig.set_contracts({{2, 6000}}, {{2, gang(kMs, 10 * kSecond, 9 * kSecond)}}), 0);
+    rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+    rig.gpu.give_work(2, kEndless);
+    rig.gpu.run_for(50 * kMs);
+    ASSERT_EQ(rig.gpu.loaded(), 2u);
+    rig.gpu.guest_acknowledges(2);
+    rig.gpu.guest_sends(2, MAILBOX_REL_GPU_INIT_ACCESS);
+    rig.gpu.run_for(5 * kMs);
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+}
+
 TEST(Gang, GoesBackToItsEntriesWhenTheContractEnds) {
     Rig rig;
     ASSERT_EQ(start_beside_one(rig), 0);
