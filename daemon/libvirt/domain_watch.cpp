@@ -46,23 +46,40 @@ std::string uuid_of(virDomainPtr domain) {
     return virDomainGetUUIDString(domain, text.data()) == 0 ? text.data() : "";
 }
 
-Json json_of(virDomainPtr domain) {
+/// What libvirt says about a domain.
+enum class DomainState {
+    Active,
+    Off,      ///< defined, but not running
+    Gone,     ///< the domain no longer exists
+    Unknown,  ///< libvirt did not answer, such as after the loss of the connection
+};
+
+/// The state after a function of libvirt has failed.
+DomainState state_after_error() {
+    return virGetLastErrorCode() == VIR_ERR_NO_DOMAIN ? DomainState::Gone : DomainState::Unknown;
+}
+
+/// A transient domain vanishes when it stops, although libvirt reports only the stop.
+DomainState state_of(virDomainPtr domain) {
+    const int is_active = virDomainIsActive(domain);
+    if (is_active < 0) return state_after_error();
+    if (is_active == 1) return DomainState::Active;
+    const int is_persistent = virDomainIsPersistent(domain);
+    if (is_persistent < 0) return state_after_error();
+    return is_persistent == 1 ? DomainState::Off : DomainState::Gone;
+}
+
+Json json_of(virDomainPtr domain, DomainState state) {
     const char* name = virDomainGetName(domain);
     return {{"uuid", uuid_of(domain)},
             {"name", name == nullptr ? "" : name},
-            {"active", virDomainIsActive(domain) == 1}};
+            {"active", state == DomainState::Active}};
 }
 
 /// Converts `json` to one line. Replaces invalid UTF-8, because the name of a domain may contain
 /// any bytes.
 std::string line_of(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
-}
-
-/// True if the domain no longer exists. A transient domain also vanishes when it stops, although
-/// libvirt reports only the stop.
-bool is_gone(virDomainPtr domain) {
-    return virDomainIsActive(domain) != 1 && virDomainIsPersistent(domain) != 1;
 }
 
 int on_lifecycle(virConnectPtr, virDomainPtr domain, int, int, void* watch) {
@@ -95,11 +112,11 @@ void DomainWatch::iterate(std::chrono::milliseconds limit) {
     }
     virEventUpdateTimeout(limit_timer(), static_cast<int>(limit.count()));
     virEventRunDefaultImpl();
-    if (connection_ != nullptr && is_lost_) disconnect("the connection was closed");
+    if (connection_ != nullptr && !why_lost_.empty()) disconnect(why_lost_);
 }
 
 void DomainWatch::connect() {
-    is_lost_ = false;
+    why_lost_.clear();
     connection_ = virConnectOpenReadOnly(uri_.c_str());
     if (connection_ == nullptr) return disconnect(virGetLastErrorMessage());
     virConnectSetKeepAlive(connection_, kKeepAliveSeconds, kKeepAliveCount);
@@ -131,24 +148,37 @@ void DomainWatch::disconnect(const std::string& why) {
     report_(line_of({{"lost", "no connection to " + uri_ + ": " + why}}));
 }
 
+/// Disconnects if the state of any domain is unknown, because vgpud takes a domain that the list
+/// leaves out for one that does not exist.
 void DomainWatch::report_all() {
     virDomainPtr* domains = nullptr;
     const int count = virConnectListAllDomains(connection_, &domains, 0);
     if (count < 0) return disconnect(virGetLastErrorMessage());
     Json all = Json::array();
+    std::string problem;
     for (int i = 0; i < count; ++i) {
-        all.push_back(json_of(domains[i]));
+        const DomainState state = state_of(domains[i]);
+        if (state == DomainState::Unknown)
+            problem = virGetLastErrorMessage();
+        else if (state != DomainState::Gone)
+            all.push_back(json_of(domains[i], state));
         virDomainFree(domains[i]);
     }
     std::free(domains);
+    if (!problem.empty()) return disconnect(problem);
     report_(line_of({{"domains", all}}));
 }
 
+/// If the state of the domain is unknown, iterate() disconnects; after the next connection, all
+/// domains are reported again.
 void DomainWatch::on_change(virDomainPtr domain) {
-    if (is_gone(domain))
+    const DomainState state = state_of(domain);
+    if (state == DomainState::Unknown)
+        why_lost_ = virGetLastErrorMessage();
+    else if (state == DomainState::Gone)
         report_(line_of({{"removed", uuid_of(domain)}}));
     else
-        report_(line_of({{"domain", json_of(domain)}}));
+        report_(line_of({{"domain", json_of(domain, state)}}));
 }
 
 }  // namespace vgpu::libvirt

@@ -8,8 +8,9 @@
 //   {"domains": [{"uuid": …, "name": …, "active": true}, …]}   all domains, after connecting
 //   {"domain": {"uuid": …, "name": …, "active": false}}        a domain has changed
 //   {"removed": "UUID"}                                        a domain no longer exists
-//   {"lost": "no connection to qemu:///system: …"}             no connection; sent once until the
-//                                                              next connection
+//   {"lost": "no connection to qemu:///system: …"}             no connection, or no answer about a
+//                                                              domain; sent once until the next
+//                                                              connection
 #pragma once
 
 #include <libvirt/libvirt.h>
@@ -41,8 +42,8 @@ public:
 
     // --- called by libvirt during iterate()
     void on_change(virDomainPtr domain);
-    /// Only sets a flag; iterate() disconnects after the callback has returned.
-    void on_close() { is_lost_ = true; }
+    /// Only records the loss; iterate() disconnects after the callback has returned.
+    void on_close() { why_lost_ = "the connection was closed"; }
 
 private:
     void connect();
@@ -53,7 +54,7 @@ private:
     Report report_;
     virConnectPtr connection_ = nullptr;
     int callback_ = -1;              ///< libvirt's id of on_lifecycle(); -1: not registered
-    bool is_lost_ = false;           ///< true if libvirt has closed connection_
+    std::string why_lost_;           ///< why iterate() must disconnect; empty: no reason
     bool is_loss_reported_ = false;  ///< true if the line "lost" was sent since the last connection
     std::chrono::milliseconds delay_ = kFirstDelay;     ///< to wait after the next failure
     std::chrono::steady_clock::time_point next_try_{};  ///< time of the next attempt to connect

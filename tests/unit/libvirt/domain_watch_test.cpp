@@ -124,6 +124,19 @@ TEST_F(Watch, ARunningDomainThatIsUndefinedGoesWhenItEnds) {
     EXPECT_EQ(heard(watched, "removed"), kUuid);
 }
 
+/// libvirt answers a query about no domain with an error, as it does after a time-out.
+TEST_F(Watch, ADomainThatLibvirtDoesNotAnswerAboutIsNeitherOffNorGone) {
+    DomainWatch watched = watch(kTest);
+    static_cast<void>(heard(watched, "domains"));
+    told.clear();
+    watched.on_change(nullptr);
+    EXPECT_TRUE(told.empty());
+    EXPECT_TRUE(heard(watched, "lost").is_string());
+    EXPECT_EQ(heard(watched, "domains").size(), 1u) << "all domains are told again";
+    for (const Json& line : told)
+        EXPECT_FALSE(line.contains("removed") || line.contains("domain")) << line;
+}
+
 TEST_F(Watch, ALibvirtThatIsNotThereIsNotifiedOnceAndTriedAgain) {
     DomainWatch watched = watch("qemu:///system?socket=/no/such/socket");
     const Json lost = heard(watched, "lost");
