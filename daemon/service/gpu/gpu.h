@@ -160,6 +160,10 @@ public:
     /// step() does the rest. Succeeds if the VF is already being destroyed. For a VF without
     /// resources, only erases the record.
     Result<> destroy(std::uint32_t vf, Force force, const std::string& by = "");
+    /// Reads the VF and checks that the VF on record and in service under this number has this
+    /// UUID. WrongState if another VF has the number. A plan names the VF of a step by UUID; the
+    /// requests take the number, by which an operator may also destroy a VF of another program.
+    Result<> check_vf(std::uint32_t vf, const Uuid& uuid);
     /// Changes the settings and the name of a VF. `requester` matters only if the driver requires
     /// an idle VF or GPU for the change, as for the assignment mode.
     Result<> change(std::uint32_t vf, const VfChange& change, const Requester& requester = {});

@@ -93,6 +93,17 @@ Result<> GpuModel::refresh_before_change(std::uint32_t vf) {
     return check_known(vf);
 }
 
+Result<> GpuModel::check_vf(std::uint32_t vf, const Uuid& uuid) {
+    TRY_VOID(refresh_before_change(vf));
+    const Vf& one = vfs_.at(vf);
+    Uuid found = record_.uuid(vf).value_or(uuid);
+    if (found == uuid && !one.is_absent()) found = one.active.uuid.value_or(uuid);
+    if (found == uuid) return {};
+    return fail(ErrorId::WrongState,
+                fmt::format("{}/vf{} is now another VF (UUID {}), not the one with UUID {}", id_,
+                            vf, uuid_text(found), uuid_text(uuid)));
+}
+
 /// The first free VF number that exists or can be enabled, and whose function no client has open,
 /// because a client that has the function open would have access to the new VF. If there is none,
 /// the first free number. NoFreeVf if no number is free.

@@ -53,11 +53,13 @@ Result<Force> force_for(GpuModel& model, const Request& request, const ApplyInte
     return is_use_allowed ? Force::Yes : Force::No;
 }
 
-/// Carries out the request in the GPU's thread. For a destroy, returns the generation of the VF;
-/// the destroy ends when no VF with this generation is left. For other requests, the value has no
-/// meaning.
+/// Carries out the request in the GPU's thread, unless another VF has the number of a step's VF
+/// now. For a destroy, returns the generation of the VF; the destroy ends when no VF with this
+/// generation is left. For other requests, the value has no meaning.
 Result<std::uint32_t> carry_out(GpuModel& model, const Request& request,
                                 const ApplyIntent& intent) {
+    for (const Step& step : request)
+        if (step.from) TRY_VOID(model.check_vf(step.vf, step.from->uuid));
     const Step& step = request.front();
     TRY(const Force force, force_for(model, request, intent));
     if (is_setting(step)) {
@@ -89,7 +91,9 @@ std::vector<Request> requests_of(const ChangePlan& plan) {
                            is_setting(requests.back().back()) &&
                            requests.back().back().gpu == step.gpu;
         if (!joins) requests.emplace_back();
-        requests.back().push_back(step);
+        Step& added = requests.back().emplace_back(step);
+        if (added.action == Action::Create && added.to->uuid == Uuid{})
+            added.to->uuid = make_uuid();
     }
     return requests;
 }

@@ -20,7 +20,8 @@ namespace vgpu::daemon {
 using Request = std::vector<Step>;
 
 /// The requests of a plan, without Keep steps. Consecutive Set and Rename steps of one GPU are one
-/// request, so that a partly changed schedule is never in force.
+/// request, so that a partly changed schedule is never in force. A new VF gets its UUID here, so
+/// that a rollback destroys this VF and no other one with its number.
 std::vector<Request> requests_of(const ChangePlan& plan);
 /// The step as text: "resize gpu0/vf2 'b'".
 std::string describe(const Step& step);
@@ -54,7 +55,8 @@ public:
 
     StepExecutor(Manager& manager, const Clock& clock) : manager_(manager), clock_(clock) {}
 
-    /// Begins `request`. No other request may be under way. Uses force only if a step may need
+    /// Begins `request`. No other request may be under way. Fails with WrongState if another VF has
+    /// the number of a step's VF now (GpuModel::check_vf()). Uses force only if a step may need
     /// force, and if `intent` still allows that when the GPU's thread begins the request. A VF that
     /// a rollback recreates gets its owner back, unless the owner's claim has ended.
     void begin(Request request, const ApplyIntent& intent);

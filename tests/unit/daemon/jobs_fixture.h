@@ -60,6 +60,11 @@ protected:
             return operation == "release" && vf == 3;
         };
     }
+    /// Another program has destroyed the VF and made one with the same number.
+    void replace_vf(std::uint32_t vf) {
+        std::uint8_t& first = world.pf().vfs.at(vf).uuid[0];
+        first = static_cast<std::uint8_t>(first + 1);
+    }
     /// VF 2 was scrubbed for long, others are no more; there is time for all steps that are left.
     void end_the_scrub_of_b() {
         world.pf().scrubs_at_once = true;

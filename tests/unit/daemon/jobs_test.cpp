@@ -14,6 +14,7 @@
 namespace vgpu::daemon {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using testing::FakePf;
 using ::testing::HasSubstr;
@@ -21,6 +22,7 @@ using ::testing::IsEmpty;
 using testing::JobsOnAFakePf;
 using testing::kAfter;
 using testing::kBefore;
+using ::testing::Not;
 using std::chrono_literals::operator""min;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
@@ -338,6 +340,36 @@ TEST_F(JobsOnAFakePf, AVfThatWasClaimedMeanwhileStaysWhenAForcedApplyIsTakenBack
                           "('d') belongs to 'slurm:8'"));
     EXPECT_EQ(world.gpu().view(4).record.owner.name, "slurm:8");
     EXPECT_EQ(planned(kBefore), "destroy d;");
+}
+
+TEST_F(JobsOnAFakePf, AnotherVfUnderTheNumberOfOneThatGoesIsNotDestroyed) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    const std::string before = exported();
+    replace_vf(3);
+    const JobView job = apply(kAfter);
+    EXPECT_EQ(job.state, "failed");
+    EXPECT_THAT(job.error->cause,
+                HasSubstr("(destroy gpu0/vf3 'c'): gpu0/vf3 is now another VF (UUID "));
+    EXPECT_THAT(job.error->cause, HasSubstr("everything is as before"));
+    EXPECT_THAT(world.pf().log, Not(Contains("release 3")));
+    EXPECT_EQ(exported(), before);
+}
+
+/// d is there when b is scrubbed; the PF core does not let c go.
+TEST_F(JobsOnAFakePf, AnotherVfUnderTheNumberOfANewOneStaysWhenAnApplyIsTakenBack) {
+    ASSERT_EQ(apply(kBefore).state, "done");
+    world.pf().scrubs_at_once = false;
+    const std::uint32_t id = begin(kAfter);
+    step();
+    ASSERT_TRUE(world.pf().vfs.contains(4));
+    replace_vf(4);
+    keep_c();
+    end_the_scrub_of_b();
+    EXPECT_EQ(view(id).state, "failed");
+    EXPECT_THAT(view(id).error->cause,
+                HasSubstr("not everything could be rolled back (destroy gpu0/vf4 'd': gpu0/vf4 is "
+                          "now another VF"));
+    EXPECT_THAT(world.pf().log, Not(Contains("release 4")));
 }
 
 TEST_F(JobsOnAFakePf, ADryRunOnlyPlans) {
