@@ -65,8 +65,7 @@ struct Work {
         return used < model.vram_bytes ? model.vram_bytes - used : 0;
     }
     [[nodiscard]] bool has_number(std::uint32_t number) const {
-        return std::any_of(model.vfs.begin(), model.vfs.end(),
-                           [number](const InventoryVf& vf) { return vf.vf == number; });
+        return std::ranges::find(model.vfs, number, &InventoryVf::vf) != model.vfs.end();
     }
     /// The number of the model's VF with this name; 0 if none.
     [[nodiscard]] std::uint32_t number_of(const std::string& name) const {
@@ -76,14 +75,18 @@ struct Work {
     }
     /// A free number for the new VF `name`; 0 if none. Tries the numbers after the number of the
     /// previous new VF first, so that the numbers have the order of the document. An export, which
-    /// lists VFs by number, then has this order, too.
+    /// lists VFs by number, then has this order, too. Returns a number in use only if there is no
+    /// other, and no Destroy will free another.
     [[nodiscard]] std::uint32_t free_number_for(const std::string& name) const {
         const std::uint32_t before = number_of(names_before.at(name));
+        std::uint32_t second_choice = 0;
         for (std::uint32_t i = 0; i < vf_limit; ++i) {
             const std::uint32_t number = (before + i) % vf_limit + 1;
-            if (!has_number(number) && !reserved_numbers.contains(number)) return number;
+            if (has_number(number) || reserved_numbers.contains(number)) continue;
+            if (!model.used_numbers.contains(number)) return number;
+            if (second_choice == 0) second_choice = number;
         }
-        return 0;
+        return destroys.empty() ? second_choice : 0;
     }
 };
 
@@ -524,9 +527,7 @@ void perform(const Step& step, GpuInventory& gpu) {
     if (step.gpu_to) gpu.settings = *step.gpu_to;
     if (step.vf_count) gpu.enabled_vfs = step.vf_count->to;
     if (step.vf == 0 || step.action == Action::Keep) return;
-    const auto at = std::lower_bound(
-        gpu.vfs.begin(), gpu.vfs.end(), step.vf,
-        [](const InventoryVf& vf, std::uint32_t number) { return vf.vf < number; });
+    const auto at = std::ranges::lower_bound(gpu.vfs, step.vf, {}, &InventoryVf::vf);
     if (step.action == Action::Create) {
         gpu.vfs.insert(
             at, InventoryVf{
@@ -584,9 +585,7 @@ Result<ChangePlan> make_change_plan(std::span<const DesiredGpu> desired,
     Planner planner(around);
     std::vector<GpuRoom> rooms;
     for (const DesiredGpu& one : desired) {
-        const auto gpu = std::find_if(gpus.begin(), gpus.end(), [&one](const GpuInventory& other) {
-            return other.id == one.gpu;
-        });
+        const auto gpu = std::ranges::find(gpus, one.gpu, &GpuInventory::id);
         if (gpu == gpus.end())
             return fail(ErrorId::NoSuchGpu, fmt::format("there is no GPU '{}'", one.gpu));
         TRY_VOID(planner.add(one, *gpu));

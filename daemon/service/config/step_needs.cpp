@@ -52,6 +52,8 @@ Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint
     const Ability& ability = gpu.abilities[Change::Vfs];
     if (ability.needs == Needs::Nothing) return gpu.total_vfs;
     std::set<std::uint32_t> taken = kept;
+    if (gpu.abilities.can(Change::Vfs))
+        taken.insert(gpu.used_numbers.begin(), gpu.used_numbers.end());
     std::size_t unnumbered = 0;
     std::uint32_t limit = gpu.enabled_vfs;
     for (const Step& step : creates) {

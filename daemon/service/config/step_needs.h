@@ -32,8 +32,9 @@ void set_needs(Step& step, const GpuInventory& gpu, Need need);
 /// The greatest VF number that the plan may use. If Change::Vfs needs nothing (as with a PF core of
 /// this project), this is the number of VFs that the device can have. Else it is the number of
 /// enabled VFs or, if `creates` require more VFs, the required number, but at least Ability::min.
-/// `creates`: the Create steps; a step with VF 0 takes any number. `kept`: numbers of the VFs that
-/// stay. Fails with NotOffered or Observed if more VFs are required and cannot be enabled.
+/// If VFs can be enabled, numbers in use count as taken. `creates`: the Create steps; a step with
+/// VF 0 takes any number. `kept`: numbers of the VFs that stay. Fails with NotOffered or Observed
+/// if more VFs are required and cannot be enabled.
 Result<std::uint32_t> vf_limit(const GpuInventory& gpu, const std::set<std::uint32_t>& kept,
                                const std::vector<Step>& creates);
 

@@ -74,7 +74,22 @@ Result<GpuInventory> GpuModel::inventory() {
             inventory_of(defined, active, all, ports_.store.leases().now(), condition(vf)));
         all.vfs.back().has_running_domain = running.contains(vf);
     }
+    TRY(all.used_numbers, used_numbers(record));
     return all;
+}
+
+/// As in free_vf(), an open function counts, because its client would have access to the new VF. A
+/// VF that is being scrubbed does not count, because a plan is carried out after the scrub.
+Result<std::set<std::uint32_t>> GpuModel::used_numbers(const GpuRecord& record) {
+    std::set<std::uint32_t> used;
+    for (std::uint32_t vf = 1; vf <= info_.total_vfs; ++vf) {
+        if (record.vfs.contains(vf)) continue;
+        TRY(const VfFacts active, pf_.ask(&Backend::get_vf, vf));
+        const bool is_free =
+            active.state == VGPU_PF_VF_ABSENT || active.state == VGPU_PF_VF_SCRUBBING;
+        if (active.is_attached || !is_free) used.insert(vf);
+    }
+    return used;
 }
 
 Result<> GpuModel::configure(const Settings& settings) {

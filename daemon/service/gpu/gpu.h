@@ -444,6 +444,8 @@ private:
     void forget(std::uint32_t vf);
 
     // plans (configure.cpp)
+    /// For GpuInventory::used_numbers.
+    [[nodiscard]] Result<std::set<std::uint32_t>> used_numbers(const GpuRecord& record);
     /// Provisions a VF that has VfRecord::next and no resources. Fails only if the PF core is lost.
     Result<> finish_resize(std::uint32_t vf);
     /// If `record` of a VF in service has a pending change of resources: ends the change in

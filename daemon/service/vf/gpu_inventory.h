@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,10 @@ struct GpuInventory {
     std::vector<std::string> other_users{};
     GpuSettings settings{};
     std::vector<InventoryVf> vfs{};  ///< by number, without VFs that are being destroyed
-    bool is_scrubbing = false;       ///< true while the PF core scrubs any VF of the GPU
+    /// Numbers that no VF on record has, but that are in use: the function is open, or another
+    /// program has made a VF with this number.
+    std::set<std::uint32_t> used_numbers{};
+    bool is_scrubbing = false;  ///< true while the PF core scrubs any VF of the GPU
 
     bool operator==(const GpuInventory&) const = default;
 };

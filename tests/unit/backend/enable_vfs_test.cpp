@@ -200,6 +200,19 @@ TEST_F(EnableVfs, IsRefusedWhileSomebodyElseUsesAVfThatIsNotOnRecord) {
     EXPECT_THAT(files->writes(), IsEmpty());
 }
 
+TEST_F(EnableVfs, IsPlannedIfSomebodyElseHasTheOnlyFreeNumberOpen) {
+    ASSERT_EQ(card.pf.set_count(3), 0);
+    start();
+    ASSERT_EQ(apply(document("b50", "{}", {"a", "b"})).state, "done");
+    open_unknown(3);
+    pass();
+    const auto made = plan(document("b50", "{}", {"a", "b", "c"}));
+    ASSERT_TRUE(made) << made.error().cause;
+    ASSERT_THAT(steps_of(*made), ElementsAre("keep a", "keep b", "enable b50", "create c"));
+    EXPECT_THAT(made->at("steps").at(2).at("blocked").get<std::string>(),
+                HasSubstr("vf3 (0000:03:00.3) is open through vfio-pci"));
+}
+
 TEST_F(EnableVfs, ThatTheDriverRefusesIsReportedAndTheVfsAreMadeAgain) {
     make({"a", "b", "c"});
     card.pf.enabled_limit = 3;

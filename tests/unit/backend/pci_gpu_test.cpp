@@ -201,6 +201,16 @@ TEST_F(PciGpu, GivesANewVfNoNumberThatAnotherProgramHasOpen) {
     EXPECT_EQ(made->vf, 2u);
 }
 
+TEST_F(PciGpu, PlansNoNumberThatAnotherProgramHasOpen) {
+    ASSERT_EQ(card.pf.set_count(2), 0);
+    start();
+    open_unknown(1);
+    const JobView job = apply(document("b50", "{}", {"web1"}, "64MiB", "vfio-pci"));
+    ASSERT_EQ(job.state, "done") << (job.error ? job.error->cause : "");
+    EXPECT_FALSE(snapshot()->has_vf(1));
+    EXPECT_EQ(view(2).record.spec.name, "web1");
+}
+
 TEST_F(PciGpu, NamesAnOpenVfIfVgpudObservesAndThereIsNoOther) {
     ASSERT_EQ(card.pf.set_count(1), 0);
     open_unknown(1);

@@ -66,6 +66,19 @@ std::vector<std::string> steps_of(const Result<ChangePlan>& plan) {
     return steps;
 }
 
+TEST(ChangePlan, ANewVfGetsNoNumberInUseIfThereIsAnother) {
+    GpuInventory gpu = gpu_with({vf_of("a", 64)});
+    gpu.used_numbers = {2, 3};
+    EXPECT_THAT(steps_of(plan_of(gpu, desired_of({vf_of("a", 64), vf_of("b", 64)}))),
+                ElementsAre("create gpu0/vf4"));
+    gpu.total_vfs = 2;
+    EXPECT_THAT(steps_of(plan_of(gpu, desired_of({vf_of("b", 64)}))),
+                ElementsAre("destroy gpu0/vf1", "create gpu0/vf1"));
+    EXPECT_THAT(steps_of(plan_of(gpu, desired_of({vf_of("a", 64), vf_of("b", 64)}))),
+                ElementsAre("create gpu0/vf2"))
+        << "it is the only one; its user may be gone when the step begins";
+}
+
 TEST(ChangePlan, WhatIsAsWantedIsKept) {
     const auto plan = plan_of(gpu_with({vf_of("a", 64)}), desired_of({vf_of("a", 64)}));
     ASSERT_TRUE(plan) << plan.error().cause;
