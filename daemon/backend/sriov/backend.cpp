@@ -210,7 +210,10 @@ Result<> SriovBackend::enable(std::uint32_t count, std::span<const VfSize> sizes
         const auto own = provisioned_.find(vf.vf);
         if (own != provisioned_.end() && !own->second.is_scrubbed) in_service.push_back(vf.vf);
     }
-    for (const VfSize& size : sizes) plan_vram(size.vf, size.vram_bytes);
+    for (const VfSize& size : sizes) {
+        plan_vram(size.vf, size.vram_bytes);
+        scrubbed_.erase(size.vf);  // scrub_absent() must free the new VRAM, too
+    }
     const std::uint32_t min_count = std::min(link_->config.vfs, facts.total_vfs);
     Result<> done = keep_vram(in_service);
     if (done) done = link_->pf->set_count(std::max(count, min_count), enable_steps());

@@ -137,7 +137,8 @@ private:
     std::shared_ptr<SriovLink> link_;
     EnableSteps no_steps_;
     std::map<std::uint32_t, ProvisionedVf> provisioned_;
-    std::set<std::uint32_t> scrubbed_;  ///< VFs scrubbed since connect(), not provisioned since
+    std::set<std::uint32_t> scrubbed_;  ///< VFs scrubbed since connect(); since then, no VRAM was
+                                        ///< planned for them, and they were not provisioned
     std::uint32_t generation_ = 0;      ///< generation of the VF that was provisioned last
     /// Number of VFs at connect() or the last get_info(); none after a change by vgpud, until the
     /// next get_info().

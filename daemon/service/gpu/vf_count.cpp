@@ -57,17 +57,13 @@ void GpuModel::show_lost_vfs(const Error& cause) {
 }
 
 /// Rolls back enable_vfs(), except the number of VFs: the driver can only disable all VFs at once.
-/// enable_vfs() has given VRAM to VFs that were then not created. To free this VRAM, takes each of
-/// these VFs over (Backend::provision()), and releases it (generation 0: any).
+/// enable_vfs() has given VRAM to VFs that were then not created; scrub_absent() frees this VRAM.
+/// It does nothing for a VF that was created and destroyed meanwhile, and enables no VF that is
+/// missing.
 Result<> GpuModel::discard_new_vfs(const VfCount& count) {
-    for (const auto& [vf, bytes] : count.vram_bytes) {
-        if (vfs_.contains(vf) || bytes == 0) continue;
-        vgpu_pf_provision request{};
-        request.vf = vf;
-        request.vram_bytes = bytes;
-        TRY_VOID(pf_.ask(&Backend::provision, request));
-        TRY_VOID(pf_.ask(&Backend::release, vf, 0u));
-        TRY_VOID(pf_.ask(&Backend::confirm_scrub, vf, 0u));
+    for (const VfSize& size : sizes_of(count)) {
+        if (vfs_.contains(size.vf) || size.vram_bytes == 0) continue;
+        TRY_VOID(pf_.ask(&Backend::scrub_absent, size));
     }
     make_refresh_due();
     return {};

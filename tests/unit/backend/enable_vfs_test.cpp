@@ -298,6 +298,30 @@ TEST_F(EnableVfs, ReturnsThePlannedVramIfALaterStepFails) {
     EXPECT_EQ(card.pf.vf(3).driver, "vfio-pci");
 }
 
+TEST_F(EnableVfs, ReturnsThePlannedVramAlsoOfANumberThatWasScrubbedBefore) {
+    make({"a", "b"});
+    make({"a"});
+    files->before_write = [&](const std::string& path) {
+        if (path == "0000:03:00.2/driver_override") card.pf.has_iommu = false;
+    };
+    EXPECT_EQ(apply(vms({"a", "b", "c"})).state, "failed");
+    EXPECT_FALSE(card.pf.has_iommu) << "vfio-pci refused the new VF";
+    EXPECT_EQ(card.pf.count(), 3u);
+    EXPECT_EQ(card.function(2).vram, 0u);
+    EXPECT_EQ(card.function(3).vram, 0u);
+}
+
+/// xe keeps the quota of a VF that another program has disabled meanwhile.
+TEST_F(EnableVfs, ThatIsTakenBackFreesTheVramOfAMissingVfWithoutEnablingIt) {
+    make({"a"});
+    card.function(2).vram = 64 * kMiB;
+    const VfCount back{.from = 2, .to = 1, .vram_bytes = {{2u, 64 * kMiB}}};
+    EXPECT_TRUE(manager->find_gpu("b50")->model().enable_vfs(back, Force::No));
+    EXPECT_EQ(card.pf.count(), 1u);
+    EXPECT_EQ(count_enables(), 0u);
+    EXPECT_EQ(card.function(2).vram, 0u);
+}
+
 TEST_F(EnableVfs, KilledAfterAnyWriteIsCompletedByTheNextVgpud) {
     bool is_killed = true;
     for (unsigned writes = 1; is_killed; ++writes) {
