@@ -272,6 +272,7 @@ void GpuModel::on_lost_events(std::uint64_t count) {
     for (auto& [vf, one] : vfs_) {
         dirty_.insert(vf);
         one.may_be_idle = true;
+        one.may_be_scrubbed = true;
     }
 }
 
@@ -298,7 +299,6 @@ void GpuModel::count_missed_service() {
                 .ns = static_cast<std::int64_t>(missed),
                 .reserved_ns = static_cast<std::int64_t>(std::min(missed, missed_reserved))});
         sync_counted_service(one);
-        record_scrub(one);
     }
 }
 
@@ -308,9 +308,10 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
          numbers_where(vfs_, [](const Vf& one) { return one.scrubbed.has_value(); })) {
         Vf& one = vfs_.at(vf);
         const std::uint32_t generation = *one.scrubbed;
-        // the event SCRUBBED did not match the VF
+        // The event SCRUBBED did not match the VF, or the VF could not be read since its release.
         if (one.active.state != VGPU_PF_VF_SCRUBBING || one.active.generation != generation) {
             one.scrubbed.reset();
+            one.may_be_scrubbed = true;
             vgpu_pf_event scrubbed_event{};
             scrubbed_event.type = VGPU_PF_EVENT_SCRUBBED;
             scrubbed_event.vf = vf;
@@ -322,8 +323,8 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
         // lose() has already reported the loss of the PF core. The record may be on disk, so
         // ScrubNotRecorded could be wrong.
         if (!pf_.is_connected()) return;
-        // If the record could not be written, a later step tries again. Until then the VRAM stays
-        // out of use.
+        // If the record could not be written, or the PF core refused SCRUB_DURABLE, a later step
+        // tries again. Until then the VRAM stays out of use.
         record_retry_at_ = now + kRefresh;
         emit(vf, EventKind::ScrubNotRecorded, done.error().cause);
     }
@@ -332,18 +333,18 @@ void GpuModel::finish_scrubs(Nanoseconds now) {
 /// Writes the record first, because SCRUB_DURABLE lets the PF core reuse the VRAM. One write
 /// records that the scrub has ended and whether the VF will be recreated. If vgpud crashes before
 /// SCRUB_DURABLE, the VF is still SCRUBBING, and the next vgpud requests a check that the VRAM is
-/// zero (record_scrub()).
+/// zero (record_scrub()). After a refused SCRUB_DURABLE, the VF may be off the record already.
 Result<> GpuModel::finish_scrub(std::uint32_t vf, std::uint32_t generation) {
     GpuRecord record = record_.get();
     record.scrubs[vf] = generation;
     const auto known = record.vfs.find(vf);
-    const VfRecord desired = known == record.vfs.end() ? VfRecord{.vf = vf} : known->second;
+    const VfRecord desired = known == record.vfs.end() ? vfs_.at(vf).defined : known->second;
     const bool is_recreated =
         known != record.vfs.end() && action_for(&desired, {.vf = vf}) != VfAction::Forget;
     if (!is_recreated) record.vfs.erase(vf);
     TRY_VOID(commit(record));
-    vfs_.at(vf).scrubbed.reset();
     TRY_VOID(pf_.ask(&Backend::confirm_scrub, vf, generation));
+    vfs_.at(vf).scrubbed.reset();
     make_refresh_due();
     restore_at_ = Nanoseconds{0};
     if (is_recreated) {
@@ -374,9 +375,12 @@ Result<VfFacts> GpuModel::ask_vf(std::uint32_t vf) {
 
 void GpuModel::record_scrub(Vf& one) {
     const VfFacts& active = one.active;
-    if (active.state == VGPU_PF_VF_SCRUBBING &&
-        pf_.ask(&Backend::check_scrubbed, active.vf, active.generation))
+    one.may_be_scrubbed = false;
+    if (active.state != VGPU_PF_VF_SCRUBBING || one.scrubbed == active.generation) return;
+    if (pf_.ask(&Backend::check_scrubbed, active.vf, active.generation))
         one.scrubbed = active.generation;
+    else
+        one.may_be_scrubbed = true;
 }
 
 Result<> GpuModel::read_vf(std::uint32_t vf) {
@@ -395,7 +399,7 @@ Result<> GpuModel::read_vf(std::uint32_t vf) {
         sync_counted_service(one);
     }
     const bool may_be_idle = std::exchange(one.may_be_idle, false);
-    if (!events_ || is_new) record_scrub(one);
+    if (!events_ || is_new || one.may_be_scrubbed) record_scrub(one);
     if (one.active.has_work())
         schedule_.on_wake(vf, ports_.clock.now());
     else if (may_be_idle)

@@ -381,7 +381,7 @@ private:
     void record_inactive_idle(std::uint32_t vf, Nanoseconds at);
     void record_throttled(std::uint32_t vf, Nanoseconds at);
     void record_event(const vgpu_pf_event& event);
-    /// Records finished scrubs. If the disk refuses a record, a later step tries again.
+    /// Records finished scrubs. If the disk or the PF core refuses, a later step tries again.
     void finish_scrubs(Nanoseconds now);
     Result<> finish_scrub(std::uint32_t vf, std::uint32_t generation);
     void refresh(std::uint32_t vf);
@@ -389,6 +389,7 @@ private:
     /// Calls Backend::get_vf(), and limits the counters, because another program measures them.
     Result<VfFacts> ask_vf(std::uint32_t vf);
     /// Sets Vf::scrubbed if the VF is SCRUBBING and its scrub is over (Backend::check_scrubbed()).
+    /// If the check fails, sets Vf::may_be_scrubbed, so that the next read of the VF checks again.
     /// Call it if the event SCRUBBED may have been missed, or if the driver reports no events.
     void record_scrub(Vf& one);
     Result<> check_gpu();

@@ -31,6 +31,7 @@ struct Vf {
     /// Generation whose scrub is complete, as the PF core says, but not yet on record; none: no
     /// such scrub.
     std::optional<std::uint32_t> scrubbed{};
+    bool may_be_scrubbed = false;  ///< true if the event SCRUBBED of the VF may have been missed
     /// When GpuModel::scrub_released() first saw that the VF must be scrubbed
     /// (VfNext::needs_scrub). The scrub waits until the client closes the VF, but at most
     /// GpuModel::kDetachTimeout. None: no such scrub waits.

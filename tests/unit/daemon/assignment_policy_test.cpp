@@ -379,6 +379,47 @@ TEST_F(ScrubBetweenOwners, ThatThePfCoreGaveUpDoesNotKeepADestroyedVf) {
     EXPECT_TRUE(world.manager->store().gpu("gpu0").vfs.empty());
 }
 
+TEST_F(ScrubBetweenOwners, ThatThePfCoreCouldNotCheckIsCheckedAgain) {
+    make(false);
+    ASSERT_TRUE(world.destroy(vf));
+    world.pf().is_scrubbed.insert(1);  // its event was for the former vgpud
+    world.pf().refuse = "check_scrubbed";
+    world.start();
+    world.pass(2s);
+    ASSERT_TRUE(world.pf().vfs.contains(1));
+    world.pf().refuse = "";
+    for (int i = 0; i < 2; ++i) world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+}
+
+TEST_F(ScrubBetweenOwners, WhoseEndThePfCoreRefusesToTakeIsReportedAndNotForgotten) {
+    make(false);
+    ASSERT_TRUE(world.destroy(vf));
+    world.pf().refuse = "confirm_scrub";
+    world.pf().finish_scrub(1);
+    world.pass(2s);
+    EXPECT_THAT(texts_of(world, EventKind::ScrubNotRecorded), ElementsAre(HasSubstr("the test")));
+    world.pf().refuse = "";
+    world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+    EXPECT_TRUE(world.create({}));
+}
+
+TEST_F(ScrubBetweenOwners, ThatEndsAmongLostEventsIsNoticedAlsoIfItsVfCannotBeReadThen) {
+    make(false);
+    ASSERT_TRUE(world.destroy(vf));
+    world.pass(2s);
+    world.pf().ring_entries = 8;
+    world.pf().finish_scrub(1);
+    for (int i = 0; i < 20; ++i) world.pf().push(VGPU_PF_EVENT_WAKE, 1, 1);
+    world.pf().refuse = "get_vf";
+    world.pass(2s);
+    ASSERT_TRUE(world.pf().vfs.contains(1));
+    world.pf().refuse = "";
+    for (int i = 0; i < 2; ++i) world.pass(2s);
+    EXPECT_TRUE(world.pf().vfs.empty());
+}
+
 TEST_F(ScrubBetweenOwners, WhoseLastRecordTheDiskRefusedIsRecordedWhenItTakesIt) {
     make(false);
     ASSERT_TRUE(world.gpu().resize(1, {.vram_bytes = 128 * testing::FakePf::kMiB}, Force::Yes));
