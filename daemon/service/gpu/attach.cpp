@@ -270,13 +270,18 @@ Result<> GpuModel::restore_vf(const VfRecord& desired) {
 
 /// Sets the VF's assignment mode, then requests the resources, of which the PF core gives all or
 /// none. After a refusal the mode stays, because vgpud will try to provision the VF again;
-/// undo_create() resets the mode.
+/// undo_create() resets the mode. Leaves the mode alone if libvirt has bound the function for the
+/// domain that owns the VF, such as before a restart of vgpud.
 Result<> GpuModel::provision(const VfRecord& desired) {
     vgpu_pf_provision request = provision_of(desired.spec.resources);
     request.vf = desired.vf;
     std::copy(desired.spec.uuid.begin(), desired.spec.uuid.end(), std::begin(request.uuid));
-    if (desired.spec.assignment_policy.assignment_mode != AssignmentMode::Default)
-        TRY_VOID(set_assignment_mode(desired.vf, desired.spec.assignment_policy.assignment_mode));
+    const AssignmentMode mode = desired.spec.assignment_policy.assignment_mode;
+    const bool is_for_domain = mode != AssignmentMode::VfioPci && ports_.assignment_mode &&
+                               ports_.assignment_mode->get(desired.vf) == AssignmentMode::VfioPci &&
+                               has_running_domain(desired.owner);
+    if (mode != AssignmentMode::Default && !is_for_domain)
+        TRY_VOID(set_assignment_mode(desired.vf, mode));
     TRY_VOID(pf_.ask(&Backend::provision, request));
     TRY(VfFacts active, ask_vf(desired.vf));
     Vf& one = vfs_[desired.vf];

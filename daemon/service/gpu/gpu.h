@@ -343,6 +343,9 @@ private:
     void reset_assignment_mode(const VfRecord& record);
     void read_assignment_mode(Vf& one);
     void check_assignment_modes();
+    /// Call it while another mode than the defined one is in force. True while libvirt may have
+    /// bound the function for a domain (managed='yes'); vgpud must not unbind the function then.
+    [[nodiscard]] bool is_lent(Vf& one);
 
     // owners (owners.cpp)
     [[nodiscard]] std::string describe_name(std::uint32_t vf) const;
@@ -357,6 +360,8 @@ private:
     /// Numbers of the VFs whose owner is a domain that runs or may be about to start. Empty unless
     /// the driver changes the number of VFs only while all VFs are idle.
     [[nodiscard]] std::set<std::uint32_t> vfs_of_running_domains() const;
+    /// True if `owner` is a domain that runs or may be about to start.
+    [[nodiscard]] bool has_running_domain(const OwnerRecord& owner) const;
     /// Emits events and sets Vf::orphan; never ends a claim.
     void find_orphans(Nanoseconds now);
     void probe_owner(Vf& one, std::optional<bool> exists, Nanoseconds now);

@@ -224,6 +224,11 @@ std::set<std::uint32_t> GpuModel::vfs_of_running_domains() const {
     return vfs;
 }
 
+bool GpuModel::has_running_domain(const OwnerRecord& owner) const {
+    return runs_domain(owner, ExistingOwners(ports_.owners).has(owner.name),
+                       ports_.store.leases().now());
+}
+
 void GpuModel::find_orphans(Nanoseconds now) {
     if (now < owners_at_) return;
     owners_at_ = now + kOwnerCheck;

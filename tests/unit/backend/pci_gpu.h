@@ -114,10 +114,14 @@ protected:
             }));
         return nlohmann::json::parse(text);
     }
-    /// A VM that vgpud does not know opens a VF.
-    void open_unknown(unsigned vf) {
+    /// libvirt binds vfio-pci to a VF, as for a <hostdev> with managed='yes'.
+    void bind_by_libvirt(unsigned vf) {
         card.pf.vf(vf).driver = "vfio-pci";
         files->add_link(card.pf.vf_path(vf, "driver"), "../drivers/vfio-pci");
+    }
+    /// A VM that vgpud does not know opens a VF.
+    void open_unknown(unsigned vf) {
+        bind_by_libvirt(vf);
         card.pf.open(vf);
     }
     /// How often somebody has written another number of VFs than 0.

@@ -146,6 +146,56 @@ TEST_F(PciGpu, GivesAVfToADomainAndResetsItAfterwards) {
 
 // --- other programs
 
+/// A VF in mode `none`, which libvirt binds to vfio-pci itself.
+class ManagedHostdev : public PciGpu {
+protected:
+    void SetUp() override {
+        const auto made = create("web1", {{"vram_bytes", std::uint64_t{512 * kMiB}},
+                                          {"assignment_mode", std::string("none")}});
+        ASSERT_TRUE(made) << made.error().cause;
+        pass();
+    }
+    /// vgpud looks at the function a few times.
+    void expect_left_alone() {
+        files->forget_writes();
+        for (int i = 0; i < 3; ++i) pass();
+        EXPECT_EQ(card.pf.vf(1).driver, "vfio-pci");
+        EXPECT_THAT(files->writes(), IsEmpty());
+        EXPECT_EQ(view(1).condition, "");
+    }
+    const std::string uuid = "4dea22b3-1d52-4d8f-8a0e-8f1f0c4b7f10";
+};
+
+TEST_F(ManagedHostdev, IsNotUnboundBeforeItsVmOpensItAndWhileTheVmHasIt) {
+    bind_by_libvirt(1);
+    expect_left_alone();
+    card.pf.open(1);
+    pass();
+    pass(2 * kOwnerGrace);
+    expect_left_alone();
+}
+
+TEST_F(ManagedHostdev, IsNotUnboundWhileTheDomainThatOwnsItRuns) {
+    ASSERT_TRUE(claim({.gpu = "b50", .vf = 1}, "libvirt:" + uuid));
+    owners.domains = {uuid};
+    bind_by_libvirt(1);
+    pass();
+    pass(2 * kOwnerGrace);
+    expect_left_alone();
+    start();
+    pass();
+    EXPECT_EQ(card.pf.vf(1).driver, "vfio-pci") << "nor by the next vgpud";
+    EXPECT_EQ(view(1).condition, "");
+}
+
+TEST_F(ManagedHostdev, ThatNobodyUsesIsUnboundAfterAWhile) {
+    bind_by_libvirt(1);
+    pass();
+    pass(2 * kOwnerGrace);
+    EXPECT_EQ(card.pf.vf(1).driver, "");
+    EXPECT_THAT(kinds_of_events(), Contains("assignment-mode-set"));
+}
+
 TEST_F(PciGpu, TakesAVfFromADriverOfTheHostOnlyByForce) {
     const auto made = create(
         "a", {{"vram_bytes", std::uint64_t{512 * kMiB}}, {"assignment_mode", std::string("host")}});
