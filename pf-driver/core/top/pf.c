@@ -6,7 +6,8 @@
  *
  *   attach, valid checkpoint      the core adopts the VFs of the checkpoint whose page tables the
  *                                 device still uses; a reset or scrub that was in progress begins
- *                                 again
+ *                                 again, and so does a pause, stop, quarantine or release that this
+ *                                 core carried out after the device was lost
  *   first attach, no checkpoint   all VFs become ABSENT, and the core clears the device
  *   later attach, no checkpoint   the device has lost its state, so the core programs the resources
  *                                 of the VFs again; a VF that DEVICE_LOST stopped becomes
@@ -249,6 +250,7 @@ static void clear_unknown(struct vgpu_pf *pf, struct vgpu_vf *vf)
 	memset(&vf->control, 0, sizeof(vf->control));
 	memset(&vf->access, 0, sizeof(vf->access));
 	vgpu_pf_reset_cancel(pf, vf);
+	vf->inbox.events = 0;
 	vf->control.gates = UINT32_MAX;
 	vf->state = VGPU_PF_VF_ABSENT;
 	if (vgpu_pf_device_read_bank(pf, vf, REG_VGPU_VF0_FB_TABLE_ROOT_LO)) {

@@ -254,34 +254,68 @@ static uint64_t read_record(struct vgpu_pf *pf, uint64_t offset, uint32_t stride
 	return read_copy(pf, offset + newer * (uint64_t)stride, stride) ? seq[newer] : 0;
 }
 
-static void load_table(struct vgpu_pf *pf)
+/*
+ * Loads the run table, unless has_vfs is false: then only the sequence numbers of later tables
+ * continue from the record's, because otherwise the next core would take the record for newer.
+ */
+static void load_table(struct vgpu_pf *pf, bool has_vfs)
 {
 	struct checkpoint_head *head = (void *)pf->scratch;
 	struct vgpu_pf_run_table *table = (void *)(head + 1);
 	uint64_t seq = read_record(pf, PF_VRAM_RUN_TABLE, PF_VRAM_RUN_TABLE_BYTES);
 
-	if (seq == 0 || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
-	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
+	if (seq == 0)
 		return;
 	pf->checkpoint.table_seq = seq;
+	if (!has_vfs || head->bytes < offsetof(struct vgpu_pf_run_table, entries) ||
+	    table->count > VGPU_PF_TABLE_ENTRIES || head->bytes != table_bytes(table) + TERMS_BYTES)
+		return;
 	unpack_terms(table);
 	vgpu_pf_run_tables_load(pf, table);
 }
 
+/* the event that leads to a state, for the states that DEVICE_LOST keeps; NONE: other states */
+static const enum vgpu_vf_event lost_events[VGPU_PF_VF_STATES] = {
+	[VGPU_PF_VF_PAUSED] = VGPU_VF_EVENT_PAUSE,
+	[VGPU_PF_VF_STOPPED] = VGPU_VF_EVENT_STOP,
+	[VGPU_PF_VF_QUARANTINED] = VGPU_VF_EVENT_QUARANTINE,
+	[VGPU_PF_VF_SCRUBBING] = VGPU_VF_EVENT_RELEASE,
+};
+
 /*
- * Load the VFs from their record and, if the record of the run table is valid, the run table.
- * Return: false if the record of the VFs is not valid; then nothing was loaded.
+ * Loads a VF from the record. If this core has paused, stopped, quarantined or released the VF when
+ * the device was lost already, the record does not say so, and the core does it again.
+ */
+static void load_vf(const struct checkpoint_vf *in, struct vgpu_vf *vf)
+{
+	enum vgpu_vf_event event = lost_events[vf->state];
+	bool is_of_guard = vf->guard.paused || event == VGPU_VF_EVENT_QUARANTINE;
+	bool must_repeat = event != VGPU_VF_EVENT_NONE && !vf->control.is_stopped_by_loss;
+
+	decode_vf(in, vf);
+	if (must_repeat && vgpu_pf_control_allows(vf, event))
+		vgpu_vf_post(vf, event,
+			     is_of_guard ? VGPU_PF_REASON_GUARD : VGPU_PF_REASON_OPERATOR);
+}
+
+/*
+ * Load the VFs from their record. At the first attach, also load the run table if its record is
+ * valid; later, the table in memory is the newest. Return: false if the record of the VFs is not
+ * valid; then nothing was loaded.
  */
 bool vgpu_pf_checkpoint_load(struct vgpu_pf *pf)
 {
 	struct checkpoint_vfs *record = (void *)pf->scratch;
 	uint64_t seq = read_record(pf, PF_VRAM_CHECKPOINT, PF_VRAM_CHECKPOINT_BYTES);
+	bool is_valid = seq != 0 && record->head.bytes == sizeof(*record) - sizeof(record->head);
 
-	if (seq == 0 || record->head.bytes != sizeof(*record) - sizeof(record->head))
-		return false;
-	pf->checkpoint.seq = seq;
-	for (uint32_t i = 0; i < pf->device.total_vfs; i++)
-		decode_vf(&record->vfs[i], &pf->vfs[i + 1]);
-	load_table(pf);
-	return true;
+	if (seq != 0)
+		pf->checkpoint.seq = seq;
+	for (uint32_t i = 0; is_valid && i < pf->device.total_vfs; i++)
+		load_vf(&record->vfs[i], &pf->vfs[i + 1]);
+	if (pf->was_attached)
+		pf->checkpoint.is_table_dirty = true;
+	else
+		load_table(pf, is_valid);
+	return is_valid;
 }

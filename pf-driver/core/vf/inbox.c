@@ -61,10 +61,13 @@ static void carry_out(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_event
 	if (event != inbox->requested)
 		return;
 	/* answer as if the request had come now, after the earlier events */
-	if (is_possible)
-		finish_request(pf, vf, 0, "");
-	else
+	if (!is_possible)
 		finish_request(pf, vf, refuse(pf, vf, event), pf->requests.message);
+	else if (event == VGPU_VF_EVENT_RESET && !pf->device.is_attached)
+		/* if the device comes back with its state, this reset does not take place */
+		finish_request(pf, vf, -ENODEV, "the device was lost before the reset");
+	else
+		finish_request(pf, vf, 0, "");
 }
 
 /*

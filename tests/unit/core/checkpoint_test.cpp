@@ -64,5 +64,42 @@ TEST(Checkpoint, ACopyThatWasDamagedIsWholeAgainAfterAWhile) {
     EXPECT_EQ(rig.get_vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
+/// VF of the first entry of the newest run table, which has only one.
+std::uint32_t vf_of_newest_table(Rig& rig) {
+    vgpu_pf_run_table table{};
+    EXPECT_EQ(rig.request(VGPU_PF_OP_GET_RUN_TABLE, table), 0);
+    EXPECT_EQ(table.count, 1u);
+    return table.entries[0].vf;
+}
+
+/// Writes to the device may be on their way when the link goes down.
+TEST(Checkpoint, OfAnOldRunTableDoesNotReplaceTheNewestWhenTheDeviceIsBack) {
+    Rig rig;
+    ASSERT_EQ(rig.set_table({{1, 500}}), 0);
+    std::vector<std::uint8_t> records;
+    for (std::uint64_t i = 0; i < 2 * PF_VRAM_RUN_TABLE_BYTES; ++i)
+        records.push_back(rig.gpu.peek(PF_VRAM_RUN_TABLE + i));
+    ASSERT_EQ(rig.set_table({{2, 500}}), 0);
+    vgpu_pf_suspend(rig.pf.get());
+    for (std::uint64_t i = 0; i < records.size(); ++i)
+        rig.gpu.poke(PF_VRAM_RUN_TABLE + i, records[i]);
+    ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0) << rig.message();
+    EXPECT_EQ(vf_of_newest_table(rig), 2u);
+    rig.restart_core();
+    EXPECT_EQ(vf_of_newest_table(rig), 2u);
+}
+
+TEST(Checkpoint, OfAnOldRunTableIsNotTakenForNewerAfterTheVfsRecordWasDamaged) {
+    Rig rig;
+    for (int i = 0; i < 4; ++i) ASSERT_EQ(rig.set_table({{1, 500}}), 0);
+    for (std::uint64_t i = 0; i < 2 * PF_VRAM_CHECKPOINT_BYTES; ++i)
+        rig.gpu.poke(PF_VRAM_CHECKPOINT + i, 0xff);
+    rig.restart_core();
+    ASSERT_EQ(rig.get_info().table_generation, 0u) << "it goes with VFs that are not known";
+    ASSERT_EQ(rig.set_table({{2, 500}}), 0);
+    rig.restart_core();
+    EXPECT_EQ(vf_of_newest_table(rig), 2u);
+}
+
 }  // namespace
 }  // namespace vgpu::test

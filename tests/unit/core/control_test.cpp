@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/hw/fields.h"
 #include "pf-driver/hw/regs.h"
 #include "tests/unit/core/rig.h"
@@ -179,6 +180,18 @@ struct RunningVf : testing::Test {
         control = {sizeof(control), 1, 0, static_cast<std::uint32_t>(action)};
         return vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_CONTROL, &control, kToken);
     }
+    /// As a platform does that first sees to it that no access reaches the device.
+    void suspend() {
+        rig.gpu.is_gone = true;
+        vgpu_pf_suspend(rig.pf.get());
+        rig.gpu.is_gone = false;
+    }
+    /// The device keeps its state, and with it the records from before.
+    void suspend_and_attach() {
+        suspend();
+        ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0) << rig.message();
+        rig.gpu.run_for(20 * kMs);
+    }
     static constexpr std::uint64_t kToken = 900;
     Rig rig;
     vgpu_pf_control control{};
@@ -238,6 +251,73 @@ TEST_F(RunningVf, StaysUnderQuarantineThoughTheDeviceIsLostFirst) {
     rig.gpu.is_gone = true;
     vgpu_pf_surprise_remove(rig.pf.get());
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_QUARANTINED);
+}
+
+TEST_F(RunningVf, RunsOnWhenTheDeviceComesBackWithItsState) {
+    suspend_and_attach();
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+}
+
+TEST_F(RunningVf, IsPausedAsAskedForThoughTheDeviceComesBackWithItsState) {
+    ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
+    suspend_and_attach();
+    EXPECT_EQ(rig.gpu.done[kToken].first, 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_FALSE(rig.vf(1).guard.paused);
+    EXPECT_EQ(rig.gpu.loaded(), 0u);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESUME), 0);
+    rig.gpu.run_for(kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+}
+
+TEST_F(RunningVf, IsPausedByTheGuardThoughTheDeviceComesBackWithItsState) {
+    rig.provoke_pause(1);
+    ASSERT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+    suspend_and_attach();
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    EXPECT_TRUE(rig.vf(1).guard.paused);
+}
+
+TEST_F(RunningVf, IsStoppedAsAskedForThoughTheDeviceComesBackWithItsState) {
+    ASSERT_EQ(begin(VGPU_PF_STOP), -EINPROGRESS);
+    suspend_and_attach();
+    EXPECT_EQ(rig.gpu.done[kToken].first, 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+}
+
+TEST_F(RunningVf, StaysUnderQuarantineThoughTheDeviceComesBackWithItsState) {
+    keep_back(VGPU_VF_EVENT_QUARANTINE);
+    suspend_and_attach();
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_QUARANTINED);
+    EXPECT_EQ(rig.vf(1).last_error, VGPU_PF_REASON_GUARD);
+}
+
+TEST_F(RunningVf, IsScrubbedAfterItsReleaseThoughTheDeviceComesBackWithItsState) {
+    vgpu_pf_vf_ref ref{sizeof(ref), 1, 0, 0};
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_RELEASE, &ref, kToken), -EINPROGRESS);
+    suspend_and_attach();
+    EXPECT_EQ(rig.gpu.done[kToken].first, 0);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_SCRUBBING);
+    EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1).size(), 1u);
+    EXPECT_EQ(rig.durable(1), 0);
+}
+
+TEST_F(RunningVf, IsNotSaidToBeResetWhereTheDeviceIsLostFirst) {
+    ASSERT_EQ(begin(VGPU_PF_RESET), -EINPROGRESS);
+    suspend_and_attach();
+    EXPECT_EQ(rig.gpu.done[kToken].first, -ENODEV);
+    EXPECT_EQ(rig.gpu.done[kToken].second, "the device was lost before the reset");
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_RUNNING);
+}
+
+/// Its page table is damaged meanwhile.
+TEST_F(RunningVf, IsAbsentThoughAPauseWaitedWhereItCannotBeAdopted) {
+    ASSERT_EQ(begin(VGPU_PF_PAUSE), -EINPROGRESS);
+    suspend();
+    for (std::uint64_t i = 0; i < VF_PAGE_TABLE_BYTES; ++i) rig.gpu.poke(pf_vram_leaf(1, 0) + i, 0);
+    ASSERT_EQ(vgpu_pf_attach(rig.pf.get()), 0);
+    rig.gpu.run_for(20 * kMs);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_ABSENT);
 }
 
 /// The core that comes next finds it as it is.
