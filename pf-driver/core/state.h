@@ -100,8 +100,9 @@ struct vgpu_pf_stream_job {
 	uint64_t bytes;			/* bytes moved through the stream so far */
 	bool is_waiting_device;		/* true while the stream waits for its bulk operation */
 	bool is_changed; /* true if RESTORE has changed the VF, and no reset of the VF followed */
-	bool has_left_pause; /* true if the VF has left its pause since the stream began */
-	bool driver_loaded;  /* RESTORE: true if the saved VF had a loaded driver */
+	/* true if the VF has left its pause or was reset in its pause since the stream began */
+	bool is_broken;
+	bool driver_loaded; /* RESTORE: true if the saved VF had a loaded driver */
 	struct vgpu_os_dma buffer;
 };
 

@@ -651,8 +651,9 @@ struct vgpu_pf_event_ring_info {
  * @bytes: out: bytes moved, also after an error
  *
  * SAVE and DUMP write to the file descriptor, and RESTORE reads from it, until the stream ends.
- * Errors: -EINVAL if the VF is not PAUSED, -ECANCELED if its pause ends, -EBADMSG if the input is
- * damaged or does not fit the VF, or another errno. A failed RESTORE stops a VF that it changed.
+ * Errors: -EINVAL if the VF is not PAUSED, -ECANCELED if its pause ends or its client resets it,
+ * -EBADMSG if the input is damaged or does not fit the VF, or another errno. A failed RESTORE stops
+ * a VF that it changed.
  */
 struct vgpu_pf_stream {
 	uint32_t size;

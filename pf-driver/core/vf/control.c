@@ -308,7 +308,7 @@ void vgpu_pf_control_step(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgpu_vf_e
 	trace(pf, vf, event, cell->to);
 	vf->state = cell->to;
 	if (leaves_pause)
-		vgpu_pf_stream_left_pause(pf, vf);
+		vgpu_pf_stream_break(pf, vf);
 	cell->enter(pf, vf, reason);
 	vgpu_pf_control_set_gates(pf, vf);
 	/* the VF may have work already; after UNLOADED, the scheduler checks for work itself */

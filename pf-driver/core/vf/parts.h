@@ -108,7 +108,7 @@ void vgpu_pf_stream_move(struct vgpu_pf *pf);
 void vgpu_pf_stream_advance(struct vgpu_pf *pf);
 bool vgpu_pf_stream_is_restoring(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
 bool vgpu_pf_stream_is_partly_restored(const struct vgpu_pf *pf, const struct vgpu_vf *vf);
-void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf);
+void vgpu_pf_stream_break(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_stream_forget(struct vgpu_pf *pf, const struct vgpu_vf *vf);
 void vgpu_pf_stream_abort(struct vgpu_pf *pf, int error);
 

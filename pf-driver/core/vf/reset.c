@@ -393,6 +393,7 @@ static void handle_client_reset(struct vgpu_pf *pf, struct vgpu_vf *vf, enum vgp
 		/* an FLR does not end a pause */
 		if (vf->state == VGPU_PF_VF_PAUSED) {
 			vgpu_vf_post(vf, VGPU_VF_EVENT_DRIVER_GONE, reason);
+			vgpu_pf_stream_break(pf, vf);
 			vgpu_pf_vbios_write(pf, vf);
 			vgpu_pf_pf2vf_write(pf, vf);
 		}

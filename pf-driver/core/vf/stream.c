@@ -318,8 +318,8 @@ static void advance(struct vgpu_pf *pf, bool has_answer)
 			vgpu_pf_stream_finish(pf, 0);
 			return;
 		}
-		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.has_left_pause) {
-			vgpu_pf_stream_fail(pf, -ECANCELED, "the VF is no longer paused");
+		if (vf->state != VGPU_PF_VF_PAUSED || pf->stream.is_broken) {
+			vgpu_pf_stream_fail(pf, -ECANCELED, "the VF was resumed or reset");
 			return;
 		}
 		if (pf->stream.kind == VGPU_STREAM_SAVE)
@@ -413,13 +413,13 @@ bool vgpu_pf_stream_is_partly_restored(const struct vgpu_pf *pf, const struct vg
 }
 
 /*
- * Record that the VF has left its pause. Then a SAVE or RESTORE of the VF fails at its next step,
- * even if the VF is paused again.
+ * Record that the VF has left its pause, or that its client has reset it in its pause. Then a SAVE
+ * or RESTORE of the VF fails at its next step, even if the VF is paused again.
  */
-void vgpu_pf_stream_left_pause(struct vgpu_pf *pf, const struct vgpu_vf *vf)
+void vgpu_pf_stream_break(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 {
 	if (pf->stream.vf == vf->number)
-		pf->stream.has_left_pause = true;
+		pf->stream.is_broken = true;
 }
 
 /* Forget that a RESTORE has changed the VF: a reset begins, so a failure need not stop the VF. */

@@ -111,7 +111,7 @@ void add_jobs(Digest& digest, const vgpu_pf& pf) {
         digest.add(stream.kind | stream.vf << 8 | stream.step << 16);
         digest.add(stream.vram_offset);
         digest.add((stream.is_waiting_device ? 1u : 0u) | (stream.is_changed ? 2u : 0u) |
-                   (stream.has_left_pause ? 4u : 0u) | (stream.request != nullptr ? 8u : 0u));
+                   (stream.is_broken ? 4u : 0u) | (stream.request != nullptr ? 8u : 0u));
     }
     digest.add(pf.provision.vf);
     digest.add(pf.verify.vf);

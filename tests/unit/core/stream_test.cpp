@@ -235,7 +235,7 @@ TEST_P(DriverOfAStream, IsNotTheVfsIfItEndsHalfWay) {
     EXPECT_FALSE(rig.vf(1).control.driver_loaded);
 }
 
-/// Its FLR takes the state that was restored, and with it the driver.
+/// Its FLR takes the state that was restored, and with it the driver; the rest does not follow.
 TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
     rig.gpu.attach_client(1, true);
     rig.gpu.run_for(kMs);
@@ -246,8 +246,11 @@ TEST_P(DriverOfAStream, IsGoneIfTheFunctionIsResetHalfWay) {
     rig.gpu.run_for(15 * kMs);
     rig.gpu.guest_resets_function(1);
     rig.gpu.run_for(kSecond);
-    ASSERT_EQ(rig.gpu.done[kSave].first, 0);
-    EXPECT_EQ(state_after_resume(), VGPU_PF_VF_PROVISIONED);
+    ASSERT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_STOPPED);
+    EXPECT_EQ(rig.control(1, VGPU_PF_RESET), 0);
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PROVISIONED);
 }
 
 TEST_P(DriverOfAStream, RunsNotBeforeItIsRestored) {
@@ -326,6 +329,34 @@ TEST(SaveOfAPausedVf, EndsWithItsPauseThoughAnotherOneFollows) {
     ASSERT_TRUE(rig.gpu.is_done(kSave));
     EXPECT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+}
+
+/// By its VMM, or the VMM closes it.
+TEST(SaveOfAPausedVf, EndsWithAnErrorIfTheFunctionIsResetMeanwhile) {
+    for (const bool is_closed : {false, true}) {
+        Rig rig;
+        rig.provision(1, 16);
+        rig.load_driver(1);
+        rig.gpu.attach_client(1, true);
+        ASSERT_EQ(rig.control(1, VGPU_PF_PAUSE), 0);
+        rig.gpu.stream_room = 100;
+        vgpu_pf_stream request{sizeof(request), 1, 0, 0, 0};
+        ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &request, kSave),
+                  -EINPROGRESS);
+        rig.gpu.run_for(kSecond);
+        if (is_closed)
+            rig.gpu.attach_client(1, false);
+        else
+            rig.gpu.guest_resets_function(1);
+        rig.gpu.run_for(kMs);
+        rig.gpu.stream_room.reset();
+        vgpu_pf_stream_ready(rig.pf.get());
+        rig.gpu.run_for(kSecond);
+        ASSERT_TRUE(rig.gpu.is_done(kSave));
+        EXPECT_EQ(rig.gpu.done[kSave].first, -ECANCELED);
+        EXPECT_THAT(rig.gpu.done[kSave].second, testing::HasSubstr("was resumed or reset"));
+        EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_PAUSED);
+    }
 }
 
 TEST(HalfRestoredVf, IsStoppedForTheCoreThatComesAfter) {
