@@ -478,9 +478,12 @@ static void set_cap(struct vgpu_pf *pf, struct vgpu_vf *vf, const struct vgpu_pf
 		contract->tokens = capacity(contract);
 }
 
-static void set_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *terms)
+static void set_reservation(struct vgpu_pf *pf, struct vgpu_vf *vf,
+			    const struct vgpu_pf_contract *terms)
 {
 	struct vgpu_vf_contract *contract = &vf->contract;
+	/* the latest deadline that the new terms can lead to */
+	uint64_t latest_ns = vgpu_pf_timer_now(pf) + (terms->ahead + 1ull) * terms->period_ns;
 
 	if (contract->terms.budget_ns == terms->budget_ns &&
 	    contract->terms.period_ns == terms->period_ns && contract->terms.ahead == terms->ahead)
@@ -490,8 +493,11 @@ static void set_reservation(struct vgpu_vf *vf, const struct vgpu_pf_contract *t
 	contract->terms.ahead = terms->ahead;
 	/*
 	 * keep the deadline: the new terms give the first budget at this deadline, or up to `ahead`
-	 * periods before it. A budget at once could give one period two budgets.
+	 * periods before it, but after at most one of their periods. A budget at once could give
+	 * one period two budgets.
 	 */
+	if (terms->budget_ns && contract->deadline_ns > latest_ns)
+		contract->deadline_ns = latest_ns;
 	contract->is_exhausted = true;
 	/* a negative budget stays, because the overrun must still be deducted */
 	if (contract->budget_ns > 0 || terms->budget_ns == 0)
@@ -516,7 +522,7 @@ void vgpu_pf_run_contract_activate(struct vgpu_pf *pf, enum vgpu_bucket bucket)
 		const struct vgpu_pf_contract *terms = &table->table.contracts[vf->number - 1];
 
 		set_cap(pf, vf, terms, bucket);
-		set_reservation(vf, terms);
+		set_reservation(pf, vf, terms);
 		vf->contract.terms.priority_class = terms->priority_class;
 		vf->contract.terms.flags = terms->flags;
 		vf->contract.terms.phase_us = terms->phase_us;

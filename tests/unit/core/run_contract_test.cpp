@@ -207,6 +207,27 @@ TEST(Reservation, AddedWhileTheTableCyclesHoldsFromThenOn) {
     EXPECT_NEAR(after.share(1), 1.0 / 19, 0.005);
 }
 
+TEST(Reservation, WithAShorterPeriodThanBeforeDoesNotWaitForTheEndOfTheLongOne) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    vgpu_pf_contract low = reservation(kSecond, 10 * kSecond);
+    low.priority_class = 2;
+    ASSERT_EQ(rig.set_contracts({{1, 5000}, {2, 5000}}, {{2, low}}), 0);
+    rig.gpu.run_for(3 * kSecond);
+    Record before(rig);
+    rig.gpu.run_for(kSecond);
+    ASSERT_EQ(before.service(2), 0u) << "its budget is used up";
+    low.budget_ns = kMs;
+    low.period_ns = 10 * kMs;
+    ASSERT_EQ(rig.set_contracts({{1, 5000}, {2, 5000}}, {{2, low}}), 0);
+    Record record(rig);
+    rig.gpu.run_for(30 * kMs);
+    EXPECT_GE(record.service(2), kMs - 20 * kUs);
+    rig.gpu.run_for(kSecond);
+    EXPECT_NEAR(record.share(2), 0.1, 0.005) << "and no more than is reserved";
+}
+
 TEST(Reservation, DoesNotDisturbSharesWhereTablesFollowEachOther) {
     Rig rig;
     rig.make_busy(1);
