@@ -23,18 +23,21 @@ static void free_vectors(struct vgpu_platform *platform, int count)
 }
 
 /*
- * Request the PF's vectors, at least one. All vectors have the same handler, because the core reads
- * the causes from the device. Return: 0 or a negative errno.
+ * Request all vectors of the PF: the device does not send the interrupts of a missing vector by
+ * another one. All vectors have the same handler, because the core reads the causes from the
+ * device. Return: 0 or a negative errno.
  */
 int vgpu_linux_irq_init(struct vgpu_platform *platform)
 {
-	int error;
+	int error = pci_alloc_irq_vectors(platform->pdev, GPUIOV_VECTOR_COUNT, GPUIOV_VECTOR_COUNT,
+					  PCI_IRQ_MSIX);
 
-	platform->bars.vectors =
-		pci_alloc_irq_vectors(platform->pdev, 1, GPUIOV_VECTOR_COUNT, PCI_IRQ_MSIX);
-	if (platform->bars.vectors < 0)
-		return platform->bars.vectors;
-	for (int i = 0; i < platform->bars.vectors; i++) {
+	if (error < 0) {
+		dev_err(&platform->pdev->dev, "cannot get %d MSI-X vectors (%d)\n",
+			GPUIOV_VECTOR_COUNT, error);
+		return error;
+	}
+	for (int i = 0; i < GPUIOV_VECTOR_COUNT; i++) {
 		error = request_irq((unsigned int)pci_irq_vector(platform->pdev, (unsigned int)i),
 				    on_interrupt, IRQF_NO_THREAD, dev_name(&platform->pdev->dev),
 				    platform);
@@ -49,5 +52,5 @@ int vgpu_linux_irq_init(struct vgpu_platform *platform)
 /* Free the vectors; no handler runs afterwards. */
 void vgpu_linux_irq_fini(struct vgpu_platform *platform)
 {
-	free_vectors(platform, platform->bars.vectors);
+	free_vectors(platform, GPUIOV_VECTOR_COUNT);
 }

@@ -158,7 +158,6 @@ struct vgpu_platform_bars {
 	u64 registers_bytes;
 	void __iomem *vram; /* BAR0 */
 	u64 vram_bytes;
-	int vectors;			   /* number of MSI-X vectors */
 	struct pci_saved_state *pci_state; /* configuration space at probe */
 };
 
