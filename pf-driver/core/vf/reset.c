@@ -435,9 +435,11 @@ void vgpu_pf_reset_poll_all(struct vgpu_pf *pf)
 		vgpu_pf_reset_poll(pf, vf);
 }
 
+/* true if the guest was notified of the reset in progress, and the message is in its box */
 static bool is_notified(const struct vgpu_vf *vf)
 {
-	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_notified;
+	return vf->state == VGPU_PF_VF_RESETTING && vf->reset.guest_notified &&
+	       !vf->mailbox.out_pending;
 }
 
 /*
@@ -451,10 +453,12 @@ void vgpu_pf_reset_device_lost(struct vgpu_pf *pf)
 	vgpu_for_each_vf(pf, vf) {
 		bool is_loaded = vf->control.driver_loaded;
 		uint32_t pending = vgpu_pf_reset_take_message(vf);
+		bool is_due = is_loaded && !pending && !is_notified(vf);
 
-		if (is_loaded && !pending && !is_notified(vf))
-			notify_guest(pf, vf);
 		vgpu_pf_inbox_device_lost(pf, vf);
+		/* notify only now, because DEVICE_LOST drops a message that waits for the box */
+		if (is_due)
+			notify_guest(pf, vf);
 		/* set these members only now, because DEVICE_LOST may clear them */
 		vf->reset.unanswered = is_loaded && !pending;
 		vf->reset.pending_message = pending;

@@ -291,6 +291,26 @@ void begin_device_reset(Rig& rig, std::uint64_t takes_ns = 100 * kMs) {
     while (rig.gpu.device_resets == 0) rig.gpu.run_for(kMs);
 }
 
+/// A notification does not replace such a message, but waits for it.
+TEST(Reset, OfTheDeviceIsAnnouncedToAGuestThatHasNotAcknowledgedTheMessageBefore) {
+    for (const bool is_resetting : {false, true}) {
+        Rig rig;
+        rig.provision(2);
+        rig.gpu.vf(2).has_interrupts = true;
+        rig.gpu.guest_sends(2, MAILBOX_REQ_GPU_INIT_ACCESS);
+        rig.gpu.run_for(kMs);
+        const int begun = is_resetting ? rig.control(2, VGPU_PF_RESET) : 0;
+        ASSERT_EQ(begun, 0);
+        ASSERT_THAT(rig.gpu.vf(2).received, ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU));
+        rig.gpu.device_reset_ns = 100 * kMs;
+        rig.pf->device_reset.is_due = true;
+        vgpu_pf_do_pending(rig.pf.get());
+        ASSERT_EQ(rig.gpu.device_resets, 1u);
+        EXPECT_THAT(rig.gpu.vf(2).received,
+                    ElementsAre(MAILBOX_VF_READY_TO_ACCESS_GPU, MAILBOX_VF_FLR_NOTIFICATION));
+    }
+}
+
 TEST(Reset, AGuestThatIsReadyWhileTheDeviceResetsIsAnsweredWhenItIsBack) {
     Rig rig;
     rig.make_busy(1);
