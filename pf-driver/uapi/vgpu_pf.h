@@ -54,7 +54,8 @@
  * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero; an
  *	ABSENT VF passes (other states: -EINVAL). -EUCLEAN: a byte is not zero, or the device
  *	refused the check; -ECANCELED: SCRUB_DURABLE freed the VRAM; -EBUSY: another check is in
- *	progress, or the device is busy; -EIO, -ENODEV, -ETIMEDOUT: it was reset, lost or slow.
+ *	progress, the VF is being provisioned, or the device is busy; -EIO, -ENODEV, -ETIMEDOUT: it
+ *	was reset, lost or slow.
  * @VGPU_PF_OP_DUMP: struct vgpu_pf_stream, vf and generation 0: write a text for a bug report.
  * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the last error text of this file. Kernel only.
  * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: make all requests of this open file fail. Kernel only.

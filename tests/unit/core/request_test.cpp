@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Requests of several clients: the policy lease, and the one stream.
+// Requests of several clients: the policy lease, a VF that two of them ask about, the one stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,6 +61,20 @@ TEST_F(Clients, TheLeaseEndsWhenItIsGivenUpOrItsHolderHasGone) {
 TEST_F(Clients, ALeaseIsTakenOrGivenUpAndNothingElse) {
     EXPECT_EQ(lease(kOne, 2), -EINVAL);
     EXPECT_FALSE(vgpu_pf_view_is_leased(rig.pf.get()));
+}
+
+/// Its units are scrubbed first.
+TEST_F(Clients, AVfThatIsBeingProvisionedIsNotVerified) {
+    vgpu_pf_provision provision{};
+    provision.vf = 2;
+    provision.vram_bytes = 32u << 20;
+    ASSERT_EQ(ask(kOne, VGPU_PF_OP_PROVISION, provision), -EINPROGRESS);
+    vgpu_pf_vf_ref ref{sizeof(ref), 2, 0, 0}, other{sizeof(other), 3, 0, 0};
+    EXPECT_EQ(ask(kOther, VGPU_PF_OP_VERIFY_ZERO, ref), -EBUSY);
+    EXPECT_STREQ(vgpu_pf_view_message(rig.pf.get()), "VF2 is being provisioned; try again");
+    EXPECT_EQ(ask(kOther, VGPU_PF_OP_VERIFY_ZERO, other), 0) << "an ABSENT one passes";
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.vf(2).state, VGPU_PF_VF_PROVISIONED);
 }
 
 TEST_F(Clients, AStreamIsOneAtATime) {
