@@ -128,7 +128,8 @@ static bool is_device_unavailable(const struct vgpu_platform *platform)
 /*
  * Waits for the end of a release. Returns 0; -ENODEV if the device is lost (the release then
  * continues when the device is back) or the driver is unbound; -ETIMEDOUT after the time limit; or
- * -EINTR if the caller is killed.
+ * -EINTR if the caller is killed. After -ETIMEDOUT, this platform no longer confirms the scrub: a
+ * client may release the VF again and record that release on disk.
  */
 static int wait_until_absent(struct vgpu_platform *platform, u32 vf)
 {
@@ -138,7 +139,12 @@ static int wait_until_absent(struct vgpu_platform *platform, u32 vf)
 
 	if (is_absent(platform, vf))
 		return 0;
-	return left > 0 ? -ENODEV : left == 0 ? -ETIMEDOUT : -EINTR;
+	if (left)
+		return left > 0 ? -ENODEV : -EINTR;
+	vgpu_platform_lock(platform);
+	platform->vfs[vf].confirms_scrub = false;
+	vgpu_platform_unlock(platform);
+	return -ETIMEDOUT;
 }
 
 static int release(struct vgpu_platform *platform, u32 vf)

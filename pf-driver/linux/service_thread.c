@@ -35,9 +35,13 @@ struct vgpu_pf_vf_view vgpu_platform_view(struct vgpu_platform *platform, u32 vf
 static void confirm_scrub(struct vgpu_platform *platform, struct vgpu_platform_vf *vf)
 {
 	struct vgpu_pf_vf_ref ref = {.size = sizeof(ref), .vf = vf->number};
+	struct vgpu_pf_vf_view view = vgpu_pf_view_vf(platform->pf, vf->number);
 
-	if (!vgpu_pf_view_vf(platform->pf, vf->number).awaits_durable)
+	if (!view.awaits_durable) {
+		/* an ABSENT VF has no scrub left to confirm; the next release may be a client's */
+		vf->confirms_scrub &= view.state != VGPU_PF_VF_ABSENT;
 		return;
+	}
 	vf->confirms_scrub = false;
 	vgpu_pf_request_run(platform->pf, VGPU_PF_OP_SCRUB_DURABLE, &ref,
 			    ++platform->clients.last_token);
