@@ -141,7 +141,7 @@ struct vgpu_run_log {
 struct vgpu_run_switches {
 	uint64_t count, max_ns;
 	uint64_t mean_ns; /* moving mean; each duration counts as at most SWITCH_MEAN_MAX_NS */
-	uint32_t histogram[VGPU_SWITCH_BUCKETS];
+	uint64_t histogram[VGPU_SWITCH_BUCKETS];
 };
 
 /* state of the scheduler, except struct vgpu_pf_switch and the state of each VF (base/vf.h) */

@@ -92,5 +92,22 @@ TEST(RunTable, SwitchTimesAreInTheInfo) {
     EXPECT_LE(info.switch_p99_ns, info.switch_max_ns);
 }
 
+/// As after some months of many switches.
+TEST(Switches, HaveTheSamePercentilesHoweverManyThereWere) {
+    Rig rig;
+    rig.make_busy(1);
+    rig.make_busy(2);
+    rig.gpu.run_for(kSecond);
+    const vgpu_pf_info before = rig.get_info();
+    ASSERT_GT(before.switches, 0u);
+    vgpu_run_switches& switches = rig.pf->scheduler.switches;
+    switches.count <<= 33;
+    for (auto& bucket : switches.histogram) bucket <<= 33;
+    const vgpu_pf_info after = rig.get_info();
+    EXPECT_EQ(after.switches, before.switches << 33);
+    EXPECT_EQ(after.switch_p50_ns, before.switch_p50_ns);
+    EXPECT_EQ(after.switch_p99_ns, before.switch_p99_ns);
+}
+
 }  // namespace
 }  // namespace vgpu::test
