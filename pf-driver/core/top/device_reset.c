@@ -66,6 +66,7 @@ void vgpu_pf_device_reset_poll(struct vgpu_pf *pf)
 	}
 	pf->device_reset.is_under_way = false;
 	vgpu_pf_reprogram_all(pf);
+	vgpu_pf_provision_continue(pf, 0);
 	vgpu_pf_reset_answer_all(pf);
 	vgpu_pf_event_simple(pf, VGPU_PF_EVENT_DEVICE_BACK, 0, 0, 0);
 }

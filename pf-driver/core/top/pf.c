@@ -174,6 +174,7 @@ static void detach_device(struct vgpu_pf *pf)
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_run_account_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
+	vgpu_pf_provision_continue(pf, -ENODEV);
 	vgpu_pf_stream_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);
@@ -225,6 +226,7 @@ void vgpu_pf_shutdown(struct vgpu_pf *pf)
 		vgpu_pf_inbox_abort(pf, vf);
 	vgpu_pf_run_engine_stop(pf);
 	vgpu_pf_bulk_abort(pf, -ENODEV);
+	vgpu_pf_provision_continue(pf, -ENODEV);
 	vgpu_pf_stream_abort(pf, -ENODEV);
 	for (uint32_t id = 0; id < VGPU_PF_TIMERS; id++)
 		vgpu_pf_timer_clear(pf, id);

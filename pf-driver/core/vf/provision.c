@@ -5,6 +5,8 @@
  *
  *   check -> claim VRAM -> scrub VRAM and page tables that are not known to hold zeroes (by the
  *         device, while the request is pending) -> steps[] -> PROVISIONED
+ *
+ * If the device is reset before steps[], the scrub begins again after the reset.
  */
 #include "pf-driver/core/resource/pf_vram.h"
 #include "pf-driver/core/vf/parts.h"
@@ -244,10 +246,19 @@ static int clean_next(struct vgpu_pf *pf, const struct vgpu_vf *vf)
 }
 
 /*
+ * true while the device is in its reset, after which all units and page tables are dirty: the
+ * pending PROVISION waits for the end of the reset
+ */
+static bool must_wait(const struct vgpu_pf *pf)
+{
+	return pf->device.is_attached && pf->device_reset.is_under_way;
+}
+
+/*
  * Give a VF its resources, and fill in the payload's vf and generation. The payload must stay valid
  * until the request is finished or cancelled. Return: 0; -EINPROGRESS if VRAM or page tables must
- * be scrubbed first; or an error, which leaves the VF's resources as they were. Errors have a
- * message.
+ * be scrubbed first, or the device is in its reset; or an error, which leaves the VF's resources as
+ * they were. Errors have a message.
  */
 int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {
@@ -267,12 +278,12 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 		return error;
 	store_config(pf, vf, request);
 	request->vf = vf->number;
-	if (is_clean(pf, vf)) {
+	if (!must_wait(pf) && is_clean(pf, vf)) {
 		error = finish(pf, vf);
 		request->generation = vf->generation;
 		return error;
 	}
-	error = clean_next(pf, vf);
+	error = must_wait(pf) ? 0 : clean_next(pf, vf);
 	if (error) {
 		roll_back(pf, vf);
 		return error;
@@ -284,14 +295,14 @@ int vgpu_pf_provision_request(struct vgpu_pf *pf, const struct vgpu_pf_call *cal
 }
 
 /*
- * Continue the pending PROVISION, if any, because a scrub for this request has ended. error: 0, or
- * negative errno of the scrub.
+ * Continue the pending PROVISION, if any, because a scrub for this request has ended, or the reset
+ * of the device has ended, or the device was detached. error: 0 or negative errno.
  */
 void vgpu_pf_provision_continue(struct vgpu_pf *pf, int error)
 {
 	struct vgpu_vf *vf = &pf->vfs[pf->provision.vf];
 
-	if (pf->provision.vf == 0)
+	if (pf->provision.vf == 0 || must_wait(pf))
 		return;
 	pf->requests.message[0] = 0;
 	if (!error && !is_clean(pf, vf)) {

@@ -284,7 +284,8 @@ static int submit_verify(struct vgpu_pf *pf)
 /*
  * Start the device's check that the VRAM of a SCRUBBING VF holds zeroes. A VF without VRAM, such as
  * an ABSENT VF, passes. Return: 0 if the VF has no VRAM; -EINPROGRESS; -EBUSY if a check is in
- * progress or the VF is being provisioned; or another error. Errors have a message.
+ * progress, the VF is being provisioned or the device is being reset; or another error. Errors have
+ * a message.
  *
  * Errors of the later reply: -EUCLEAN if a byte is not zero, or the device refused the check;
  * -ECANCELED if SCRUB_DURABLE freed the VRAM before all of it was read; -EIO, -ENODEV or -ETIMEDOUT
@@ -303,6 +304,8 @@ int vgpu_pf_scrub_verify(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 	if (pf->verify.vf)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u is being verified; try again",
 					 pf->verify.vf);
+	if (pf->device_reset.is_under_way)
+		return vgpu_pf_text_fail(pf, -EBUSY, "the device is being reset; try again");
 	/* its units may be dirty, and it may get them before all of them are read */
 	if (pf->provision.vf == vf->number)
 		return vgpu_pf_text_fail(pf, -EBUSY, "VF%u is being provisioned; try again",

@@ -372,6 +372,9 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
 	if (vf->state != VGPU_PF_VF_PAUSED)
 		return vgpu_pf_text_fail(pf, -EINVAL, "VF%u: is %s; pause it first", vf->number,
 					 vgpu_pf_control_state_name(vf->state));
+	/* the reset takes the state of the VF */
+	if (pf->device_reset.is_under_way)
+		return vgpu_pf_text_fail(pf, -EBUSY, "the device is being reset; try again");
 	error = vgpu_pf_stream_begin(pf, kind, vf->number, call->payload, call->token);
 	if (error)
 		return error;
@@ -383,7 +386,8 @@ static int begin_vf(struct vgpu_pf *pf, enum vgpu_stream_kind kind, const struct
 
 /*
  * Write a paused VF to the request's stream. The core sets payload->bytes at the end. Return:
- * -EINPROGRESS; or -EINVAL if the VF is not paused, or -ENOMEM, both with a message.
+ * -EINPROGRESS; or -EINVAL if the VF is not paused, -EBUSY if the device is being reset, or
+ * -ENOMEM. Errors have a message.
  */
 int vgpu_pf_stream_save(struct vgpu_pf *pf, const struct vgpu_pf_call *call)
 {

@@ -174,22 +174,41 @@ TEST_F(OverdueReset, IsALossOfTheDevice) {
     EXPECT_EQ(rig.gpu.accesses, accesses) << "it is left alone";
 }
 
-TEST_F(OverdueReset, EndsRequestsAndTakesTheDeviceOffTheBusBeforeItFreesMemory) {
+TEST_F(OverdueReset, TakesTheDeviceOffTheBusBeforeItFreesMemory) {
     rig.control(2, VGPU_PF_PAUSE);
-    PlatformWatch watch(rig.gpu);
-    begin();
-    rig.gpu.bulk_ns = 100 * kSecond;
     ASSERT_EQ(rig.vf(2).state, VGPU_PF_VF_PAUSED);
+    PlatformWatch watch(rig.gpu);
+    rig.gpu.bulk_ns = 100 * kSecond;
     vgpu_pf_stream save{sizeof(save), 2, 0, 0, 0};
     ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_SAVE, &save, 1000), -EINPROGRESS);
-    ASSERT_EQ(watch.pieces(), 1u);
+    rig.gpu.run_for(kMs);
+    begin();
+    ASSERT_TRUE(rig.gpu.is_done(1000));
+    EXPECT_EQ(rig.gpu.done[1000].first, -EIO);
+    ASSERT_EQ(watch.pieces(), 1u) << "the device may still write to it";
     EXPECT_TRUE(watch.is_bus_master());
     watch.on_free = [&] { EXPECT_FALSE(watch.is_bus_master()); };
     rig.gpu.run_for(2200 * kMs);
-    ASSERT_TRUE(rig.gpu.is_done(1000));
-    EXPECT_EQ(rig.gpu.done[1000].first, -ENODEV);
+    EXPECT_EQ(rig.get_info().device_lost, 1u);
     EXPECT_EQ(watch.pieces(), 0u);
     watch.on_free = nullptr;
+}
+
+TEST_F(OverdueReset, EndsAProvisionThatWaitsForItsEnd) {
+    begin();
+    const std::uint64_t free_bytes = rig.get_info().vram_free_bytes;
+    vgpu_pf_provision request{};
+    request.vf = 3;
+    request.vram_bytes = 32u << 20;
+    ASSERT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_PROVISION, &request, 1000),
+              -EINPROGRESS);
+    rig.gpu.run_for(2200 * kMs);
+    ASSERT_TRUE(rig.gpu.is_done(1000));
+    EXPECT_EQ(rig.gpu.done[1000].first, -ENODEV);
+    EXPECT_EQ(rig.vf(3).state, VGPU_PF_VF_ABSENT);
+    EXPECT_EQ(rig.get_info().vram_free_bytes, free_bytes);
+    wait_for_its_end();
+    EXPECT_EQ(rig.provision(3), 0) << rig.message();
 }
 
 TEST_F(OverdueReset, IsWaitedForByWhoeverAttaches) {

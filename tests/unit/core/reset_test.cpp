@@ -493,5 +493,66 @@ TEST(Reset, OfTheDeviceLeavesTheGatesOfAPausedVfAsTheyWere) {
     EXPECT_EQ(rig.gpu.bank(2, REG_VGPU_VF0_GATES), gates);
 }
 
+/// A PROVISION of VF3 that the device's reset finds under way, or that comes during the reset.
+struct ProvisionInAReset : testing::TestWithParam<bool> {
+    ProvisionInAReset() {
+        rig.make_busy(1);
+        rig.gpu.device_reset_keeps_vram = true;
+        if (GetParam()) {
+            rig.gpu.bulk_ns = 2 * kSecond;
+            begin();
+            rig.gpu.run_for(10 * kMs);
+        }
+        begin_device_reset(rig);
+        rig.gpu.bulk_ns = 20 * kUs;
+        if (!GetParam()) begin();
+    }
+    void begin() {
+        request.vf = 3;
+        request.vram_bytes = 32u << 20;
+        EXPECT_EQ(vgpu_pf_request_run(rig.pf.get(), VGPU_PF_OP_PROVISION, &request, kToken),
+                  -EINPROGRESS);
+    }
+    static constexpr std::uint64_t kToken = 900;
+    vgpu_pf_provision request{};
+    Rig rig;
+};
+
+TEST_P(ProvisionInAReset, WaitsForItsEndAndGivesOnlyVramThatIsScrubbedThen) {
+    const std::uint64_t offset = rig.get_vf(3).vram_first_offset + (10u << 20);
+    rig.gpu.poke(offset, 0x77);
+    rig.gpu.run_for(50 * kMs);
+    EXPECT_FALSE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.vf(3).state, VGPU_PF_VF_ABSENT);
+    EXPECT_EQ(rig.gpu.peek(offset), 0x77);
+    rig.gpu.run_for(5 * kSecond);
+    ASSERT_TRUE(rig.gpu.is_done(kToken));
+    EXPECT_EQ(rig.gpu.done[kToken].first, 0);
+    EXPECT_EQ(rig.vf(3).state, VGPU_PF_VF_PROVISIONED);
+    EXPECT_EQ(request.generation, 1u);
+    EXPECT_EQ(rig.gpu.peek(offset), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Reset, ProvisionInAReset, testing::Bool());
+
+TEST(Reset, OfTheDeviceRefusesWhatItWouldSpoil) {
+    Rig rig;
+    rig.make_busy(1);
+    for (const std::uint32_t vf : {2u, 3u}) rig.provision(vf);
+    ASSERT_EQ(rig.control(2, VGPU_PF_PAUSE), 0);
+    ASSERT_EQ(rig.release(3), 0);
+    rig.gpu.run_for(kSecond);
+    begin_device_reset(rig);
+    vgpu_pf_stream stream{sizeof(stream), 2, 0, 0, 0};
+    vgpu_pf_vf_ref ref{sizeof(ref), 3, 0, 0};
+    for (const std::uint32_t op : {VGPU_PF_OP_SAVE, VGPU_PF_OP_RESTORE})
+        EXPECT_EQ(rig.request(op, stream), -EBUSY);
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, ref), -EBUSY);
+    EXPECT_EQ(rig.message(), "the device is being reset; try again");
+    rig.gpu.run_for(kSecond);
+    EXPECT_EQ(rig.request(VGPU_PF_OP_SAVE, stream), 0) << rig.message();
+    EXPECT_EQ(rig.request(VGPU_PF_OP_VERIFY_ZERO, ref), 0) << rig.message();
+}
+
 }  // namespace
 }  // namespace vgpu::test
