@@ -53,9 +53,8 @@
  * @VGPU_PF_OP_LEASE: struct vgpu_pf_lease: acquire or release the policy lease.
  * @VGPU_PF_OP_VERIFY_ZERO: struct vgpu_pf_vf_ref: check that the VRAM of a SCRUBBING VF is zero; an
  *	ABSENT VF passes (other states: -EINVAL). -EUCLEAN: a byte is not zero, or the device
- *	refused the check; -ECANCELED: SCRUB_DURABLE freed the VRAM; -EBUSY: another check is in
- *	progress, the VF is being provisioned, or the device is busy or being reset; -EIO, -ENODEV,
- *	-ETIMEDOUT: the device was reset, lost or slow.
+ *	refused the check; -ECANCELED: SCRUB_DURABLE freed the VRAM; -EBUSY: the VF or the device is
+ *	busy, so try again; -EIO, -ENODEV, -ETIMEDOUT: the device was reset, lost or slow.
  * @VGPU_PF_OP_DUMP: struct vgpu_pf_stream, vf and generation 0: write a text for a bug report.
  * @VGPU_PF_OP_GET_ERROR: struct vgpu_pf_error: get the last error text of this file. Kernel only.
  * @VGPU_PF_OP_CANCEL: struct vgpu_pf_cancel: make all requests of this open file fail. Kernel only.
@@ -652,9 +651,8 @@ struct vgpu_pf_event_ring_info {
  * @bytes: out: bytes moved, also after an error
  *
  * SAVE and DUMP write to the file descriptor, and RESTORE reads from it, until the stream ends.
- * Errors: -EINVAL if the VF is not PAUSED, -EBUSY if the device is being reset or another stream is
- * in progress, -ECANCELED if the VF's pause ends or its client resets it, -EBADMSG if the input is
- * damaged or does not fit the VF, or another errno. A failed RESTORE stops a VF that it changed.
+ * Errors: -EINVAL: the VF is not PAUSED; -ECANCELED: it was resumed or reset; -EBADMSG: the input
+ * is damaged or does not fit the VF; or another errno. A failed RESTORE stops a VF that it changed.
  */
 struct vgpu_pf_stream {
 	uint32_t size;
