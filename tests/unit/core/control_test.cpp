@@ -298,6 +298,7 @@ TEST_F(RunningVf, IsScrubbedAfterItsReleaseThoughTheDeviceComesBackWithItsState)
     suspend_and_attach();
     EXPECT_EQ(rig.gpu.done[kToken].first, 0);
     EXPECT_EQ(rig.vf(1).state, VGPU_PF_VF_SCRUBBING);
+    rig.gpu.run_for(kSecond);
     EXPECT_EQ(rig.events(VGPU_PF_EVENT_SCRUBBED, 1).size(), 1u);
     EXPECT_EQ(rig.durable(1), 0);
 }
