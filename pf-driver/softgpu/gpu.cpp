@@ -339,7 +339,7 @@ void Gpu::wake_poller() {
         const std::scoped_lock lock(poll_mutex_);
         must_poll_ = true;
     }
-    poll_wake_.notify_one();
+    poll_wake_.notify_all();
 }
 
 /// The pause starts at kPollFirst after wake_poller() and doubles up to kPollLast, because a wait

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -198,9 +197,10 @@ private:
     std::vector<VfId> flrs_;
     bool is_device_reset_ = false;  // true if a device reset has filled flrs_
 
-    /// Guards must_poll_. A plain mutex, because the poller is a normal thread.
-    std::mutex poll_mutex_;  // leaf lock
-    std::condition_variable poll_wake_;
+    /// Guards must_poll_. Priority inheriting, because real-time threads wake the poller, which is
+    /// a normal thread.
+    PiMutex poll_mutex_;  // leaf lock
+    PiCondition poll_wake_;
     bool must_poll_ = false;
 
     std::atomic<bool> is_stopping_{false};

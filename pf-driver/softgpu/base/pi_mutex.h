@@ -33,6 +33,7 @@ public:
     PiMutex& operator=(const PiMutex&) = delete;
 
     void lock() { pthread_mutex_lock(&mutex_); }
+    [[nodiscard]] bool try_lock() { return pthread_mutex_trylock(&mutex_) == 0; }
     void unlock() { pthread_mutex_unlock(&mutex_); }
     [[nodiscard]] pthread_mutex_t* native_handle() { return &mutex_; }
     /// True if the calling thread holds the mutex. For assertions; reads the owner's thread id from

@@ -55,7 +55,7 @@ void BulkOps::start(const Request& request) {
         size_ = request.size;
         waiting_ = request;
     }
-    changed_.notify_one();
+    changed_.notify_all();
 }
 
 void BulkOps::run() {

@@ -15,12 +15,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 
 #include "pf-driver/hw/gpuiov.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/iov/vf_control.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
 #include "pf-driver/softgpu/mem/vram.h"
@@ -98,8 +98,8 @@ private:
     mem::SystemMemory& bus_;
     const VfControls vfs_;
 
-    std::mutex mutex_;
-    std::condition_variable changed_;
+    PiMutex mutex_;
+    PiCondition changed_;
     /// The operation that run() has not taken yet. Guarded by mutex_. No queue is needed, because
     /// status_ is BUSY from start() to the end of the operation.
     std::optional<Request> waiting_;

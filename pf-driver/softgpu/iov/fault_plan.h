@@ -30,6 +30,7 @@
 
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/result.h"
 
 namespace vgpu::softgpu::iov {
@@ -77,7 +78,7 @@ public:
     [[nodiscard]] static std::string_view name(FaultEffect effect);
 
 private:
-    std::mutex mutex_;
+    PiMutex mutex_;
     std::vector<PlannedFault> rows_;
     /// rows_.size(), for the fast path without a plan.
     std::atomic<std::size_t> planned_{0};

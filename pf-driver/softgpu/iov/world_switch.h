@@ -29,6 +29,7 @@
 #include "pf-driver/hw/gpuiov.h"
 #include "pf-driver/softgpu/base/clock.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/cp/time_slice.h"
 #include "pf-driver/softgpu/iov/fault_plan.h"
 
@@ -206,7 +207,7 @@ private:
     const Clock& clock_;
     std::function<void()> notify_;
 
-    std::mutex action_;  // held while the machine acts; guards the members down to switching_
+    PiMutex action_;  // held while the machine acts; guards the members down to switching_
     SwitchState state_ = SwitchState::Empty;
     VfId function_ = kPf;       // the function in the engine; kPf: none
     std::vector<Step> script_;  // steps of the command that executes
@@ -218,7 +219,7 @@ private:
     std::optional<std::uint64_t> open_run_;  // number of the time slice that is not recorded yet
     Nanoseconds switching_{};                // time in SAVE, LOAD, INIT, RUN since the last record
 
-    mutable std::mutex mutex_;  // leaf; guards the state that other threads see
+    mutable PiMutex mutex_;  // leaf; guards the state that other threads see
     View view_;
     SwitchState seen_state_ = SwitchState::Empty;
     std::optional<Nanoseconds> seen_due_;

@@ -35,6 +35,7 @@
 #include "pf-driver/hw/ih.h"
 #include "pf-driver/softgpu/base/block.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/mem/port.h"
 #include "pf-driver/softgpu/mem/system_memory.h"
 #include "pf-driver/softgpu/mem/vf_vram.h"
@@ -204,7 +205,7 @@ private:
     regs::RegisterFile& regs_;
     VfVram& vram_;
     SystemMemory& system_;
-    mutable std::mutex ports_mutex_;
+    mutable PiMutex ports_mutex_;
     std::set<const Port*> ports_;  ///< all ports that exist, for await_holds()
     std::function<void(std::uint16_t)> on_invalidated_;
     State state_;

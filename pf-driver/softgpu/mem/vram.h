@@ -20,6 +20,7 @@
 
 #include "pf-driver/hw/vf_page_table.h"
 #include "pf-driver/softgpu/base/ids.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/base/units.h"
 
@@ -83,7 +84,7 @@ private:
 
     std::byte* base_;
     Bytes size_;
-    std::mutex owners_mutex_;
+    PiMutex owners_mutex_;
     /// The owner of each 2 MiB page; kPf: the page is free or belongs to the PF. Writers hold
     /// owners_mutex_.
     std::vector<std::atomic<VfId>> owners_;

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/pci/interrupt_sink.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
@@ -90,7 +91,7 @@ private:
 
     const std::string name_;
     const vfio_user::Irq index_;
-    mutable std::mutex mutex_;  // guards the members below, except the counters
+    mutable PiMutex mutex_;  // guards the members below, except the counters
     std::unique_ptr<InterruptSink> sink_;
     std::vector<Vector> vectors_;
     std::vector<std::byte> table_;

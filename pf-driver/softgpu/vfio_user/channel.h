@@ -29,6 +29,7 @@
 #include <span>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/message_buffer.h"
 
 namespace vgpu::softgpu::vfio_user {
@@ -120,14 +121,14 @@ private:
 
     const OwnedFd socket_;
 
-    mutable std::mutex input_mutex_;  // guards the members below; taken before send_mutex_
+    mutable PiMutex input_mutex_;  // guards the members below; taken before send_mutex_
     MessageBuffer buffer_;
     std::deque<Queued> queue_;
     std::size_t queued_bytes_ = 0;
     std::size_t queued_fds_ = 0;
     Queued served_;  // the message that next() returned; if it was not queued, only its fds
 
-    std::mutex send_mutex_;  // guards the members below
+    PiMutex send_mutex_;  // guards the members below
     std::deque<Unsent> unsent_;
     std::size_t unsent_bytes_ = 0;
     std::atomic<bool> has_backlog_{false};

@@ -20,13 +20,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "pf-driver/softgpu/base/busy_since.h"
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/vfio_user/channel.h"
 #include "pf-driver/softgpu/vfio_user/counters.h"
 #include "pf-driver/softgpu/vfio_user/device.h"
@@ -57,7 +57,7 @@ public:
 
 private:
     using Time = StallBudget::Time;
-    using Lock = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<PiMutex>;
 
     enum class State : std::uint8_t { Waiting, Done };
     /// A message that waits for its reply; lives on the stack of the waiting thread.
@@ -95,8 +95,8 @@ private:
     const DmaLimits limits_;
 
     std::atomic<std::uint32_t> max_transfer_{kMaxTransfer};
-    std::mutex mutex_;  // guards the members below; taken after the channel's input lock
-    std::condition_variable changed_;
+    PiMutex mutex_;  // guards the members below; taken after the channel's input lock
+    PiCondition changed_;
     std::vector<Call*> calls_;
     std::uint16_t next_id_ = 0;
     /// True while one of the waiting threads reads the channel.

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <thread>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/units.h"
 
 namespace vgpu::softgpu {
@@ -43,6 +45,20 @@ rlim_t mapped_bytes() {
     rlim_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     return pages * 4096;
+}
+
+TEST(PiMutex, AMutexThatAnotherThreadHoldsCannotBeTriedWithSuccess) {
+    PiMutex mutex;
+    const auto is_free = [&] {
+        bool taken = false;
+        std::thread([&] { taken = std::unique_lock(mutex, std::try_to_lock).owns_lock(); }).join();
+        return taken;
+    };
+    {
+        const std::scoped_lock lock(mutex);
+        EXPECT_FALSE(is_free());
+    }
+    EXPECT_TRUE(is_free());
 }
 
 TEST(LockMemory, UnderALimitNothingIsLockedAndMappingsSucceed) {

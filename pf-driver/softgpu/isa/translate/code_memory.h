@@ -18,6 +18,7 @@
 #include <mutex>
 #include <vector>
 
+#include "pf-driver/softgpu/base/pi_mutex.h"
 #include "pf-driver/softgpu/base/result.h"
 #include "pf-driver/softgpu/base/units.h"
 
@@ -55,7 +56,7 @@ private:
     std::byte* const write_;
     const std::byte* const run_;
     const std::size_t chunks_;
-    std::mutex lock_;
+    PiMutex lock_;
     std::vector<std::size_t> free_;  ///< indices of free chunks
 };
 
