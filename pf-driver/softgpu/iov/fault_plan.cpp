@@ -15,18 +15,19 @@ struct PointRow {
     std::string_view name;
     bool can_be_late;
     bool can_be_wrong;
+    bool is_of_pf;    ///< true if the PF reaches the point
     bool is_lasting;  ///< true if the fault lasts until clear(); PF only
 };
 
 /// Indexed by FaultPoint.
-constexpr std::array<PointRow, 8> kPoints{{{"idle", true, true, false},
-                                           {"save", true, true, false},
-                                           {"load", true, true, false},
-                                           {"run", true, true, false},
-                                           {"sdma", false, false, false},
-                                           {"irq", false, false, false},
-                                           {"flr", false, false, false},
-                                           {"device", false, false, true}}};
+constexpr std::array<PointRow, 8> kPoints{{{"idle", true, true, false, false},
+                                           {"save", true, true, false, false},
+                                           {"load", true, true, false, false},
+                                           {"run", true, true, false, false},
+                                           {"sdma", false, false, false, false},
+                                           {"irq", false, false, true, false},
+                                           {"flr", false, false, false, false},
+                                           {"device", false, false, true, true}}};
 /// Indexed by FaultEffect.
 constexpr std::array<std::string_view, 3> kEffects{"lost", "late", "wrong"};
 
@@ -51,6 +52,9 @@ Result<> FaultPlan::add(const PlannedFault& fault) {
     if (fault.count == 0) return fail(EINVAL, "count of a fault must be at least 1");
     if (row(fault.point).is_lasting && fault.vf != kPf)
         return fail(EINVAL, fmt::format("fault point \"{}\" applies to the PF; leave out \"vf\"",
+                                        name(fault.point)));
+    if (fault.vf == kPf && !row(fault.point).is_of_pf)
+        return fail(EINVAL, fmt::format("fault point \"{}\" applies to a VF; name it with \"vf\"",
                                         name(fault.point)));
     const std::scoped_lock lock(mutex_);
     if (rows_.size() >= kMaxRows)

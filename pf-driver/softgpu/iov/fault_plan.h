@@ -56,7 +56,8 @@ public:
     /// Largest number of rows at the same time.
     static constexpr std::size_t kMaxRows = 64;
 
-    /// EINVAL if the point cannot have the effect, `count` is 0, or a row of Device names a VF;
+    /// EINVAL if the point cannot have the effect, `count` is 0, or the function never reaches the
+    /// point: a VF with the point Device, or the PF with a point other than Interrupt and Device.
     /// ENOSPC if the plan is full.
     [[nodiscard]] Result<> add(const PlannedFault& fault);
     /// The planned fault that happens now; nullopt if none. Decrements `count` of the row and logs

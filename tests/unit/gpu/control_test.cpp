@@ -101,6 +101,7 @@ TEST_F(ControlTest, EveryMistakeIsAnsweredWithWhatIsWrong) {
     const OwnedFd fd = connected();
     for (const char* line : {"", "nonsense", "[]", "{}", "7", R"({"inject":7})", R"({"inject":{}})",
                              R"({"inject":{"vf":5,"point":"idle","effect":"lost"}})",
+                             R"({"inject":{"point":"idle","effect":"lost"}})",
                              R"({"inject":{"vf":-1,"point":"idle","effect":"lost"}})",
                              R"({"inject":{"vf":1,"point":"core","effect":"lost"}})",
                              R"({"inject":{"vf":1,"point":"idle","effect":"odd"}})",

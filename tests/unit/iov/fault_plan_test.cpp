@@ -53,6 +53,15 @@ TEST(FaultPlan, RefusesWhatCannotHappen) {
     EXPECT_FALSE(plan.add({kPf, FaultPoint::Device, FaultEffect::Late}));
 }
 
+TEST(FaultPlan, RefusesPointsThatThePfNeverReaches) {
+    FaultPlan plan;
+    for (const FaultPoint point : {FaultPoint::Idle, FaultPoint::Save, FaultPoint::Load,
+                                   FaultPoint::Run, FaultPoint::Sdma, FaultPoint::Flr})
+        EXPECT_FALSE(plan.add({kPf, point})) << FaultPlan::name(point);
+    EXPECT_TRUE(plan.add({kPf, FaultPoint::Interrupt}));
+    EXPECT_TRUE(plan.take(kPf, FaultPoint::Interrupt));
+}
+
 TEST(FaultPlan, IsBounded) {
     FaultPlan plan;
     for (std::size_t i = 0; i < FaultPlan::kMaxRows; ++i)
