@@ -47,6 +47,7 @@ GpuVf::GpuVf(const Spec& spec, const Shared& shared)
       world_switch_(shared.world_switch),
       faults_(shared.faults),
       device_(shared.device),
+      clock_(shared.clock),
       vram_(shared.vram, spec.vf),
       blocks_({.vf = spec.vf,
                .compute_units = spec.compute_units,
@@ -113,12 +114,15 @@ std::optional<Nanoseconds> GpuVf::quantum() const {
 /// write in a page that hot scans skip.
 void GpuVf::activate() {
     const auto lock = enter();
+    is_on_engine_ = true;
+    blocks_.cp.end_wait();
     doorbells_.scan(iov::Doorbells::Scan::Thorough);
     doorbells_.activate();
 }
 
 void GpuVf::deactivate() {
     const std::scoped_lock lock(lock_);
+    is_on_engine_ = false;
     doorbells_.deactivate();
 }
 
@@ -190,9 +194,12 @@ bool GpuVf::has_work() {
 }
 
 bool GpuVf::has_work_locked() {
-    if (doorbells_.has_latched() || blocks_.cp.has_work()) return true;
-    return std::ranges::any_of(context_.sources,
-                               [](PacketSource* source) { return source->has_work(); });
+    const bool is_ready = doorbells_.has_latched() || blocks_.cp.has_work() ||
+                          std::ranges::any_of(context_.sources, [](PacketSource* source) {
+                              return source->has_work();
+                          });
+    if (is_ready && !is_on_engine_) blocks_.cp.begin_wait();
+    return is_ready;
 }
 
 bool GpuVf::needs_polling() {

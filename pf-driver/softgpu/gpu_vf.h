@@ -248,6 +248,7 @@ private:
     /// Sets the registers that describe the VRAM, after the register bank or the VRAM changed.
     void update_vram_registers();
     [[nodiscard]] iov::VfStatistics statistics_locked() const;
+    /// Off the engine, a VF that has work begins to wait (CommandProcessor::begin_wait()).
     [[nodiscard]] bool has_work_locked();
     void save_and_poison_locked();
     void reset_locked(ResetScope scope);
@@ -263,6 +264,7 @@ private:
     /// The VF lock. Priority inheriting, because the io thread or a worker may wait for the lock at
     /// real-time priority.
     mutable PiMutex lock_;
+    const Clock& clock_;
 
     /// The order matters: these members keep references to members that are built before them.
     mem::SystemMemory system_;
@@ -294,6 +296,7 @@ private:
     std::vector<std::byte> saved_;        // the saved state; the memory is reused
     bool saved_has_work_ = false;         // has_work() at the save
     iov::VfStatistics saved_statistics_;  // statistics() at the save
+    bool is_on_engine_ = false;           // true between activate() and deactivate()
     iov::VfStatistics past_;              // counters before resets, and ended time slices
 
     std::atomic<std::uint64_t> bad_accesses_{0};  ///< accesses of BAR0 that failed

@@ -23,7 +23,11 @@ struct StateHeader {
 };
 constexpr std::uint64_t kStateMagic = 0x5441545355504756ull;  // "VGPUSTAT"
 /// Increases with every change of any block's state, because streams do not describe their layout.
-constexpr std::uint32_t kStateVersion = 5;
+constexpr std::uint32_t kStateVersion = 6;
+
+std::uint64_t now_ns(const Clock& clock) {
+    return static_cast<std::uint64_t>(clock.now().count());
+}
 
 /// Undoes VfBlocks::add_to(), which adds to these four counters.
 void subtract(iov::VfStatistics& sum, const iov::VfStatistics& part) {
@@ -191,18 +195,24 @@ Result<> GpuVf::load_state(std::span<const std::byte> stream) {
 
 std::vector<std::byte> GpuVf::save_stream() {
     const auto lock = enter();
+    blocks_.cp.end_wait();  // so that the saved time limits do not include the wait so far
+    (void)has_work_locked();
     blocks_.drain();
     // The VF's own engines may have posted doorbell writes. deactivate() moves these writes to the
     // latch, so that doorbells_.save() includes them.
     doorbells_.deactivate();
     std::vector<std::byte> stream;
     Writer out(stream);
+    out.value(now_ns(clock_));
     blocks_.save(out);
     mailbox_.save(out);
     doorbells_.save(out);
     return stream;
 }
 
+/// The time limits in the stream are times of the clock of the device that saved it. So they move
+/// by the time since the save, as if the VF had waited for the engine meanwhile.
+///
 /// A stream with any error leaves the VF reset, never half loaded. The VF's counters stay: the
 /// counts in the stream are not those of this VF, and may have any value. So past_ may be
 /// "negative", but its sum with the counts of the blocks is right, because both wrap.
@@ -210,7 +220,11 @@ Result<> GpuVf::load_stream(std::span<const std::byte> stream) {
     const auto lock = enter();
     Reader in(stream);
     blocks_.add_to(past_);
-    Result<> loaded = blocks_.load(in);
+    blocks_.cp.end_wait();
+    std::uint64_t saved_at = 0;
+    Result<> loaded = in.value(saved_at);
+    if (loaded) loaded = blocks_.load(in);
+    blocks_.cp.postpone_time_limits(now_ns(clock_) - saved_at);
     iov::VfStatistics counts_of_stream;
     blocks_.add_to(counts_of_stream);
     subtract(past_, counts_of_stream);

@@ -218,6 +218,21 @@ bool CommandProcessor::needs_polling() const {
     return must_poll(*core_);
 }
 
+// --- time limits --------------------------------------------------------------------------------
+
+void CommandProcessor::begin_wait() {
+    if (!core_->waiting_since) core_->waiting_since = core_->now_ns();
+}
+
+void CommandProcessor::end_wait() {
+    if (core_->waiting_since) core_->postpone(core_->now_ns() - *core_->waiting_since);
+    core_->waiting_since.reset();
+}
+
+void CommandProcessor::postpone_time_limits(std::uint64_t ns) {
+    core_->postpone(ns);
+}
+
 // --- work-groups --------------------------------------------------------------------------------
 
 /// Creates the port and the cache of a VMID when the worker first runs a group of the VMID, because

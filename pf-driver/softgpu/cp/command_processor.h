@@ -152,6 +152,19 @@ public:
     [[nodiscard]] bool has_work() override;
     [[nodiscard]] bool needs_polling() const override;
 
+    // --- time limits -------------------------------------------------------------------------
+    // The time limit of UNMAP_QUEUES and the quanta of processes do not include the time for which
+    // the VF has work but not the engine. They include the time for which a VF without work is off
+    // the engine: otherwise a queue that only waits would never reach its time limit.
+
+    /// The VF is off the engine and has work. Later calls before end_wait() change nothing.
+    void begin_wait();
+    /// The VF is on the engine again. Does nothing without begin_wait().
+    void end_wait();
+    /// Moves the ends of the time limits by `ns` (modulo 2^64), after the load of a state that was
+    /// saved by another clock or at another time.
+    void postpone_time_limits(std::uint64_t ns);
+
     // --- work-groups (cp::Engine) ------------------------------------------------------------
     /// Leases a group to worker `worker`; nullopt if no group can run now. The CP sets `stop` to
     /// get the group back early, so the worker must read the flag often while it runs the group.

@@ -133,6 +133,13 @@ void Core::refuse(Queue& queue, ih_source source, std::uint32_t header) {
     if (source != IH_SOURCE_CP_PRIV_INSTR) raise_packet_error(queue, IH_PACKET_ERROR_UNSUPPORTED);
 }
 
+void Core::postpone(std::uint64_t ns) {
+    for (Queue& queue : queues)
+        if (queue.state.stop_deadline != kNoDeadline) queue.state.stop_deadline += ns;
+    for (ProcessState& process : scheduler.processes) process.mapped_at += ns;
+    for (WaveSyncBank& bank : scheduler.wave_sync) bank.mapped_at += ns;
+}
+
 void Core::wake() {
     needs_check = true;
     services.work_arrived();

@@ -69,6 +69,9 @@ struct Core {
     /// end of a group or kernel then calls wake().
     bool has_waiting_restore = false;
 
+    /// The clock when the VF began to wait for the engine; nullopt: it does not wait.
+    std::optional<std::uint64_t> waiting_since;
+
     /// Memory accesses of packets; waves use the ports in WorkerContext.
     Memory memory;
     Dispatcher dispatcher;
@@ -100,6 +103,8 @@ struct Core {
     [[nodiscard]] isa::TrapHandler trap_handler(const Queue& queue, Vmid vmid) const;
     /// The global wave sync of the VMID's process; nullptr if the process has none.
     [[nodiscard]] isa::GlobalWaveSync* wave_sync(Vmid vmid);
+    /// Moves the ends of all time limits by `ns`: of UNMAP_QUEUES and of the quanta of processes.
+    void postpone(std::uint64_t ns);
     Queue& queue(QueueId id) { return queues[raw(id)]; }
 
     /// Raises an end-of-pipe interrupt with a context id.

@@ -40,6 +40,7 @@ enum class QueueId : std::uint8_t {};
 inline constexpr unsigned kQueues = CP_HQD_COUNT + 1;
 inline constexpr QueueId kGfxQueue{CP_HQD_COUNT};
 inline constexpr QueueId kNoQueue{0xff};
+inline constexpr std::uint64_t kNoDeadline = ~0ull;
 
 /// The maximum number of AQL packets of one queue in flight; each has a bit in QueueState::done.
 /// Also the maximum number of kernels of a PM4 queue in flight.
@@ -124,7 +125,8 @@ struct QueueState {
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;
     /// Scheduler queue (a queue with packets that map and unmap other queues, such as KIQ and HIQ):
-    /// clock in ns at which the wait of its UNMAP_QUEUES ends; ~0: no limit.
+    /// clock in ns at which the wait of its UNMAP_QUEUES ends, or kNoDeadline. Core::postpone()
+    /// moves it.
     std::uint64_t stop_deadline = 0;
     /// AQL: completion signal of the vendor packet whose IB is being executed; 0: none.
     std::uint64_t aql_signal = 0;

@@ -21,7 +21,8 @@ namespace vgpu::softgpu::cp {
 struct ProcessState {
     /// Page directory entry, in the format of GpuVm::set_root().
     std::uint64_t root = 0;
-    std::uint64_t mapped_at = 0;   ///< start of the process's quantum, ns
+    /// Start of the process's quantum, ns; Core::postpone() moves it.
+    std::uint64_t mapped_at = 0;
     std::uint64_t quantum_ns = 0;  ///< 0: the process may be evicted at once
     std::uint16_t pasid = 0;
     std::uint8_t is_valid = 0;  ///< 1 if the VMID belongs to a process

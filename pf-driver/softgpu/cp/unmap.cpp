@@ -12,7 +12,6 @@ namespace vgpu::softgpu::cp {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-constexpr std::uint64_t kNever = ~0ull;
 constexpr unsigned kMaxDoorbells = 4;
 
 struct UnmapRequest {
@@ -136,7 +135,7 @@ Outcome handle_unmap_queues(Packet& packet) {
         const std::uint64_t latency = core.scheduler.unmap_latency_ms * kNsPerMs;
         const bool has_limit = core.scheduler.owner == packet.queue.id && latency != 0;
         state.is_unmapping = 1;
-        state.stop_deadline = has_limit ? core.now_ns() + latency : kNever;
+        state.stop_deadline = has_limit ? core.now_ns() + latency : kNoDeadline;
         begin_unmap(packet, action == PM4_UNMAP_RESET ? StopMode::Reset : StopMode::Preempt);
         for (Queue& queue : core.queues)
             if (queue.state.stopped_by == packet.queue.id)

@@ -245,6 +245,19 @@ protected:
         Scheduler::SetUp();
         rig.start_hiq();
     }
+    /// An UNMAP_QUEUES that waits for a kernel that never ends; its fence.
+    std::uint64_t unmap_endless(Ring& queue) {
+        AqlKernel kernel;
+        kernel.object = rig.load_kernel("endless").descriptor;
+        kernel.arguments = rig.arguments(rig.memory.allocate(64));
+        rig.dispatch(queue, kernel);
+        rig.map(queue);
+        rig.pump_turns(20, 1000);
+        const std::uint64_t fence = rig.unmap_all();
+        rig.pump_turns(20, 1000);
+        EXPECT_FALSE(is_done(fence));
+        return fence;
+    }
     void start_long(Ring& queue) {
         const KernelCode code = rig.load_kernel("long_running");
         result = rig.memory.allocate(kItems * 4);
@@ -469,22 +482,47 @@ TEST(Unmap, DrainingQueueStaysMappedWhileAWorkerRunsAGroupOfADroppedKernel) {
 
 TEST_F(Preemption, QueueThatNeverStopsIsReportedInTheSchedulersMqd) {
     Ring queue = rig.make_aql_queue(64, 0);
-    const KernelCode code = rig.load_kernel("endless");
-    AqlKernel kernel;
-    kernel.object = code.descriptor;
-    kernel.arguments = rig.arguments(rig.memory.allocate(64));
-    rig.dispatch(queue, kernel);
-    rig.map(queue);
-    rig.pump_turns(20, 1000);
-    const std::uint64_t fence = rig.unmap_all();
-    rig.pump_turns(20, 1000);
-    EXPECT_FALSE(is_done(fence));
+    const std::uint64_t fence = unmap_endless(queue);
     rig.clock.advance(milliseconds(4100));
     rig.pump_turns(20, 1000);
     EXPECT_TRUE(is_done(fence));
     EXPECT_EQ(rig.memory.get<std::uint32_t>(rig.hiq.mqd + MQD_DOORBELL_ID0 * 4),
               softgpu::raw(queue.doorbell));
     EXPECT_TRUE(rig.cp.owns_doorbell(queue.doorbell));
+}
+
+TEST_F(Preemption, WaitForTheEngineDoesNotCountForTheTimeLimitOfAnUnmap) {
+    Ring queue = rig.make_aql_queue(64, 0);
+    const std::uint64_t fence = unmap_endless(queue);
+    rig.clock.advance(milliseconds(3000));
+    rig.cp.begin_wait();
+    rig.clock.advance(milliseconds(2000));
+    rig.cp.begin_wait();
+    rig.clock.advance(milliseconds(2000));
+    rig.cp.end_wait();
+    rig.pump_turns(20, 1000);
+    EXPECT_FALSE(is_done(fence));
+    rig.cp.end_wait();
+    rig.clock.advance(milliseconds(1100));
+    rig.pump_turns(20, 1000);
+    EXPECT_TRUE(is_done(fence));
+}
+
+TEST_F(Scheduler, WaitForTheEngineDoesNotCountForTheQuantumOfAProcess) {
+    rig.start_hiq(0x0100);  // one VMID
+    Ring first = rig.make_aql_queue();
+    Ring second = rig.make_aql_queue();
+    const std::uint64_t signal = token(second);
+    rig.run_list({{1, 10, {&first}}, {2, 10, {&second}}}, CpRig::Chain::Yes);
+    rig.pump();
+    rig.cp.begin_wait();
+    rig.clock.advance(milliseconds(11));
+    rig.cp.end_wait();
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(signal), 1);
+    rig.clock.advance(milliseconds(11));
+    rig.pump();
+    EXPECT_EQ(rig.signal_value(signal), 0);
 }
 
 TEST_F(Scheduler, ProcessThatCouldNotBeEvictedIsMappedAgain) {
