@@ -88,6 +88,8 @@ struct Core {
     /// write. This step must not execute a packet: it would overwrite `packet`, and a packet that
     /// stops its own queue would execute itself without end.
     QueueId executing = kNoQueue;
+    /// True if the packet being executed has restarted its own ring (the gfx ring).
+    bool has_restarted = false;
 
     /// The "GPU clock" of packets: the device's clock in ticks of the reference clock. The VBIOS
     /// announces the rate of the reference clock (Linux 6.12, amdgpu/soc15.c, soc15_get_xclk).

@@ -42,25 +42,30 @@ Position position_of(const Queue& queue) {
     return {Vmid{static_cast<std::uint8_t>(frame.vmid)}, stream_left(queue)};
 }
 
+/// The address in the innermost stream, `first` dwords after its position.
+std::uint64_t address_of(const Queue& queue, std::uint64_t first) {
+    const QueueState& state = queue.state;
+    if (state.frame_count != 0) {
+        const IbFrame& frame = state.frames[state.frame_count - 1u];
+        return frame.va + (frame.next + first) * 4;
+    }
+    return raw(queue.ring()) + ((state.rptr + first) & (queue.ring_dwords() - 1)) * 4;
+}
+
 /// Fills `out` from the innermost stream, `first` dwords after its position; the stream must hold
 /// these dwords. Two reads are enough, because the dwords wrap around the ring at most once.
 bool read_stream(Core& core, const Queue& queue, std::uint64_t first,
                  std::span<std::uint32_t> out) {
-    const QueueState& state = queue.state;
     const Vmid vmid = position_of(queue).vmid;
-    if (state.frame_count != 0) {
-        const IbFrame& frame = state.frames[state.frame_count - 1u];
-        const GpuVa va{frame.va + (frame.next + first) * 4};
+    const GpuVa va{address_of(queue, first)};
+    if (queue.state.frame_count != 0)
         return core.memory.read(vmid, va, std::as_writable_bytes(out));
-    }
-    const std::uint64_t size = queue.ring_dwords();
-    const std::uint64_t start = (state.rptr + first) & (size - 1);
-    const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(size - start, out.size()));
-    const std::uint64_t base = raw(queue.ring());
-    if (!core.memory.read(vmid, GpuVa{base + start * 4}, std::as_writable_bytes(out.first(head))))
-        return false;
+    const GpuVa base = queue.ring();
+    const std::uint64_t to_end = queue.ring_dwords() - (raw(va) - raw(base)) / 4;
+    const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(to_end, out.size()));
+    if (!core.memory.read(vmid, va, std::as_writable_bytes(out.first(head)))) return false;
     return head == out.size() ||
-           core.memory.read(vmid, GpuVa{base}, std::as_writable_bytes(out.subspan(head)));
+           core.memory.read(vmid, base, std::as_writable_bytes(out.subspan(head)));
 }
 
 bool is_in_ring(const Queue& queue) {
@@ -141,6 +146,27 @@ bool finish_packet(Core& core, Queue& queue, Outcome outcome, std::uint32_t head
     return false;
 }
 
+/// Calls the handler of the packet at the position of the stream. Forgets progress that belongs to
+/// a packet at another address. A packet that restarts its own ring is then over: the queue is
+/// already at the start of the ring.
+Outcome execute(Packet& packet, std::uint32_t header) {
+    Core& core = packet.core;
+    QueueState& state = packet.queue.state;
+    const std::uint64_t at = address_of(packet.queue, 0);
+    if (state.progress_at != at) {
+        state.progress = 0;
+        state.is_unmapping = 0;
+    }
+    state.progress_at = at;
+    core.executing = packet.queue.id;
+    core.has_restarted = false;
+    const Outcome outcome = packet_row(HW_GET(PM4_HEADER, OPCODE, header)).handler(packet);
+    core.executing = kNoQueue;
+    if (!core.has_restarted) return outcome;
+    state.wait = {};
+    return Outcome::Redirected;
+}
+
 /// Executes one packet; true if the queue may continue at once. The privilege depends on the
 /// stream, not only on the queue: an IB that a kernel queue runs in a process's VMID is not
 /// privileged.
@@ -165,9 +191,7 @@ bool run_one(Core& core, Queue& queue, StepBudget& budget) {
     }
     const Vmid vmid = position_of(queue).vmid;
     Packet packet{core, queue, vmid, queue.is_privileged() && raw(vmid) == 0, core.packet, budget};
-    core.executing = queue.id;
-    const Outcome outcome = packet_row(HW_GET(PM4_HEADER, OPCODE, header)).handler(packet);
-    core.executing = kNoQueue;
+    const Outcome outcome = execute(packet, header);
     budget.charge(core.packet.size() * 4);
     if (outcome == Outcome::Done || outcome == Outcome::Redirected) ++core.counters.packets;
     return finish_packet(core, queue, outcome, header);

@@ -45,6 +45,7 @@ struct Packet {
 
 /// After Partial or Blocked, the handler is called again for the same packet. A handler keeps its
 /// progress in queue.state.progress (UNMAP_QUEUES: in is_unmapping), which is 0 at the first call.
+/// If the ring is moved meanwhile, the progress is forgotten, because another packet is there.
 using PacketHandler = Outcome (*)(Packet&);
 
 /// The handling of an opcode (a row of hw/pm4.def).

@@ -51,6 +51,7 @@ constexpr std::array<ReleaseAction, 8> kReleaseActions = {{
     {},
 }};
 
+constexpr std::uint8_t kAlways = 0;              // a FUNCTION of WAIT_REG_MEM
 constexpr std::uint32_t kWaitMemory = 1;         // MEM_SPACE of WAIT_REG_MEM
 constexpr std::uint32_t kWaitWriteThenWait = 1;  // OPERATION of WAIT_REG_MEM
 constexpr std::uint32_t kDmaGds = 1;             // SRC_SEL and DST_SEL of DMA_DATA
@@ -232,15 +233,18 @@ Outcome handle_atomic_mem(Packet& packet) {
     const mem::AtomicResult result = packet.core.memory.atomic(packet.vmid, request);
     if (result.status == mem::AtomicStatus::Fault) return Outcome::Fault;
     if (result.status == mem::AtomicStatus::Bad) return Outcome::BadPacket;
-    // The loop form repeats the operation until it finds the compare value in memory. Codes of
-    // 64-bit operations are larger than those of 32-bit operations.
-    const bool is_wide = (request.operation & ~TC_OP_NO_RETURN) >= TC_OP_SWAP_64;
+    // The loop form repeats the operation, once per poll, until it finds the compare value in
+    // memory. A compare-and-swap has no effect before that, so it only waits for the value. Codes
+    // of 64-bit operations are larger than those of 32-bit operations.
+    const std::uint32_t code = request.operation & ~TC_OP_NO_RETURN;
+    const bool is_wide = code >= TC_OP_SWAP_64;
+    const bool has_effect = code != TC_OP_CMPSWAP_32 && code != TC_OP_CMPSWAP_64;
     const std::uint64_t mask = is_wide ? kAll : 0xffff'ffffull;
     const bool is_loop = HW_GET(ATOMIC_MEM_1, COMMAND, packet.dword(1)) == 1;
     if (!is_loop || (result.before & mask) == (request.compare & mask)) return Outcome::Done;
     Wait& wait = packet.queue.state.wait;
     wait.kind = WaitKind::Atomic;
-    wait.function = PM4_COMPARE_EQUAL;
+    wait.function = has_effect ? kAlways : std::uint8_t{PM4_COMPARE_EQUAL};
     wait.vmid = raw(packet.vmid);
     wait.wide = is_wide ? 1 : 0;
     wait.address = raw(request.address);

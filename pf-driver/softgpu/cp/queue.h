@@ -76,8 +76,10 @@ enum class WaitKind : std::uint8_t {
     SignalValue,  ///< AQL barrier-value: the signal's value fulfils the packet's condition
     Unmap,        ///< the queues that the packet stops are unmapped, or its time limit has passed
     Valid,        ///< the header of the AQL packet is no longer INVALID
-    Atomic,       ///< ATOMIC_MEM loop: the value in memory equals the compare value
-    MoreData,     ///< the write pointer changes: the ring holds only a part of the packet
+    /// ATOMIC_MEM loop: the value in memory equals the compare value, or, if the operation has an
+    /// effect in any case, none: each step executes the packet again.
+    Atomic,
+    MoreData,  ///< the write pointer changes: the ring holds only a part of the packet
 };
 
 /// A wait. The kinds Memory, Register, Atomic and MoreData have their operands in this structure;
@@ -121,6 +123,8 @@ struct QueueState {
     std::uint64_t reported = 0;  ///< `rptr` at the last report to memory, or when mapped
     /// PM4: how much of the head packet is done; 0: nothing yet. DMA_DATA counts bytes.
     std::uint64_t progress = 0;
+    /// PM4: address of the packet to which `progress` and `is_unmapping` belong.
+    std::uint64_t progress_at = 0;
     std::uint64_t indirect_base = 0;  ///< SET_BASE: base of DISPATCH_INDIRECT
     std::array<IbFrame, PM4_MAX_IB_NESTING> frames{};
     Wait wait;

@@ -141,6 +141,7 @@ void write_gfx_wptr(Core& core) {
         core.dispatcher.drop(kGfxQueue);
         queue.clear_progress();
         queue.state.phase = phase;
+        core.has_restarted |= core.executing == kGfxQueue;
     }
     core.wake();
 }

@@ -38,16 +38,23 @@ std::uint64_t ring_bytes(const Engine::Queue& queue) {
     return kDwordBytes << queue.ring_log2;
 }
 
+/// Drops the position in the packet at the read pointer, because another packet is there now. Does
+/// nothing if the position belongs to a packet of an IB.
+void forget_packet(Engine::Queue& queue) {
+    if (queue.ib_depth != 0) return;
+    queue.progress = 0;
+    queue.skip = 0;
+    queue.polls = 0;
+    queue.wait = {};
+}
+
 /// Drops the position in IBs and packets, and ends the halt: a ring that is enabled again starts
 /// with the packet at its read pointer.
 void forget_position(Engine::Queue& queue) {
     queue.is_halted = 0;
     queue.ib_depth = 0;
     queue.ibs = {};
-    queue.progress = 0;
-    queue.skip = 0;
-    queue.polls = 0;
-    queue.wait = {};
+    forget_packet(queue);
 }
 
 /// True if the indices and sizes in the queue are in range; for load().
@@ -93,9 +100,10 @@ void Engine::claim_registers() {
           REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_LO, REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_HI,
           REG_SDMA0_SDMA0_GFX_DOORBELL, REG_SDMA0_SDMA0_GFX_DOORBELL_OFFSET})
         claim(which, &Engine::configure_kernel_ring);
-    for (const std::uint32_t which : {REG_SDMA0_SDMA0_GFX_RB_RPTR, REG_SDMA0_SDMA0_GFX_RB_RPTR_HI,
-                                      REG_SDMA0_SDMA0_GFX_RB_WPTR, REG_SDMA0_SDMA0_GFX_RB_WPTR_HI})
-        claim(which, &Engine::on_ring_pointers);
+    claim(REG_SDMA0_SDMA0_GFX_RB_RPTR, &Engine::on_read_pointer);
+    claim(REG_SDMA0_SDMA0_GFX_RB_RPTR_HI, &Engine::on_read_pointer);
+    claim(REG_SDMA0_SDMA0_GFX_RB_WPTR, &Engine::on_write_pointer);
+    claim(REG_SDMA0_SDMA0_GFX_RB_WPTR_HI, &Engine::on_write_pointer);
     regs_.claim(reg(REG_SDMA0_SDMA0_STATUS_REG), 1,
                 [this](RegisterIndex, std::uint32_t stored) {
                     const bool is_busy =
@@ -114,7 +122,8 @@ void Engine::on_ring_control() {
     const bool is_on = HW_GET(SDMA_RB_CNTL, RB_ENABLE, control) != 0;
     if (is_on && ring.is_mapped == 0) {
         forget_position(ring);
-        on_ring_pointers();
+        on_read_pointer();
+        on_write_pointer();
     }
     ring.is_mapped = is_on;
     configure_kernel_ring();
@@ -122,21 +131,31 @@ void Engine::on_ring_control() {
 
 /// The driver writes the pointers at start-up. Afterwards doorbells or poll_write_pointer() move
 /// the write pointer, and the engine moves the read pointer.
-void Engine::on_ring_pointers() {
+void Engine::on_read_pointer() {
     Queue& ring = state_.queues[0];
-    ring.read_pointer =
+    const std::uint64_t pointer =
         get_pair(REG_SDMA0_SDMA0_GFX_RB_RPTR, REG_SDMA0_SDMA0_GFX_RB_RPTR_HI) & ~kDwordMask;
-    ring.write_pointer =
+    if (pointer != ring.read_pointer) forget_packet(ring);
+    ring.read_pointer = pointer;
+    ring.reported = pointer;
+}
+
+/// Leaves the read pointer alone: its registers are up to date only between steps, and a packet of
+/// the ring may do the write.
+void Engine::on_write_pointer() {
+    state_.queues[0].write_pointer =
         get_pair(REG_SDMA0_SDMA0_GFX_RB_WPTR, REG_SDMA0_SDMA0_GFX_RB_WPTR_HI) & ~kDwordMask;
-    ring.reported = ring.read_pointer;
 }
 
 void Engine::configure_kernel_ring() {
     Queue& ring = state_.queues[0];
     const std::uint32_t control = get(REG_SDMA0_SDMA0_GFX_RB_CNTL);
+    const std::uint64_t base = get_pair(REG_SDMA0_SDMA0_GFX_RB_BASE, REG_SDMA0_SDMA0_GFX_RB_BASE_HI)
+                               << kBaseShift;
+    if (base != ring.base) forget_packet(ring);
+    ring.base = base;
     ring.ring_log2 = std::min(HW_GET(SDMA_RB_CNTL, RB_SIZE, control), kMaxRingLog2);
     ring.vmid = static_cast<std::uint8_t>(HW_GET(SDMA_RB_CNTL, RB_VMID, control));
-    ring.base = get_pair(REG_SDMA0_SDMA0_GFX_RB_BASE, REG_SDMA0_SDMA0_GFX_RB_BASE_HI) << kBaseShift;
     const bool is_reported = HW_GET(SDMA_RB_CNTL, RPTR_WRITEBACK_ENABLE, control) != 0;
     const std::uint64_t report =
         get_pair(REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_LO, REG_SDMA0_SDMA0_GFX_RB_RPTR_ADDR_HI);

@@ -178,7 +178,8 @@ private:
     [[nodiscard]] std::uint64_t get_pair(std::uint32_t low, std::uint32_t high) const;
     void claim_registers();
     void on_ring_control();
-    void on_ring_pointers();
+    void on_read_pointer();
+    void on_write_pointer();
     void configure_kernel_ring();
     void show_read_pointer();
     [[nodiscard]] bool polls_write_pointer() const;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "pf-driver/hw/doorbell.h"
+#include "pf-driver/hw/tc_op.h"
 #include "tests/unit/sdma/sdma_rig.h"
 
 namespace vgpu::softgpu::sdma {
@@ -94,6 +95,44 @@ TEST_F(SdmaQueue, ReenablingAHaltedKernelRingStartsAfresh) {
     rig.submit(fence(kKernelVa, 2));
     rig.run();
     EXPECT_EQ(kernel_word(), 2u);
+}
+
+TEST_F(SdmaQueue, APacketInAMovedRingBeginsAtItsStart) {
+    constexpr std::uint64_t kOtherRing = 0x108000;
+    constexpr std::uint32_t kBytes = 0x20000;
+    rig.enable_kernel_ring();
+    rig.submit(fill(kFbBase + kUserVram, 1, 2, kBytes));
+    ASSERT_EQ(rig.engine->step({0x8000, 16}), StepResult::Progress);
+    ASSERT_EQ(rig.kernel_queue().progress, 0x8000u);
+    const Dwords other = fill(kFbBase + kUserVram, 2, 2, kBytes);
+    for (std::size_t i = 0; i < other.size(); ++i) rig.mem.put(kOtherRing + 4 * i, other[i]);
+    rig.mem.write_reg(REG_SDMA0_SDMA0_GFX_RB_BASE, low32((kFbBase + kOtherRing) >> 8));
+    EXPECT_EQ(rig.run(), StepResult::Idle);
+    EXPECT_EQ(rig.mem.get<std::uint32_t>(kUserVram), 2u);
+}
+
+TEST_F(SdmaQueue, APacketAtAReadPointerThatTheDriverWritesBeginsAtItsStart) {
+    constexpr std::uint32_t kBytes = 0x20000;
+    rig.enable_kernel_ring();
+    const Dwords packet = fill(kFbBase + kUserVram, 1, 2, kBytes);
+    rig.submit(packet + fill(kFbBase + kUserVram, 2, 2, kBytes));
+    ASSERT_EQ(rig.engine->step({0x8000, 16}), StepResult::Progress);
+    rig.mem.write_reg(REG_SDMA0_SDMA0_GFX_RB_RPTR, low32(packet.size() * 4));
+    EXPECT_EQ(rig.run(), StepResult::Idle);
+    EXPECT_EQ(rig.mem.get<std::uint32_t>(kUserVram), 2u);
+}
+
+TEST_F(SdmaQueue, APacketThatWritesItsRingsWritePointerRunsOnce) {
+    rig.enable_kernel_ring();
+    const Dwords add = atomic(TC_OP_ADD_32, kKernelVa, 1);
+    Dwords write = register_write(REG_SDMA0_SDMA0_GFX_RB_WPTR, 0);
+    const std::uint64_t end = (2 * add.size() + write.size()) * 4;
+    write.back() = low32(end);
+    rig.submit(add + write + add);
+    EXPECT_EQ(rig.run(), StepResult::Idle);
+    EXPECT_EQ(kernel_word(), 2u);
+    EXPECT_EQ(rig.kernel_queue().read_pointer, end);
+    EXPECT_EQ(rig.engine->state().bad_packets, 0u);
 }
 
 TEST_F(SdmaQueue, WithoutDoorbellTheWritePointerIsPolledInMemory) {
