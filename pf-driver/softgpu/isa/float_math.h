@@ -232,12 +232,13 @@ VGPU_INLINE u32 to_u8(f32 a) {
     if (!(rounded > 0.0f)) return 0;
     return rounded >= 255.0f ? 255 : static_cast<u32>(static_cast<i32>(rounded));
 }
-/// Maps [-1, 1] or, for an unsigned T, [0, 1] to a normalised integer.
+/// Maps [-1, 1] or, for an unsigned T, [0, 1] to a normalised integer. The product in double
+/// precision is exact, so the result is rounded only once.
 template <class T> VGPU_INLINE T to_norm(f32 a) {
     constexpr f32 top = static_cast<f32>(std::numeric_limits<T>::max());
     constexpr f32 low = std::is_signed_v<T> ? -1.0f : 0.0f;
     const f32 bounded = a != a ? 0.0f : (a < low ? low : (a > 1.0f ? 1.0f : a));
-    return static_cast<T>(static_cast<i32>(rint_of(bounded * top)));
+    return static_cast<T>(static_cast<i32>(rint_of(f64{bounded} * f64{top})));
 }
 
 template <class T> VGPU_INLINE bool is_finite_nonzero(T a) {

@@ -208,13 +208,21 @@ bool is_mixed(const OpInfo& row) {
     return row.encoding == Encoding::Vop3p && row.src[0] == Type::f32;
 }
 
+/// The type as which the operation reads source `k`.
+Type source_type(const Instruction& i, u32 k) {
+    const OpInfo& row = info(i.op);
+    const bool is_half = is_mixed(row) && ((i.op_sel_hi >> k) & 1) != 0;
+    return is_half ? Type::f16 : row.src[k];
+}
+
 void flush_sources(Env& env, Instruction& i) {
     const OpInfo& row = info(i.op);
-    if (is_mixed(row)) return;  // mad_flushed() flushes denormal singles
     for (u32 k = 0; k < row.src.size(); ++k) {
-        if (!flushes(env.wave.mode, row.src[k], Direction::In)) continue;
-        copy_to_scratch(env, i.src[k], row.src[k], 2 * k);
-        flush_row(row.src[k], ~u64{0}, env.v[i.src[k].value], &env.v[i.src[k].value + 1]);
+        const Type type = source_type(i, k);
+        if (is_mixed(row) && type == Type::f32) continue;  // mad_flushed() flushes them
+        if (!flushes(env.wave.mode, type, Direction::In)) continue;
+        copy_to_scratch(env, i.src[k], type, 2 * k);
+        flush_row(type, ~u64{0}, env.v[i.src[k].value], &env.v[i.src[k].value + 1]);
     }
 }
 
@@ -239,7 +247,7 @@ InfiniteSources infinite_sources(const Env& env, const Instruction& i) {
         if (!is_float(row.src[k])) continue;
         const bool op_sel = ((i.op_sel >> k) & 1) != 0;
         const bool op_sel_hi = ((i.op_sel_hi >> k) & 1) != 0;
-        const bool is_half = row.src[k] == Type::f16 || (is_mixed(row) && op_sel_hi);
+        const bool is_half = source_type(i, k) == Type::f16;
         for (u32 l = 0; l < kLanes; ++l) {
             const u32 word = env.lane32(i.src[k], l);
             const bool low = is_half ? is_infinite_half(word, op_sel) : is_infinite_single(word);

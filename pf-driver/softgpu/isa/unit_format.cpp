@@ -83,10 +83,11 @@ u32 small_float_to_f32(u32 value, u32 width) {
         to_f32(f16{static_cast<u16>(value << (half_magnitude_bits - width))}));
 }
 
+/// Rounds toward zero, as Direct3D requires. So the half must be rounded toward zero, too.
 u32 f32_to_small_float(f32 value, u32 width) {
     constexpr u32 half_magnitude_bits = 15;
     if (value < 0.0f) return 0;
-    return u32{to_f16(value).bits} >> (half_magnitude_bits - width);
+    return u32{to_f16_toward_zero(value).bits} >> (half_magnitude_bits - width);
 }
 
 u32 decode_float(u32 value, u32 width) {

@@ -92,6 +92,15 @@ TEST(TypedBuffer, SmallFloatsHaveNoSign) {
     EXPECT_EQ(t.loaded[2], bits(0.25f));
 }
 
+TEST(TypedBuffer, SmallFloatsAreRoundedOnceTowardZero) {
+    const Typed t =
+        through_memory(Op::tbuffer_store_format_xyz, Op::tbuffer_load_format_xyz,
+                       format(k11_11_10, kFloat), {bits(1.99999f), bits(1e9f), bits(1.99999f), 0});
+    EXPECT_EQ(t.loaded[0], bits(2.0f - 1.0f / 64));
+    EXPECT_EQ(t.loaded[1], bits(65024.0f));
+    EXPECT_EQ(t.loaded[2], bits(2.0f - 1.0f / 32));
+}
+
 TEST(TypedBuffer, HalfRegistersHoldTwoComponents) {
     const Typed t =
         through_memory(Op::tbuffer_store_format_d16_xyzw, Op::tbuffer_load_format_d16_xyzw,

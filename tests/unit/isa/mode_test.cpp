@@ -128,6 +128,32 @@ TEST(Mode, UnfusedMultiplyAddsNeverSeeDenormals) {
     EXPECT_EQ(result(Op::v_fma_f16, kAllow, kDenormHalf, 0x3c00, 0), kDenormHalf);
 }
 
+TEST(Mode, MixedMultiplyAddsKeepHalfDenormalsAsModeSays) {
+    constexpr u32 shift = 6, one = 0x3f800000, denormal_as_single = 0x34400000;
+    const auto mixed = [](Op op, u32 denorm) -> u32 {
+        Words words = vop3(op);
+        words[1] |= put(enc::kVop3pOpSelHi, 1);  // source 0 is a half
+        Bench bench(words);
+        bench.wave().mode = (kAllow & ~kDoubleDenormals) | (denorm << shift);
+        bench.v(kSource[0]) = kDenormHalf;
+        bench.v(kSource[1]) = one;
+        bench.v(kSource[2]) = 0;
+        bench.run();
+        return bench.v(kDst);
+    };
+    EXPECT_EQ(mixed(Op::v_mad_mix_f32, 3), denormal_as_single);
+    EXPECT_EQ(mixed(Op::v_mad_mix_f32, kAllowInput), denormal_as_single);
+    EXPECT_EQ(mixed(Op::v_mad_mix_f32, kAllowOutput), 0u) << "input";
+    EXPECT_EQ(mixed(Op::v_mad_mixlo_f16, 3) & 0xffff, kDenormHalf);
+    EXPECT_EQ(mixed(Op::v_mad_mixlo_f16, kAllowInput) & 0xffff, 0u) << "output";
+    EXPECT_EQ(mixed(Op::v_mad_mixhi_f16, kAllowOutput) >> 16, 0u) << "input";
+}
+
+TEST(Mode, NormalisedIntegersAreRoundedOnce) {
+    constexpr u32 above_half = 0x3f1c4639;  // times 32767: a little more than 20002.5
+    EXPECT_EQ(result(Op::v_cvt_pknorm_i16_f32, kAllow, above_half, 0), 20003u);
+}
+
 TEST(Mode, ApproximationsOfSinglePrecisionTreatDenormalsAsZero) {
     constexpr u32 infinity = 0x7f800000;
     EXPECT_EQ(result(Op::v_rcp_f32, kAllow, kDenormSingle), infinity);
