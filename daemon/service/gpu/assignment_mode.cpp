@@ -112,18 +112,19 @@ void GpuModel::reset_assignment_mode(const VfRecord& record) {
 
 /// A claim of a domain is made before libvirt binds the function. For a domain without a claim,
 /// kOwnerGrace gives QEMU the time to open the function.
-bool GpuModel::is_lent(Vf& one) {
+bool GpuModel::may_be_libvirts(Vf& one) {
     if (one.assignment_mode != AssignmentMode::VfioPci) {
-        one.lent_since.reset();
+        one.vfio_bound_since.reset();
         return false;
     }
     const Nanoseconds now = ports_.clock.now();
-    if (!one.lent_since) one.lent_since = now;
-    return one.active.is_attached || now - *one.lent_since < kOwnerGrace ||
+    if (!one.vfio_bound_since) one.vfio_bound_since = now;
+    return one.active.is_attached || now - *one.vfio_bound_since < kOwnerGrace ||
            has_running_domain(one.defined.owner);
 }
 
-/// Sets the defined mode of each VF again if another mode is in force, unless the function is lent.
+/// Sets the defined mode of each VF again if another mode is in force, unless libvirt may have
+/// bound the function for a domain.
 /// Never sets Default.
 void GpuModel::check_assignment_modes() {
     if (!ports_.assignment_mode) return;
@@ -133,8 +134,8 @@ void GpuModel::check_assignment_modes() {
         const AssignmentMode desired = one.defined.spec.assignment_policy.assignment_mode;
         const bool is_other = desired != AssignmentMode::Default && is_defined_in(record, vf) &&
                               !ports_.store.is_read_only(id_) && one.assignment_mode != desired;
-        if (!is_other) one.lent_since.reset();
-        if (!is_other || is_lent(one)) {
+        if (!is_other) one.vfio_bound_since.reset();
+        if (!is_other || may_be_libvirts(one)) {
             one.assignment_mode_condition.clear();
             continue;
         }

@@ -345,7 +345,7 @@ private:
     void check_assignment_modes();
     /// Call it while another mode than the defined one is in force. True while libvirt may have
     /// bound the function for a domain (managed='yes'); vgpud must not unbind the function then.
-    [[nodiscard]] bool is_lent(Vf& one);
+    [[nodiscard]] bool may_be_libvirts(Vf& one);
 
     // owners (owners.cpp)
     [[nodiscard]] std::string describe_name(std::uint32_t vf) const;

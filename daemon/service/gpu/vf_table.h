@@ -49,7 +49,7 @@ struct Vf {
     std::string assignment_mode_condition{};  ///< why the mode is not as defined; empty if it is
     /// Since when, as far as this vgpud has seen, the function is bound to vfio-pci although
     /// another mode is defined; none: it is not.
-    std::optional<Nanoseconds> lent_since{};
+    std::optional<Nanoseconds> vfio_bound_since{};
 
     std::string orphan{};  ///< why the claim of the VF looks forgotten; empty if it does not
     std::optional<Nanoseconds> unattached_since{};  ///< since when the claimed VF has no client

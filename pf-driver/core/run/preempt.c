@@ -39,7 +39,7 @@ bool vgpu_pf_run_preempt_is_strict(struct vgpu_pf *pf)
 {
 	const struct vgpu_run *run = &pf->scheduler.run;
 
-	/* also in full access, while the VF counts as strict only in its slot */
+	/* in full access, vgpu_pf_run_contract_strict() leaves out a VF of a gang */
 	if (run->kind == VGPU_RUN_CONTRACT)
 		return vgpu_pf_run_gang_has(&pf->vfs[run->vf]);
 	return vgpu_has_bit(vgpu_pf_run_contract_strict(pf), run->vf);

@@ -122,8 +122,10 @@ bool vgpu_pf_full_access_prevents_resume(const struct vgpu_pf *pf, const struct 
 	return vf->access.granted && vgpu_pf_full_access_is_taken(pf, vf);
 }
 
-/* Return: true if the VF may write registers now: it has full access, and no pause has let other
- * VFs run during exclusive full access. */
+/*
+ * Return: true if full access lets the VF write registers now. In a pause of an exclusive VF it
+ * does not, because other VFs may run.
+ */
 bool vgpu_pf_full_access_is_open(const struct vgpu_vf *vf)
 {
 	return vf->access.granted && !(vf->state == VGPU_PF_VF_PAUSED && is_exclusive(vf));
